@@ -1,0 +1,65 @@
+import { Context } from '@temporalio/activity'
+
+/** The running activity's cancellation and heartbeats; outside of Temporal (a test), a signal that never fires. */
+export interface ActivityScope {
+  readonly signal: AbortSignal
+  /** Name of this attempt, unique among all attempts. */
+  readonly attemptId: string
+}
+
+const never = new AbortController().signal
+
+/** The scope of the activity that runs now. */
+export function activityScope(): ActivityScope {
+  const context = currentContext()
+  if (context === undefined) return { signal: never, attemptId: `test-${Math.round(performance.now() * 1000)}` }
+  const { info } = context
+  return {
+    signal: context.cancellationSignal,
+    attemptId: `${info.workflowExecution?.runId ?? 'none'}/${info.activityId}/${info.attempt}`,
+  }
+}
+
+/**
+ * Runs a wait with heartbeats, so that a worker that died is noticed within the heartbeat timeout and a cancellation arrives.
+ * The interval is short: the SDK throttles what reaches the server.
+ */
+export async function withHeartbeats<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const context = currentContext()
+  if (context === undefined) return work(never)
+  const timer = setInterval(() => context.heartbeat(), 2000)
+  context.heartbeat()
+  try {
+    return await work(context.cancellationSignal)
+  } catch (error) {
+    // A cancelled wait ends as cancelled, whatever its interrupted request said.
+    if (context.cancellationSignal.aborted) await context.cancelled
+    throw error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Resolves after `ms`, or rejects as soon as the signal fires. */
+export function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+function currentContext(): Context | undefined {
+  try {
+    return Context.current()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,25 @@
+/** Where and how Joiner works on Azure. Parsed from the environment by `api/config.ts`. */
+export interface AzureConfig {
+  readonly subscriptionId: string
+  readonly location: string
+  /** The AKS node resource group (`MC_...`): VMs, NICs and disks live there. */
+  readonly nodeResourceGroup: string
+  readonly clusterName: string
+  /** Host (and port, if not 443) of the API server, without a scheme. */
+  readonly clusterEndpoint: string
+  /** PEM of the API server's CA, base64. */
+  readonly clusterCaBundle: string
+  readonly subnetId: string
+  /** ARM's address; absent: the public cloud. */
+  readonly armEndpoint?: string
+  readonly pricesEndpoint: string
+  readonly nodeIdentities: readonly string[]
+  readonly kubeletIdentityClientId: string
+  readonly tenantId: string
+  readonly adminUsername: string
+  readonly sshPublicKey: string
+  readonly networkPlugin: 'azure' | 'none'
+  readonly networkPluginMode: 'overlay' | ''
+  readonly clusterDnsServiceIp: string
+  readonly vmMemoryOverheadPercent: number
+}

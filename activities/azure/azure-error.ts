@@ -1,0 +1,137 @@
+import { RestError } from '@azure/core-rest-pipeline'
+
+/** Which offerings a refusal speaks of (reference/azure-provider.md 5). "Placement" is zonal or regional, as the attempt was. */
+export type MarkScope =
+  | 'allSpot'
+  | 'allZonesOfCapacityType'
+  | 'placementOfCapacityType'
+  | 'zoneAllCapacityTypes'
+  | 'placementAllCapacityTypes'
+  | 'zoneOfCapacityType'
+  | 'nothing'
+
+export interface Refusal {
+  /** Reason of the Launched condition. */
+  readonly reason: string
+  readonly scope: MarkScope
+  readonly ttlMs: number
+  /** What happened and what can be done, for condition and event. */
+  readonly remedy: string
+}
+
+interface Attempted {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+}
+
+const minute = 60_000
+const hour = 60 * minute
+
+/**
+ * What ARM's error code says about capacity, in the order in which codes are looked at. Undefined: the error is not about capacity,
+ * so it is a failure and not an outcome.
+ */
+export function classifyRefusal(code: string, text: string, { instanceType, zone, capacityType }: Attempted): Refusal | undefined {
+  const place = zone === '0' ? 'the region' : `zone ${zone}`
+  switch (code) {
+    case 'OperationNotAllowed':
+      return classifyQuota(text, instanceType, capacityType)
+    case 'SkuNotAvailable':
+      return {
+        reason: 'SKUNotAvailable',
+        scope: 'placementOfCapacityType',
+        ttlMs: capacityType === 'spot' ? hour : 23 * hour,
+        remedy: `${instanceType} (${capacityType}) is not offered to this subscription in ${place}; other offerings are tried`,
+      }
+    case 'ZonalAllocationFailed':
+    case 'ZonalAllocationFailure':
+      return {
+        reason: 'ZonalAllocationFailure',
+        scope: 'zoneAllCapacityTypes',
+        ttlMs: hour,
+        remedy: `Azure has no room for ${instanceType} in ${place}; another zone is tried`,
+      }
+    case 'AllocationFailed':
+      return {
+        reason: 'AllocationFailure',
+        scope: 'placementAllCapacityTypes',
+        ttlMs: hour,
+        remedy: `Azure has no room for ${instanceType}; another instance type is tried`,
+      }
+    case 'OverconstrainedZonalAllocationRequest':
+      return {
+        reason: 'OverconstrainedZonalAllocationFailure',
+        scope: 'zoneOfCapacityType',
+        ttlMs: hour,
+        remedy: `Azure cannot meet size, zone and priority together for ${instanceType} (${capacityType}) in ${place}; another offering is tried`,
+      }
+    case 'OverconstrainedAllocationRequest':
+      return {
+        reason: 'OverconstrainedAllocationFailure',
+        scope: 'placementOfCapacityType',
+        ttlMs: hour,
+        remedy: `Azure cannot meet size and priority together for ${instanceType} (${capacityType}); another offering is tried`,
+      }
+    default:
+      return undefined
+  }
+}
+
+function classifyQuota(text: string, instanceType: string, capacityType: string): Refusal | undefined {
+  if (text.includes('LowPriorityCores')) {
+    return {
+      reason: 'SubscriptionQuotaReached',
+      scope: 'allSpot',
+      ttlMs: hour,
+      remedy: "the subscription's regional vCPU quota for spot is used up; ask for more, or allow on-demand",
+    }
+  }
+  if (text.includes('Family Cores quota')) {
+    return {
+      reason: 'SubscriptionQuotaReached',
+      scope: 'allZonesOfCapacityType',
+      ttlMs: text.includes('Current Limit: 0') ? hour : 10 * minute,
+      remedy: `the subscription's ${capacityType} vCPU quota for the family of ${instanceType} is used up; ask for more, or allow other families`,
+    }
+  }
+  if (text.includes('exceeding approved Total Regional Cores quota')) {
+    return {
+      reason: 'InsufficientCapacity',
+      scope: 'nothing',
+      ttlMs: 0,
+      remedy: "the subscription's total regional vCPU quota is used up; ask for more",
+    }
+  }
+  return undefined
+}
+
+/** ARM's error code of a failed call; undefined when the failure is not an answer of ARM. */
+export function armErrorCode(error: unknown): string | undefined {
+  return error instanceof RestError && error.code !== undefined && error.statusCode !== undefined ? error.code : undefined
+}
+
+/** The whole text of an ARM error, to look for the words that some codes need. Never to be shown or stored. */
+export function armErrorText(error: unknown): string {
+  if (!(error instanceof RestError)) return String(error)
+  return `${error.message} ${JSON.stringify(error.details ?? {})}`
+}
+
+/** The resource is not there: for a delete, success. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof RestError && error.statusCode === 404
+}
+
+/** A message fit for conditions and histories: the code, the status and at most 300 characters of Azure's first line. */
+export function scrubbedMessage(error: unknown): string {
+  if (!(error instanceof RestError)) return error instanceof Error ? error.message.slice(0, 300) : 'unknown error'
+  const [line = ''] = error.message.split('\n')
+  return `${error.code ?? 'UnknownError'} (HTTP ${error.statusCode ?? 'none'}): ${line.slice(0, 300)}`
+}
+
+/** Seconds that Azure asks to wait before the next try. */
+export function retryAfterSeconds(error: unknown): number | undefined {
+  if (!(error instanceof RestError)) return undefined
+  const seconds = Number(error.response?.headers.get('retry-after'))
+  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
+}

@@ -1,0 +1,147 @@
+import type { Logger } from 'pino'
+import type { InstanceType } from '../../core/instance-type.ts'
+import type { NodeClass } from '../../core/objects.ts'
+import type { AzureConfig } from './azure-config.ts'
+import type { AzureClient } from './client.ts'
+import { instanceTypes } from './instance-types.ts'
+import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
+import { fetchPrices, Prices } from './pricing.ts'
+import { parseSku, type VmSize } from './sku.ts'
+import type { UnavailableOfferings } from './unavailable-offerings.ts'
+
+/** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
+const usageLifetimeMs = 15 * 60_000
+const usageEveryMs = 10 * 60_000
+const catalogueEveryMs = 12 * 3_600_000
+
+interface Usage {
+  readonly limit: number
+  readonly current: number
+}
+
+/** What the region sells: sizes, prices and quota, the last good answer of each. */
+export class Catalogue {
+  readonly #azure: AzureClient
+  readonly #config: AzureConfig
+  readonly #unavailable: UnavailableOfferings
+  readonly #log: Logger
+  readonly #now: () => number
+  #sizes: ReadonlyMap<string, VmSize> = new Map()
+  #prices = new Prices()
+  #usages: ReadonlyMap<string, Usage> = new Map()
+  #usagesAt = Number.NEGATIVE_INFINITY
+  #version = 0
+  readonly #cache = new Map<string, { readonly key: string; readonly types: readonly InstanceType[] }>()
+  #timers: NodeJS.Timeout[] = []
+
+  constructor(deps: { readonly azure: AzureClient; readonly config: AzureConfig; readonly unavailable: UnavailableOfferings; readonly log: Logger; readonly now: () => number }) {
+    this.#azure = deps.azure
+    this.#config = deps.config
+    this.#unavailable = deps.unavailable
+    this.#log = deps.log
+    this.#now = deps.now
+  }
+
+  /** Loads in the background and again from time to time; a failed load is tried again soon. */
+  start(): void {
+    const load = async () => {
+      const ok = await this.refresh().then(
+        () => true,
+        (error: unknown) => {
+          this.#log.error({ err: error, region: this.#config.location }, 'instance types or prices could not be loaded; the last good ones stay in use')
+          return false
+        },
+      )
+      this.#later(load, ok ? catalogueEveryMs : 5000)
+    }
+    const usages = async () => {
+      await this.#refreshUsages().catch((error: unknown) => this.#log.warn({ err: error }, 'usages could not be read; quota counts as free'))
+      this.#later(usages, usageEveryMs)
+    }
+    void load()
+    void usages()
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers = []
+  }
+
+  get isLoaded(): boolean {
+    return this.#sizes.size > 0
+  }
+
+  size(instanceType: string): VmSize | undefined {
+    return this.#sizes.get(instanceType)
+  }
+
+  /** Reads sizes and prices anew. Errors: what Azure says; the last good answers stay. */
+  async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
+    const [sizes, prices] = await Promise.allSettled([this.#readSizes(), fetchPrices(this.#config.pricesEndpoint, this.#config.location)])
+    if (prices.status === 'fulfilled' && prices.value.size > 0) this.#prices = prices.value
+    if (sizes.status === 'fulfilled' && sizes.value.size > 0) this.#sizes = sizes.value
+    this.#version += 1
+    if (sizes.status === 'rejected') throw sizes.reason
+    if (sizes.value.size === 0) {
+      throw new Error(`resource SKUs: region "${this.#config.location}" lists no usable VM size; check LOCATION`)
+    }
+    if (prices.status === 'rejected') throw prices.reason
+    return { instanceTypes: this.#sizes.size, prices: this.#prices.size }
+  }
+
+  /** The instance types of a node class as they can be bought now; the same array until something changes. */
+  instanceTypesFor(nodeClass: NodeClass): readonly InstanceType[] {
+    const settings = nodeClassSettings(nodeClass, this.#config)
+    const key = `${this.#version}/${this.#unavailable.version}/${JSON.stringify(relevant(settings))}`
+    const cached = this.#cache.get(nodeClass.metadata.name)
+    if (cached?.key === key) return cached.types
+    const types = instanceTypes({
+      sizes: this.#sizes.values(),
+      region: this.#config.location,
+      nodeClass: settings,
+      prices: this.#prices,
+      isMarked: (offering) => this.#unavailable.isMarked(offering),
+      hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
+      memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
+      nodeResourceGroup: this.#config.nodeResourceGroup,
+    })
+    this.#cache.set(nodeClass.metadata.name, { key, types })
+    return types
+  }
+
+  /** On-demand quota by the last usages; unknown families and stale data count as free. */
+  #hasQuota(family: string, vCpus: number): boolean {
+    if (this.#now() - this.#usagesAt > usageLifetimeMs) return true
+    const usage = this.#usages.get(family.toLowerCase())
+    return usage === undefined || vCpus <= usage.limit - usage.current
+  }
+
+  async #readSizes(): Promise<ReadonlyMap<string, VmSize>> {
+    const sizes = new Map<string, VmSize>()
+    for await (const sku of this.#azure.compute.resourceSkus.list({ filter: `location eq '${this.#config.location}'` })) {
+      const parsed = parseSku(sku, this.#config.location)
+      if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
+    }
+    return sizes
+  }
+
+  async #refreshUsages(): Promise<void> {
+    const usages = new Map<string, Usage>()
+    for await (const usage of this.#azure.compute.usage.list(this.#config.location)) {
+      if (usage.name?.value !== undefined) usages.set(usage.name.value.toLowerCase(), { limit: Number(usage.limit), current: usage.currentValue })
+    }
+    this.#usages = usages
+    this.#usagesAt = this.#now()
+    this.#version += 1
+  }
+
+  #later(run: () => Promise<void>, ms: number): void {
+    const timer = setTimeout(() => void run(), ms)
+    timer.unref()
+    this.#timers = [...this.#timers.slice(-8), timer]
+  }
+}
+
+function relevant({ name: _name, tags: _tags, kubelet: _kubelet, ...rest }: NodeClassSettings): unknown {
+  return rest
+}

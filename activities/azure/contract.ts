@@ -1,0 +1,64 @@
+/** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
+export interface ClaimRef {
+  readonly name: string
+  readonly uid: string
+}
+
+/** What one attempt to launch ended in. Capacity outcomes are values (design invariant: expected outcomes are not exceptions). */
+export type LaunchOutcome =
+  | {
+      readonly kind: 'launched'
+      readonly providerId: string
+      readonly instanceType: string
+      readonly zone: string
+      readonly capacityType: string
+      readonly imageId: string
+    }
+  /** Azure refused this offering; it is marked unavailable and the next attempt chooses another. */
+  | {
+      readonly kind: 'capacity'
+      readonly reason: string
+      readonly message: string
+      readonly instanceType: string
+      readonly zone: string
+      readonly capacityType: string
+    }
+  /** No offering is left that satisfies the claim. */
+  | { readonly kind: 'exhausted'; readonly message: string }
+  /** The node class exists but is not ready, or is missing. */
+  | { readonly kind: 'nodeClassNotReady'; readonly message: string }
+  /** The claim is being deleted, or gone, or has another UID. */
+  | { readonly kind: 'claimGone' }
+
+/** How the VM's asynchronous creation ended. */
+export type InstanceOutcome =
+  | { readonly kind: 'succeeded' }
+  /** The VM failed after its PUT was accepted. A capacity failure has marked its offering unavailable. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'vmGone' }
+  | { readonly kind: 'claimGone' }
+
+export interface GarbageReport {
+  /** VMs that had no NodeClaim and were deleted, by name. */
+  readonly virtualMachines: readonly string[]
+  /** NICs without a VM that were deleted. */
+  readonly networkInterfaces: readonly string[]
+  /** Registered NodeClaims whose VM is gone and that were deleted. */
+  readonly nodeClaims: readonly string[]
+  readonly bootstrapTokens: readonly string[]
+}
+
+export interface AzureActivities {
+  /** Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. */
+  launch(input: { readonly claim: ClaimRef; readonly attempt: number }): Promise<LaunchOutcome>
+  /** Waits, by the VM list that all waiting claims share, until the VM succeeded or failed. */
+  awaitInstance(input: { readonly claim: ClaimRef }): Promise<InstanceOutcome>
+  /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. */
+  deleteInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly existed: boolean }>
+  /** Deletes VMs, NICs and tokens without a claim, and registered claims without a VM. */
+  collectGarbage(): Promise<GarbageReport>
+  /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
+  refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
+  /** Instance types, usages and prices, read anew. */
+  refreshCatalogue(): Promise<{ readonly instanceTypes: number; readonly prices: number }>
+}

@@ -1,0 +1,15 @@
+import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+import type { AzureConfig } from './azure-config.ts'
+import type { Catalogue } from './catalogue.ts'
+import type { AzureClient } from './client.ts'
+import type { UnavailableOfferings } from './unavailable-offerings.ts'
+import type { VmList } from './vm-list.ts'
+
+/** What every Azure activity works with; made once per process. */
+export interface AzureDeps extends KubernetesDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly catalogue: Catalogue
+  readonly unavailable: UnavailableOfferings
+  readonly vms: VmList
+}

@@ -1,0 +1,171 @@
+import type { InstanceType, Offering } from '../../core/instance-type.ts'
+import { labels } from '../../core/labels.ts'
+import { integerQuantity, type Quantity, quantity } from '../../core/quantity.ts'
+import { inValues, type Requirement } from '../../core/requirement.ts'
+import type { Requirements } from '../../core/requirements.ts'
+import type { Resources } from '../../core/resources.ts'
+import type { NodeClassSettings } from './node-class-settings.ts'
+import type { Prices } from './pricing.ts'
+import type { VmSize } from './sku.ts'
+
+export interface InstanceTypeInput {
+  readonly sizes: Iterable<VmSize>
+  readonly region: string
+  readonly nodeClass: NodeClassSettings
+  readonly prices: Prices
+  readonly isMarked: (offering: { readonly instanceType: string; readonly family: string; readonly vCpus: number; readonly zone: string; readonly capacityType: string }) => boolean
+  /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
+  readonly hasQuota: (family: string, vCpus: number) => boolean
+  readonly memoryOverheadPercent: number
+  readonly nodeResourceGroup: string
+}
+
+/** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
+export function instanceTypes(input: InstanceTypeInput): readonly InstanceType[] {
+  return [...input.sizes].filter((size) => fitsNodeClass(size, input.nodeClass)).map((size) => instanceType(size, input))
+}
+
+function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
+  if (nodeClass.encryptionAtHost && !size.encryptionAtHost) return false
+  if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2'))) return false
+  if (nodeClass.gpuDriver && size.gpus > 0 && size.gpuVendor !== 'nvidia') return false
+  if (nodeClass.artifactStreaming && size.arch === 'arm64') return false
+  return !(nodeClass.localDnsEnabled && (size.vCpus < 4 || size.memoryGib * 1024 < 244))
+}
+
+function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
+  const offerings = offeringsOf(size, input)
+  return {
+    name: size.name,
+    requirements: typeRequirements(size, offerings, input),
+    offerings,
+    capacity: capacityOf(size, input.nodeClass, input.memoryOverheadPercent),
+    overhead: {
+      kubeReserved: { cpu: milliCpu(kubeReservedMilliCpu(size.vCpus)), memory: quantity(`${kubeReservedMib(size.memoryGib)}Mi`) },
+      systemReserved: {},
+      evictionThreshold: { memory: quantity('750Mi') },
+    },
+  }
+}
+
+function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: InstanceTypeInput): readonly Offering[] {
+  const quota = hasQuota(size.family, size.vCpus)
+  const zones = [...size.zones.map((zone) => ({ zone: `${region.toLowerCase()}-${zone}`, ultra: size.ultraSsdZones.has(zone) })), { zone: '0', ultra: size.ultraSsdRegional }]
+  return zones.flatMap(({ zone, ultra }) =>
+    (['on-demand', 'spot'] as const).map((capacityType) => {
+      const marked = isMarked({ instanceType: size.name, family: size.family, vCpus: size.vCpus, zone, capacityType })
+      const priority = capacityType === 'spot' ? 'spot' : 'regular'
+      return {
+        price: prices.priceOf(size.name, capacityType),
+        available: !marked && (capacityType === 'spot' ? size.spotCapable : quota),
+        requirements: sets([
+          [labels.capacityType, [capacityType]],
+          ['kubernetes.azure.com/scalesetpriority', [priority]],
+          ['kubernetes.azure.com/priority', [priority]],
+          [labels.zone, [zone]],
+          ['karpenter.azure.com/placement-scope', [zone === '0' ? 'regional' : 'zonal']],
+          ['karpenter.azure.com/sku-storage-ultra-ssd', ultra ? ['true', 'false'] : ['false']],
+        ]),
+      }
+    }),
+  )
+}
+
+/** Zones, capacity types and the like are those of available offerings only. */
+function typeRequirements(size: VmSize, offerings: readonly Offering[], { region, nodeClass, nodeResourceGroup }: InstanceTypeInput): Requirements {
+  const offered = (key: string) => [...new Set(offerings.filter((o) => o.available).flatMap((o) => [...(o.requirements.get(key)?.values ?? [])]))]
+  const memoryMib = String(Math.trunc(size.memoryGib * 1024))
+  const cpus = String(size.vCpus)
+  return sets([
+    [labels.instanceType, [size.name]],
+    ['karpenter.azure.com/sku-name', [size.name]],
+    [labels.arch, [size.arch]],
+    [labels.os, ['linux']],
+    [labels.zone, offered(labels.zone)],
+    [labels.region, [region]],
+    [labels.capacityType, offered(labels.capacityType)],
+    ['karpenter.azure.com/placement-scope', offered('karpenter.azure.com/placement-scope')],
+    ['karpenter.azure.com/sku-storage-ultra-ssd', offered('karpenter.azure.com/sku-storage-ultra-ssd')],
+    ['karpenter.azure.com/sku-family', [size.seriesFamily]],
+    ['karpenter.azure.com/sku-series', [size.series]],
+    ['karpenter.azure.com/sku-version', [size.version]],
+    ['karpenter.azure.com/sku-cpu', [cpus]],
+    ['kubernetes.azure.com/sku-cpu', [cpus]],
+    ['karpenter.azure.com/sku-memory', [memoryMib]],
+    ['kubernetes.azure.com/sku-memory', [memoryMib]],
+    ['karpenter.azure.com/sku-networking-accelerated', [String(size.acceleratedNetworking)]],
+    ['karpenter.azure.com/sku-storage-premium-capable', [String(size.premiumStorage)]],
+    ['karpenter.azure.com/sku-storage-ephemeralos-maxsize', size.ephemeralOsDisk ? [String(size.ephemeralOsDisk.gb)] : []],
+    ['karpenter.azure.com/sku-gpu-count', [String(size.gpus)]],
+    ['karpenter.azure.com/sku-gpu-manufacturer', size.gpuVendor ? [size.gpuVendor] : []],
+    ['karpenter.azure.com/sku-gpu-name', size.gpuName ? [size.gpuName] : []],
+    ['karpenter.azure.com/sku-hyperv-generation', size.hyperVGenerations],
+    ['kubernetes.azure.com/cluster', [clusterLabel(nodeResourceGroup)]],
+    ['kubernetes.azure.com/mode', ['system', 'user']],
+    ['kubernetes.azure.com/scalesetpriority', ['regular', 'spot']],
+    ['kubernetes.azure.com/priority', ['regular', 'spot']],
+    ['kubernetes.azure.com/os-sku', [nodeClass.osSku]],
+    ['kubernetes.azure.com/fips_enabled', nodeClass.fips ? ['true'] : []],
+  ])
+}
+
+function sets(entries: readonly (readonly [string, readonly string[]])[]): Requirements {
+  return new Map(entries.map(([key, values]): [string, Requirement] => [key, inValues(key, values)]))
+}
+
+/** The node resource group as a label value (2.1). */
+export function clusterLabel(nodeResourceGroup: string): string {
+  const cut = nodeResourceGroup.replace(/[()]/g, '-').slice(0, 63)
+  return /[-_.]$/.test(cut) ? `${cut.slice(0, -1)}z` : cut
+}
+
+function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent: number): Resources {
+  const bytes = Math.floor(size.memoryGib) * 2 ** 30
+  return {
+    cpu: integerQuantity(size.vCpus),
+    memory: { nano: BigInt(bytes - Math.ceil(bytes * overheadPercent)) * 1_000_000_000n, format: 'BinarySI' },
+    'ephemeral-storage': quantity(`${nodeClass.osDiskSizeGb}G`),
+    pods: integerQuantity(nodeClass.maxPods),
+    'nvidia.com/gpu': integerQuantity(size.gpuVendor === 'nvidia' ? size.gpus : 0),
+    'amd.com/gpu': integerQuantity(size.gpuVendor === 'amd' ? size.gpus : 0),
+  }
+}
+
+const milliCpu = (milli: number): Quantity => ({ nano: BigInt(milli) * 1_000_000n, format: 'DecimalSI' })
+
+/** AKS reserves a share of each core for the kubelet: 6 % of the first, 4 % of the second, 2 % of two more, 1 % of the rest (3.4). */
+export function kubeReservedMilliCpu(vCpus: number): number {
+  const brackets = [
+    [1, 60],
+    [1, 40],
+    [2, 20],
+    [Number.POSITIVE_INFINITY, 10],
+  ] as const
+  let left = vCpus
+  let milli = 0
+  for (const [cores, perCore] of brackets) {
+    const part = Math.min(left, cores)
+    milli += part * perCore
+    left -= part
+  }
+  return Math.trunc(milli)
+}
+
+/** And of memory: 25 % of the first 4 GiB, 20 % of the next 4, 10 % of the next 8, 6 % up to 128, 2 % above; in MiB (3.4). */
+export function kubeReservedMib(memoryGib: number): number {
+  const brackets = [
+    [4, 0.25],
+    [4, 0.2],
+    [8, 0.1],
+    [112, 0.06],
+    [Number.POSITIVE_INFINITY, 0.02],
+  ] as const
+  let left = memoryGib
+  let gib = 0
+  for (const [size, share] of brackets) {
+    const part = Math.min(left, size)
+    gib += part * share
+    left -= part
+  }
+  return Math.trunc(gib * 1024)
+}

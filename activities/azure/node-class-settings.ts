@@ -1,0 +1,68 @@
+import type { NodeClass } from '../../core/objects.ts'
+import type { AzureConfig } from './azure-config.ts'
+
+/** What of an AKSNodeClass decides instance types and VMs, with defaults applied. */
+export interface NodeClassSettings {
+  readonly name: string
+  readonly imageFamily: 'Ubuntu' | 'Ubuntu2204' | 'Ubuntu2404' | 'AzureLinux'
+  readonly osSku: 'Ubuntu' | 'AzureLinux'
+  readonly osDiskSizeGb: number
+  readonly maxPods: number
+  readonly subnetId: string
+  readonly fips: boolean
+  readonly encryptionAtHost: boolean
+  readonly trustedLaunch: boolean
+  readonly vtpm: boolean
+  readonly secureBoot: boolean
+  readonly gpuDriver: boolean
+  readonly artifactStreaming: boolean
+  readonly localDnsEnabled: boolean
+  readonly tags: Readonly<Record<string, string>>
+  readonly kubelet: Readonly<Record<string, unknown>>
+}
+
+interface SpecJson {
+  readonly vnetSubnetID?: string
+  readonly osDiskSizeGB?: number
+  readonly imageFamily?: NodeClassSettings['imageFamily']
+  readonly fipsMode?: string
+  readonly tags?: Record<string, string>
+  readonly kubelet?: Record<string, unknown>
+  readonly maxPods?: number
+  readonly security?: { readonly encryptionAtHost?: boolean; readonly trustedLaunch?: { readonly vtpm?: boolean; readonly secureBoot?: boolean } }
+  readonly localDNS?: { readonly mode?: string }
+  readonly gpu?: { readonly mode?: string }
+  readonly artifactStreaming?: { readonly enabled?: boolean }
+}
+
+/** Reads a node class. The CRD's schema has checked the values. */
+export function nodeClassSettings(nodeClass: NodeClass, config: AzureConfig): NodeClassSettings {
+  const spec = nodeClass.spec as SpecJson
+  const imageFamily = spec.imageFamily ?? 'Ubuntu'
+  const vtpm = spec.security?.trustedLaunch?.vtpm ?? false
+  const secureBoot = spec.security?.trustedLaunch?.secureBoot ?? false
+  return {
+    name: nodeClass.metadata.name,
+    imageFamily,
+    osSku: imageFamily === 'AzureLinux' ? 'AzureLinux' : 'Ubuntu',
+    osDiskSizeGb: spec.osDiskSizeGB ?? 128,
+    maxPods: spec.maxPods ?? defaultMaxPods(config),
+    subnetId: spec.vnetSubnetID ?? config.subnetId,
+    fips: spec.fipsMode === 'FIPS',
+    encryptionAtHost: spec.security?.encryptionAtHost ?? false,
+    trustedLaunch: vtpm || secureBoot,
+    vtpm,
+    secureBoot,
+    gpuDriver: (spec.gpu?.mode ?? 'Driver') === 'Driver',
+    artifactStreaming: spec.artifactStreaming?.enabled ?? false,
+    localDnsEnabled: spec.localDNS?.mode === 'Required',
+    tags: spec.tags ?? {},
+    kubelet: spec.kubelet ?? {},
+  }
+}
+
+/** AKS' own numbers by network plugin (reference/azure-provider.md 3.4). */
+function defaultMaxPods({ networkPlugin, networkPluginMode }: AzureConfig): number {
+  if (networkPlugin === 'none') return 250
+  return networkPluginMode === 'overlay' ? 250 : 30
+}

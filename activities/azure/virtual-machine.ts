@@ -1,0 +1,125 @@
+import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
+import type { AzureConfig } from './azure-config.ts'
+import type { NodeClassSettings } from './node-class-settings.ts'
+import { parseSubnet } from './bootstrap.ts'
+import type { VmSize } from './sku.ts'
+
+export const tagKeys = {
+  nodePool: 'karpenter.sh_nodepool',
+  cluster: 'karpenter.azure.com_cluster',
+  claimUid: 'joiner.sh_nodeclaim-uid',
+} as const
+
+export interface VirtualMachineInput {
+  readonly config: AzureConfig
+  readonly nodeClass: NodeClassSettings
+  readonly claim: { readonly name: string; readonly uid: string; readonly nodePool?: string }
+  readonly size: VmSize
+  /** Zone label; `0` is regional. */
+  readonly zone: string
+  readonly capacityType: string
+  readonly imageId: string
+  readonly customData: string
+  readonly attempt: number
+  readonly ultraSsd: boolean
+}
+
+/** Name of a claim's VM and computer (reference/azure-provider.md 4.1). */
+export function vmName(claimName: string): string {
+  return `aks-${claimName}`
+}
+
+/** The claim that a VM is named after. */
+export function claimNameOf(vm: string): string {
+  return vm.replace(/^aks-/, '')
+}
+
+/** The node's provider id: ARM's id with the resource group in lower case. */
+export function providerId(config: AzureConfig, claimName: string): string {
+  return `azure:///subscriptions/${config.subscriptionId}/resourceGroups/${config.nodeResourceGroup.toLowerCase()}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`
+}
+
+/**
+ * The body of the one PUT that makes a node: VM, NIC and OS disk together (reference/azure-provider.md 4.4; the NIC is inline by design).
+ * NIC and disk carry the attempt's number, since Azure keeps a failed VM's NIC for a while.
+ */
+export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
+  const { config, nodeClass, claim, size, capacityType } = input
+  const name = vmName(claim.name)
+  return {
+    location: config.location,
+    tags: vmTags(input),
+    ...(input.zone === '0' ? {} : { zones: [input.zone.slice(input.zone.lastIndexOf('-') + 1)] }),
+    ...(config.nodeIdentities.length === 0
+      ? {}
+      : { identity: { type: 'UserAssigned' as const, userAssignedIdentities: Object.fromEntries(config.nodeIdentities.map((id) => [id, {}])) } }),
+    hardwareProfile: { vmSize: size.name },
+    storageProfile: { osDisk: osDisk(input), imageReference: imageReference(input.imageId) },
+    networkProfile: { networkApiVersion: '2022-11-01', networkInterfaceConfigurations: [networkInterface(input)] },
+    osProfile: {
+      adminUsername: config.adminUsername,
+      computerName: name,
+      customData: input.customData,
+      linuxConfiguration: {
+        disablePasswordAuthentication: true,
+        ssh: { publicKeys: [{ keyData: config.sshPublicKey, path: `/home/${config.adminUsername}/.ssh/authorized_keys` }] },
+      },
+    },
+    ...(capacityType === 'spot'
+      ? { priority: 'Spot' as const, evictionPolicy: 'Delete' as const, billingProfile: { maxPrice: -1 } }
+      : { priority: 'Regular' as const }),
+    ...securityProfile(nodeClass),
+    ...(input.ultraSsd ? { additionalCapabilities: { ultraSSDEnabled: true } } : {}),
+  }
+}
+
+function vmTags({ config, nodeClass, claim }: VirtualMachineInput): Record<string, string> {
+  const own = Object.entries(nodeClass.tags).map(([key, value]) => [key.replaceAll('/', '_'), value])
+  return {
+    ...(Object.fromEntries(own) as Record<string, string>),
+    'compute.aks.billing': 'linux',
+    [tagKeys.cluster]: config.clusterName,
+    [tagKeys.claimUid]: claim.uid,
+    ...(claim.nodePool === undefined ? {} : { [tagKeys.nodePool]: claim.nodePool }),
+  }
+}
+
+function osDisk({ nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
+  const base = { name: `${vmName(claim.name)}-${attempt}`, diskSizeGB: nodeClass.osDiskSizeGb, createOption: 'FromImage' as const, deleteOption: 'Delete' as const }
+  const ephemeral = size.ephemeralOsDisk
+  if (ephemeral === undefined || ephemeral.gb < nodeClass.osDiskSizeGb) return base
+  return { ...base, caching: 'ReadOnly' as const, diffDiskSettings: { option: 'Local' as const, placement: ephemeral.placement } }
+}
+
+function imageReference(id: string): { id: string } | { communityGalleryImageId: string } {
+  return id.toLowerCase().startsWith('/communitygalleries/') ? { communityGalleryImageId: id } : { id }
+}
+
+function networkInterface({ config, nodeClass, claim, attempt, size }: VirtualMachineInput) {
+  const name = `${vmName(claim.name)}-${attempt}`
+  const { maxPods } = nodeClass
+  const secondary = config.networkPlugin === 'azure' && config.networkPluginMode !== 'overlay' ? maxPods - 1 : 0
+  const subnet = { id: nodeClass.subnetId }
+  parseSubnet(nodeClass.subnetId)
+  return {
+    name,
+    primary: true,
+    deleteOption: 'Delete' as const,
+    enableAcceleratedNetworking: size.acceleratedNetworking,
+    enableIPForwarding: false,
+    ipConfigurations: [
+      { name, primary: true, subnet },
+      ...Array.from({ length: secondary }, (_, index) => ({ name: `ipconfig${index + 1}`, primary: false, subnet })),
+    ],
+  }
+}
+
+function securityProfile({ encryptionAtHost, trustedLaunch, vtpm, secureBoot }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
+  if (!encryptionAtHost && !trustedLaunch) return {}
+  return {
+    securityProfile: {
+      ...(encryptionAtHost ? { encryptionAtHost: true } : {}),
+      ...(trustedLaunch ? { securityType: 'TrustedLaunch' as const, uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } } : {}),
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import type { Logger } from 'pino'
+
+/** VMs by name; `undefined` for a name: no such VM in the last list. */
+export type VmSnapshot = ReadonlyMap<string, VirtualMachine>
+
+const fastestMs = 500
+const slowestMs = 5000
+
+interface Waiter {
+  readonly look: (snapshot: VmSnapshot) => boolean
+  readonly fail: (error: unknown) => void
+}
+
+/**
+ * One list of the resource group's VMs per poll interval, shared by everybody who waits for a VM, so that ARM reads do not grow with the
+ * number of launches (design: workflows). It lists only while somebody waits, faster after changes and slower while nothing happens.
+ */
+export class VmList {
+  readonly #list: () => AsyncIterable<VirtualMachine>
+  readonly #log: Logger
+  readonly #waiters = new Set<Waiter>()
+  #polling = false
+  #intervalMs = fastestMs
+  #wake: (() => void) | undefined
+
+  constructor(list: () => AsyncIterable<VirtualMachine>, log: Logger) {
+    this.#list = list
+    this.#log = log
+  }
+
+  /** Waits until `observe` returns something about the list. Every look uses a list that was begun after the wait. */
+  waitFor<T>(observe: (snapshot: VmSnapshot) => T | undefined, signal: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        this.#waiters.delete(waiter)
+        signal.removeEventListener('abort', cancelled)
+      }
+      const waiter: Waiter = {
+        look: (snapshot) => {
+          const value = observe(snapshot)
+          if (value === undefined) return false
+          end()
+          resolve(value)
+          return true
+        },
+        fail: (error) => {
+          end()
+          reject(error)
+        },
+      }
+      const cancelled = () => waiter.fail(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      if (signal.aborted) return cancelled()
+      signal.addEventListener('abort', cancelled, { once: true })
+      this.#waiters.add(waiter)
+      this.#intervalMs = fastestMs
+      this.#wake?.()
+      if (!this.#polling) void this.#poll()
+    })
+  }
+
+  async #poll(): Promise<void> {
+    this.#polling = true
+    try {
+      while (this.#waiters.size > 0) {
+        const asked = [...this.#waiters]
+        try {
+          const snapshot = new Map<string, VirtualMachine>()
+          for await (const vm of this.#list()) if (vm.name !== undefined) snapshot.set(vm.name, vm)
+          const answered = asked.filter((waiter) => this.#waiters.has(waiter) && waiter.look(snapshot)).length
+          this.#intervalMs = answered > 0 ? fastestMs : Math.min(slowestMs, this.#intervalMs * 1.3)
+        } catch (error) {
+          this.#log.warn({ err: error }, 'the list of VMs could not be read; trying again')
+          this.#intervalMs = slowestMs
+        }
+        if (this.#waiters.size > 0) await this.#pause()
+      }
+    } finally {
+      this.#polling = false
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.#wake = undefined
+        resolve()
+      }
+      const timer = setTimeout(done, this.#intervalMs)
+      // A new waiter should not sit out a long interval, yet a burst of them must not list without pause.
+      this.#wake = this.#intervalMs > fastestMs ? done : undefined
+    })
+  }
+}

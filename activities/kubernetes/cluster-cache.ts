@@ -1,0 +1,260 @@
+import type { Logger } from 'pino'
+import type {
+  DaemonSet,
+  Node,
+  NodeClaim,
+  NodeClass,
+  NodePool,
+  ObjectMeta,
+  Pod,
+  PodDisruptionBudget,
+  VolumeAttachment,
+} from '../../core/objects.ts'
+import type { Json, KubernetesClient } from './client.ts'
+import {
+  decodeDaemonSet,
+  decodeNode,
+  decodeNodeClaim,
+  decodeNodeClass,
+  decodeNodePool,
+  decodePod,
+  decodePodDisruptionBudget,
+  decodeVolumeAttachment,
+} from './decode.ts'
+import { ListWatch } from './list-watch.ts'
+import { type ResourceName, resourcePath } from './resources.ts'
+import { Store } from './store.ts'
+
+export type CachedObject =
+  | Pod
+  | Node
+  | NodeClaim
+  | NodePool
+  | NodeClass
+  | DaemonSet
+  | PodDisruptionBudget
+  | VolumeAttachment
+export type CachedKind = CachedObject['kind']
+
+export type ChangeListener = (
+  kind: CachedKind,
+  key: string,
+  before: CachedObject | undefined,
+  after: CachedObject | undefined,
+) => void
+
+interface Watched {
+  readonly resource: ResourceName
+  readonly store: Store<CachedObject>
+  readonly decode: (json: Json) => CachedObject
+}
+
+/**
+ * The cluster as the watches tell it, in the shapes that decisions use; each object is decoded once per event.
+ * Invariants: an older resource version never replaces a newer one; a deleted object does not come back by a late event;
+ * what this process wrote can be entered at once (`upsert`).
+ */
+export class ClusterCache {
+  readonly pods = new Store<Pod>({ byNode: (pod) => pod.nodeName })
+  readonly nodes = new Store<Node>({ byProviderId: (node) => node.providerId?.toLowerCase() })
+  readonly nodeClaims = new Store<NodeClaim>({ byProviderId: (claim) => claim.status.providerId?.toLowerCase() })
+  readonly nodePools = new Store<NodePool>()
+  readonly nodeClasses = new Store<NodeClass>()
+  readonly daemonSets = new Store<DaemonSet>()
+  readonly podDisruptionBudgets = new Store<PodDisruptionBudget>()
+  readonly volumeAttachments = new Store<VolumeAttachment>({ byNode: (attachment) => attachment.nodeName })
+
+  readonly #client: KubernetesClient
+  readonly #log: Logger
+  readonly #listeners = new Set<ChangeListener>()
+  readonly #watches: ListWatch[] = []
+  readonly #watched: Readonly<Record<CachedKind, Watched>>
+  #unsynced = new Set<CachedKind>()
+  #onSynced: (() => void)[] = []
+
+  constructor(client: KubernetesClient, log: Logger) {
+    this.#client = client
+    this.#log = log
+    const watched = <T extends CachedObject>(
+      resource: ResourceName,
+      store: Store<T>,
+      decode: (json: Json) => T,
+    ): Watched => ({
+      resource,
+      store: store as unknown as Store<CachedObject>,
+      decode,
+    })
+    this.#watched = {
+      Pod: watched('pods', this.pods, decodePod),
+      Node: watched('nodes', this.nodes, decodeNode),
+      NodeClaim: watched('nodeclaims', this.nodeClaims, decodeNodeClaim),
+      NodePool: watched('nodepools', this.nodePools, decodeNodePool),
+      AKSNodeClass: watched('aksnodeclasses', this.nodeClasses, decodeNodeClass),
+      DaemonSet: watched('daemonsets', this.daemonSets, decodeDaemonSet),
+      PodDisruptionBudget: watched('poddisruptionbudgets', this.podDisruptionBudgets, decodePodDisruptionBudget),
+      VolumeAttachment: watched('volumeattachments', this.volumeAttachments, decodeVolumeAttachment),
+    }
+    this.#unsynced = new Set(Object.keys(this.#watched) as CachedKind[])
+  }
+
+  /** Starts all watches. They run until `stop`. */
+  start(): void {
+    for (const kind of Object.keys(this.#watched) as CachedKind[]) {
+      const { resource } = this.#watched[kind]
+      const watch = new ListWatch(
+        this.#client,
+        resourcePath(resource),
+        {
+          replaced: (objects, version) => this.#replace(kind, objects, version),
+          changed: (object) => this.upsert(kind, object),
+          deleted: (object) => this.#delete(kind, object),
+          reached: (version) => this.#watched[kind].store.reach(version),
+        },
+        this.#log,
+      )
+      this.#watches.push(watch)
+      void watch.run()
+    }
+  }
+
+  stop(): void {
+    for (const watch of this.#watches) watch.stop()
+  }
+
+  /** The kinds whose first list has not come yet. */
+  get unsynced(): readonly CachedKind[] {
+    return [...this.#unsynced]
+  }
+
+  /** Resolves when every kind has been listed. */
+  synced(): Promise<void> {
+    if (this.#unsynced.size === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#onSynced.push(resolve))
+  }
+
+  /** Enters an object as the API server returned it, unless something newer is known. */
+  upsert(kind: CachedKind, json: Json): void {
+    const { store, decode } = this.#watched[kind]
+    const meta = json['metadata'] as ObjectMeta
+    const key = keyOf(meta)
+    if (!store.admits(key, meta)) return
+    const before = store.get(key)
+    let after: CachedObject
+    try {
+      after = decode(json)
+    } catch (error) {
+      this.#log.error(
+        { kind, object: key, err: error },
+        'an object cannot be read; correct the value named in the error',
+      )
+      return
+    }
+    store.set(key, after)
+    this.#tell(kind, key, before, after)
+  }
+
+  /** Calls the listener after each change. Returns the function that ends it. */
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Waits until `observe` returns something, asking at once and after each change that `concerns` lets through.
+   * Rejects when the signal fires. Waiters are many, so `concerns` must be cheap.
+   */
+  waitFor<T>(
+    concerns: ChangeListener extends (...args: infer A) => void ? (...args: A) => boolean : never,
+    observe: () => T | undefined,
+    signal: AbortSignal,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const first = observe()
+      if (first !== undefined) return resolve(first)
+      const end = this.onChange((...change) => {
+        if (!concerns(...change)) return
+        const value = observe()
+        if (value === undefined) return
+        finish()
+        resolve(value)
+      })
+      const cancelled = () => {
+        finish()
+        reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      }
+      const finish = () => {
+        end()
+        signal.removeEventListener('abort', cancelled)
+      }
+      if (signal.aborted) cancelled()
+      else signal.addEventListener('abort', cancelled, { once: true })
+    })
+  }
+
+  /**
+   * Brings the cache up to what the API server has now for these kinds, by an uncached list. Objects that the watches have not told yet
+   * enter at once; what is not in the list and is older than it leaves.
+   */
+  async catchUp(kinds: readonly CachedKind[], signal?: AbortSignal): Promise<void> {
+    await Promise.all(
+      kinds.map(async (kind) => {
+        const { resource, store } = this.#watched[kind]
+        const probe = await this.#client.list(resourcePath(resource), { limit: 1 }, signal)
+        if (store.reached(probe.resourceVersion)) return
+        const objects: Json[] = []
+        let next: string | undefined
+        let version = ''
+        do {
+          const page = await this.#client.list(resourcePath(resource), { limit: 500, continue: next }, signal)
+          objects.push(...page.items)
+          version = page.resourceVersion
+          next = page.continue
+        } while (next !== undefined)
+        this.#replace(kind, objects, version)
+      }),
+    )
+  }
+
+  #replace(kind: CachedKind, objects: readonly Json[], resourceVersion: string): void {
+    const { store } = this.#watched[kind]
+    const present = new Set<string>()
+    for (const json of objects) {
+      present.add(keyOf(json['metadata'] as ObjectMeta))
+      this.upsert(kind, json)
+    }
+    for (const [key, object] of store.olderThan(resourceVersion)) {
+      if (present.has(key)) continue
+      store.delete(key, object.metadata, resourceVersion)
+      this.#tell(kind, key, object, undefined)
+    }
+    store.reach(resourceVersion)
+    if (this.#unsynced.delete(kind) && this.#unsynced.size === 0) {
+      for (const resolve of this.#onSynced) resolve()
+      this.#onSynced = []
+    }
+  }
+
+  #delete(kind: CachedKind, json: Json): void {
+    const { store } = this.#watched[kind]
+    const meta = json['metadata'] as ObjectMeta
+    const key = keyOf(meta)
+    const before = store.get(key)
+    store.delete(key, meta, meta.resourceVersion)
+    if (before !== undefined && before.metadata.uid === meta.uid) this.#tell(kind, key, before, undefined)
+  }
+
+  #tell(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(kind, key, before, after)
+      } catch (error) {
+        this.#log.error({ kind, object: key, err: error }, 'a listener of the cluster cache failed')
+      }
+    }
+  }
+}
+
+/** `namespace/name`, or the name of a cluster-scoped object. */
+export function keyOf(meta: Pick<ObjectMeta, 'name' | 'namespace'>): string {
+  return meta.namespace === undefined ? meta.name : `${meta.namespace}/${meta.name}`
+}

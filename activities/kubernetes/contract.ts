@@ -1,0 +1,72 @@
+import type { ClaimRef } from '../azure/contract.ts'
+
+/** What a lifecycle that is not inside a longer activity should do next. */
+export type NextStep =
+  | { readonly kind: 'launch'; readonly startedAtMs: number }
+  /** The claim was launched before (by an earlier run, or by Karpenter): go on with its registration. */
+  | { readonly kind: 'awaitRegistration' }
+  | { readonly kind: 'awaitInitialization' }
+  /** Nothing to do until something changes or `wakeAtMs` (expiry) has come. */
+  | { readonly kind: 'steady'; readonly wakeAtMs?: number }
+  | { readonly kind: 'terminate' }
+  /** The claim is gone, or its name belongs to another claim now. */
+  | { readonly kind: 'finished' }
+
+/** A step with the labels that the Temporal UI shows. */
+export interface Observation {
+  readonly step: NextStep
+  readonly nodePool?: string
+  readonly nodeName?: string
+  readonly instanceType?: string
+  readonly capacityType?: string
+  readonly zone?: string
+}
+
+export type RegistrationOutcome =
+  | { readonly kind: 'registered'; readonly nodeName: string }
+  | { readonly kind: 'timeout'; readonly message: string }
+  | { readonly kind: 'claimGone' }
+
+export type InitializationOutcome =
+  | { readonly kind: 'initialized'; readonly wakeAtMs?: number }
+  | { readonly kind: 'claimGone' }
+
+export type DrainOutcome =
+  | { readonly kind: 'drained'; readonly pods: number }
+  /** The claim never had a Node, or its Node is gone already. */
+  | { readonly kind: 'noNode' }
+
+/** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
+export type GiveUpReason = 'insufficient_capacity' | 'nodeclass_not_ready' | 'launch_timeout' | 'registration_timeout'
+
+/** A pause as an operator asked for it. `untilMs` absent: until resumed. */
+export interface Pause {
+  readonly reason: string
+  readonly sinceMs: number
+  readonly untilMs?: number
+}
+
+export type LoopName = 'provisioning' | 'disruption'
+
+export interface KubernetesActivities {
+  /** Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes an expired claim. */
+  observe(input: { readonly claim: ClaimRef }): Promise<Observation>
+  /** Waits for the claim's Node to join, then writes labels, taints and finalizer to it and Registered to the claim. */
+  awaitRegistration(input: { readonly claim: ClaimRef }): Promise<RegistrationOutcome>
+  /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
+  awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
+  /** Ends a claim that cannot become a node: event, then deletion of the claim. */
+  giveUp(input: { readonly claim: ClaimRef; readonly reason: GiveUpReason; readonly message: string }): Promise<void>
+  /** Taints the Node, evicts its pods tier by tier and waits for its volumes. */
+  drain(input: { readonly claim: ClaimRef }): Promise<DrainOutcome>
+  /** Removes the finalizers of Node and claim; the last step of a life. */
+  finalize(input: { readonly claim: ClaimRef }): Promise<void>
+  /** Writes (or with `pause` absent, clears) a loop's pause where every planner reads it. */
+  writePause(input: { readonly loop: LoopName; readonly pause?: Pause }): Promise<void>
+  /** The pause that stands in the cluster, if any: a new run of a loop starts from it. */
+  readPause(input: { readonly loop: LoopName }): Promise<{ readonly pause?: Pause }>
+  /** Deletes the command's NodeClaims (with a precondition on their UID) and waits until they are gone. */
+  deleteCandidates(input: { readonly commandId: string; readonly candidates: readonly ClaimRef[] }): Promise<void>
+  /** Takes the disruption taint and condition off candidates that still carry the command's id. */
+  releaseCandidates(input: { readonly commandId: string; readonly candidates: readonly ClaimRef[] }): Promise<void>
+}

@@ -1,0 +1,286 @@
+import type {
+  Affinity,
+  Condition,
+  ContainerPort,
+  DaemonSet,
+  LabelSelector,
+  Node,
+  NodeClaim,
+  NodeClaimSpec,
+  NodeClass,
+  NodePool,
+  ObjectMeta,
+  OwnerReference,
+  Pod,
+  PodDisruptionBudget,
+  RequirementSpec,
+  Taint,
+  Toleration,
+  TopologySpreadConstraint,
+  VolumeAttachment,
+} from '../../core/objects.ts'
+import { type PodResourcesInput, podRequests } from '../../core/pod-requests.ts'
+import { integerQuantity } from '../../core/quantity.ts'
+import { parseResources } from '../../core/resources.ts'
+import type { Json } from './client.ts'
+
+type Text = Record<string, string>
+
+interface MetaJson {
+  name: string
+  namespace?: string
+  uid: string
+  resourceVersion: string
+  generation?: number
+  creationTimestamp: string
+  deletionTimestamp?: string
+  deletionGracePeriodSeconds?: number
+  labels?: Text
+  annotations?: Text
+  finalizers?: string[]
+  ownerReferences?: OwnerReference[]
+}
+
+function decodeMeta(json: Json): ObjectMeta {
+  const meta = json['metadata'] as MetaJson
+  return {
+    name: meta.name,
+    uid: meta.uid,
+    resourceVersion: meta.resourceVersion,
+    creationTimestamp: meta.creationTimestamp,
+    labels: meta.labels ?? {},
+    annotations: meta.annotations ?? {},
+    finalizers: meta.finalizers ?? [],
+    ownerReferences: meta.ownerReferences ?? [],
+    ...(meta.namespace === undefined ? {} : { namespace: meta.namespace }),
+    ...(meta.generation === undefined ? {} : { generation: meta.generation }),
+    ...(meta.deletionTimestamp === undefined ? {} : { deletionTimestamp: meta.deletionTimestamp }),
+    ...(meta.deletionGracePeriodSeconds === undefined
+      ? {}
+      : { deletionGracePeriodSeconds: meta.deletionGracePeriodSeconds }),
+  }
+}
+
+interface PodSpecJson {
+  nodeName?: string
+  nodeSelector?: Text
+  affinity?: Affinity
+  tolerations?: Toleration[]
+  topologySpreadConstraints?: TopologySpreadConstraint[]
+  containers?: { ports?: ContainerPort[] }[]
+  volumes?: { persistentVolumeClaim?: { claimName: string }; ephemeral?: unknown; name: string }[]
+  priority?: number
+  priorityClassName?: string
+  terminationGracePeriodSeconds?: number
+}
+
+interface PodStatusJson {
+  phase?: Pod['phase']
+  conditions?: Condition[]
+  startTime?: string
+  nominatedNodeName?: string
+}
+
+/** A pod with its requests computed; `requests` counts the pod itself as one of `pods`. */
+export function decodePod(json: Json): Pod {
+  const metadata = decodeMeta(json)
+  const spec = (json['spec'] ?? {}) as PodSpecJson
+  const status = (json['status'] ?? {}) as PodStatusJson
+  return {
+    kind: 'Pod',
+    metadata,
+    phase: status.phase ?? 'Pending',
+    conditions: status.conditions ?? [],
+    requests: { ...podRequests(json as PodResourcesInput), pods: integerQuantity(1) },
+    nodeSelector: spec.nodeSelector ?? {},
+    tolerations: spec.tolerations ?? [],
+    topologySpreadConstraints: spec.topologySpreadConstraints ?? [],
+    hostPorts: (spec.containers ?? [])
+      .flatMap((container) => container.ports ?? [])
+      .filter((port) => (port.hostPort ?? 0) > 0),
+    persistentVolumeClaims: (spec.volumes ?? []).flatMap((volume) => claimName(metadata.name, volume)),
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
+    ...(spec.affinity === undefined ? {} : { affinity: spec.affinity }),
+    ...(spec.priority === undefined ? {} : { priority: spec.priority }),
+    ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),
+    ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
+    ...(status.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}),
+  }
+}
+
+function claimName(podName: string, volume: NonNullable<PodSpecJson['volumes']>[number]): string[] {
+  if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
+  return volume.ephemeral === undefined ? [] : [`${podName}-${volume.name}`]
+}
+
+export function decodeNode(json: Json): Node {
+  const spec = (json['spec'] ?? {}) as { providerID?: string; taints?: Taint[]; unschedulable?: boolean }
+  const status = (json['status'] ?? {}) as { capacity?: Text; allocatable?: Text; conditions?: Condition[] }
+  return {
+    kind: 'Node',
+    metadata: decodeMeta(json),
+    taints: spec.taints ?? [],
+    unschedulable: spec.unschedulable ?? false,
+    capacity: parseResources(status.capacity),
+    allocatable: parseResources(status.allocatable),
+    conditions: status.conditions ?? [],
+    ...(spec.providerID ? { providerId: spec.providerID } : {}),
+  }
+}
+
+interface ClaimSpecJson {
+  taints?: Taint[]
+  startupTaints?: Taint[]
+  requirements?: RequirementSpec[]
+  nodeClassRef: { group: string; kind: string; name: string }
+  terminationGracePeriod?: string
+  expireAfter?: string
+  resources?: { requests?: Text }
+}
+
+function decodeClaimSpec(spec: ClaimSpecJson): NodeClaimSpec {
+  return {
+    taints: spec.taints ?? [],
+    startupTaints: spec.startupTaints ?? [],
+    requirements: spec.requirements ?? [],
+    nodeClassRef: spec.nodeClassRef,
+    ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
+    ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
+  }
+}
+
+export function decodeNodeClaim(json: Json): NodeClaim {
+  const spec = json['spec'] as ClaimSpecJson
+  const status = (json['status'] ?? {}) as {
+    nodeName?: string
+    providerID?: string
+    imageID?: string
+    capacity?: Text
+    allocatable?: Text
+    conditions?: Condition[]
+    lastPodEventTime?: string
+  }
+  return {
+    kind: 'NodeClaim',
+    metadata: decodeMeta(json),
+    spec: { ...decodeClaimSpec(spec), requests: parseResources(spec.resources?.requests) },
+    status: {
+      capacity: parseResources(status.capacity),
+      allocatable: parseResources(status.allocatable),
+      conditions: status.conditions ?? [],
+      ...(status.nodeName ? { nodeName: status.nodeName } : {}),
+      ...(status.providerID ? { providerId: status.providerID } : {}),
+      ...(status.imageID ? { imageId: status.imageID } : {}),
+      ...(status.lastPodEventTime ? { lastPodEventTime: status.lastPodEventTime } : {}),
+    },
+  }
+}
+
+export function decodeNodePool(json: Json): NodePool {
+  const spec = json['spec'] as {
+    template: { metadata?: { labels?: Text; annotations?: Text }; spec: ClaimSpecJson }
+    disruption?: {
+      consolidateAfter?: string
+      consolidationPolicy?: NodePool['disruption']['consolidationPolicy']
+      budgets?: NodePool['disruption']['budgets']
+    }
+    limits?: Text
+    weight?: number
+    replicas?: number
+  }
+  return {
+    kind: 'NodePool',
+    metadata: decodeMeta(json),
+    template: {
+      labels: spec.template.metadata?.labels ?? {},
+      annotations: spec.template.metadata?.annotations ?? {},
+      spec: decodeClaimSpec(spec.template.spec),
+    },
+    disruption: {
+      consolidateAfter: spec.disruption?.consolidateAfter ?? '0s',
+      consolidationPolicy: spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized',
+      budgets: spec.disruption?.budgets ?? [{ nodes: '10%' }],
+    },
+    limits: parseResources(spec.limits),
+    weight: spec.weight ?? 0,
+    isStatic: spec.replicas !== undefined && spec.replicas !== null,
+    conditions: ((json['status'] ?? {}) as { conditions?: Condition[] }).conditions ?? [],
+  }
+}
+
+export function decodeNodeClass(json: Json): NodeClass {
+  const status = (json['status'] ?? {}) as {
+    images?: NodeClass['status']['images']
+    kubernetesVersion?: string
+    conditions?: Condition[]
+  }
+  return {
+    kind: 'AKSNodeClass',
+    metadata: decodeMeta(json),
+    spec: (json['spec'] ?? {}) as Record<string, unknown>,
+    status: {
+      images: status.images ?? [],
+      conditions: status.conditions ?? [],
+      ...(status.kubernetesVersion === undefined ? {} : { kubernetesVersion: status.kubernetesVersion }),
+    },
+  }
+}
+
+/** A DaemonSet as the pod that it puts on nodes; a container's limits stand in for requests that it does not set. */
+export function decodeDaemonSet(json: Json): DaemonSet {
+  const metadata = decodeMeta(json)
+  const template = (
+    (json['spec'] ?? {}) as { template: { metadata?: { labels?: Text; annotations?: Text }; spec: PodSpecJson } }
+  ).template
+  type Container = { resources?: { requests?: Text; limits?: Text } }
+  const containers = ((template.spec.containers ?? []) as Container[]).map((container) => ({
+    ...container,
+    resources: {
+      ...container.resources,
+      requests: { ...container.resources?.limits, ...container.resources?.requests },
+    },
+  }))
+  const pod = decodePod({
+    metadata: {
+      ...(json['metadata'] as object),
+      labels: template.metadata?.labels,
+      annotations: template.metadata?.annotations,
+    },
+    spec: { ...template.spec, containers },
+  })
+  return { kind: 'DaemonSet', metadata, pod }
+}
+
+export function decodePodDisruptionBudget(json: Json): PodDisruptionBudget {
+  const spec = (json['spec'] ?? {}) as {
+    selector?: LabelSelector
+    minAvailable?: number | string
+    maxUnavailable?: number | string
+    unhealthyPodEvictionPolicy?: 'IfHealthyBudget' | 'AlwaysAllow'
+  }
+  const status = (json['status'] ?? {}) as { disruptionsAllowed?: number }
+  return {
+    kind: 'PodDisruptionBudget',
+    metadata: decodeMeta(json),
+    disruptionsAllowed: status.disruptionsAllowed ?? 0,
+    ...(spec.selector === undefined ? {} : { selector: spec.selector }),
+    ...(spec.minAvailable === undefined ? {} : { minAvailable: spec.minAvailable }),
+    ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: spec.maxUnavailable }),
+    ...(spec.unhealthyPodEvictionPolicy === undefined
+      ? {}
+      : { unhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy }),
+  }
+}
+
+export function decodeVolumeAttachment(json: Json): VolumeAttachment {
+  const spec = json['spec'] as { nodeName: string; source?: { persistentVolumeName?: string } }
+  return {
+    kind: 'VolumeAttachment',
+    metadata: decodeMeta(json),
+    nodeName: spec.nodeName,
+    ...(spec.source?.persistentVolumeName === undefined
+      ? {}
+      : { persistentVolumeName: spec.source.persistentVolumeName }),
+  }
+}

@@ -1,0 +1,85 @@
+import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
+import type { LoopName, Pause } from './contract.ts'
+import { resourcePath } from './resources.ts'
+
+const configMapName = 'joiner-pauses'
+
+interface PauseDeps {
+  readonly client: KubernetesClient
+  readonly namespace: string
+}
+
+/**
+ * The pause of a loop, read from the API server and not from a cache: it decides whether the next write may happen.
+ * An entry that cannot be read as a pause counts as one without end, since a pause is a brake.
+ */
+export async function readPause(
+  { client, namespace }: PauseDeps,
+  loop: LoopName,
+  now: number,
+): Promise<Pause | undefined> {
+  let text: string | undefined
+  try {
+    const map = (await client.get(resourcePath('configmaps', configMapName, namespace))) as {
+      data?: Record<string, string>
+    }
+    text = map.data?.[loop]
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+  if (text === undefined) return undefined
+  const pause = parsePause(text)
+  return pause.untilMs !== undefined && pause.untilMs <= now ? undefined : pause
+}
+
+function parsePause(text: string): Pause {
+  try {
+    const value = JSON.parse(text) as { reason?: unknown; since?: unknown; until?: unknown }
+    const sinceMs = typeof value.since === 'string' ? Date.parse(value.since) : Number.NaN
+    const untilMs = typeof value.until === 'string' ? Date.parse(value.until) : Number.NaN
+    return {
+      reason: typeof value.reason === 'string' ? value.reason : 'no reason given',
+      sinceMs: Number.isNaN(sinceMs) ? 0 : sinceMs,
+      ...(Number.isNaN(untilMs) ? {} : { untilMs }),
+    }
+  } catch {
+    return { reason: `unreadable entry in ConfigMap ${configMapName}: ${text.slice(0, 80)}`, sinceMs: 0 }
+  }
+}
+
+/** Writes or clears a loop's pause. Running it twice changes nothing. */
+export async function writePause(
+  { client, namespace }: PauseDeps,
+  loop: LoopName,
+  pause: Pause | undefined,
+): Promise<void> {
+  const entry = pause === undefined ? null : formatPause(pause)
+  try {
+    await client.mergePatch(resourcePath('configmaps', configMapName, namespace), { data: { [loop]: entry } })
+    return
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  if (entry === null) return
+  try {
+    await client.create(resourcePath('configmaps', undefined, namespace), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: configMapName, namespace },
+      data: { [loop]: entry },
+    })
+  } catch (error) {
+    // Somebody else made it in between: then it can be patched.
+    if (!isConflict(error)) throw error
+    await client.mergePatch(resourcePath('configmaps', configMapName, namespace), { data: { [loop]: entry } })
+  }
+}
+
+function formatPause(pause: Pause): string {
+  return JSON.stringify({
+    reason: pause.reason,
+    since: new Date(pause.sinceMs).toISOString(),
+    ...(pause.untilMs === undefined ? {} : { until: new Date(pause.untilMs).toISOString() }),
+  })
+}

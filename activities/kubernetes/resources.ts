@@ -1,0 +1,32 @@
+/** The resources that Joiner reads or writes, by plural name. */
+const groups = {
+  pods: { prefix: '/api/v1', namespaced: true },
+  nodes: { prefix: '/api/v1', namespaced: false },
+  namespaces: { prefix: '/api/v1', namespaced: false },
+  configmaps: { prefix: '/api/v1', namespaced: true },
+  secrets: { prefix: '/api/v1', namespaced: true },
+  events: { prefix: '/api/v1', namespaced: true },
+  persistentvolumeclaims: { prefix: '/api/v1', namespaced: true },
+  persistentvolumes: { prefix: '/api/v1', namespaced: false },
+  daemonsets: { prefix: '/apis/apps/v1', namespaced: true },
+  poddisruptionbudgets: { prefix: '/apis/policy/v1', namespaced: true },
+  volumeattachments: { prefix: '/apis/storage.k8s.io/v1', namespaced: false },
+  leases: { prefix: '/apis/coordination.k8s.io/v1', namespaced: true },
+  nodepools: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
+  nodeclaims: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
+  aksnodeclasses: { prefix: '/apis/karpenter.azure.com/v1beta1', namespaced: false },
+} as const
+
+export type ResourceName = keyof typeof groups
+
+/**
+ * The API path of a resource: all of it, of one namespace, or one object.
+ * Errors: a namespaced object named without its namespace is a programming error.
+ */
+export function resourcePath(resource: ResourceName, name?: string, namespace?: string): string {
+  const { prefix, namespaced } = groups[resource]
+  if (namespaced && name !== undefined && namespace === undefined)
+    throw new Error(`${resource} ${name}: namespace missing`)
+  const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`
+  return `${prefix}${scope}/${resource}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
+}

@@ -1,0 +1,24 @@
+import type { Pod, PodDisruptionBudget } from '../objects.ts'
+import { isEvictable, podName } from '../pod-rules.ts'
+import { selects } from '../scheduling/label-selector.ts'
+
+/** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
+export function evictionBlockedBy(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): string | undefined {
+  if (!isEvictable(pod, now)) return undefined
+  const own = budgets.filter(
+    ({ metadata, selector }) => metadata.namespace === pod.metadata.namespace && selects(selector, pod.metadata.labels),
+  )
+  const names = own.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort()
+  if (own.length > 1) {
+    return `eviction does not support multiple PDBs (Pod=${podName(pod)}, PodDisruptionBudget(s)=[${names.join(' ')}])`
+  }
+  const blocking = own.find((budget) => budget.disruptionsAllowed === 0 && !mayGoUnhealthy(pod, budget))
+  return blocking === undefined ? undefined : `pdb prevents pod evictions (PodDisruptionBudget=[${names.join(' ')}])`
+}
+
+function mayGoUnhealthy(pod: Pod, { unhealthyPodEvictionPolicy }: PodDisruptionBudget): boolean {
+  return (
+    unhealthyPodEvictionPolicy === 'AlwaysAllow' &&
+    pod.conditions.some(({ type, status }) => type === 'Ready' && status === 'False')
+  )
+}

@@ -1,0 +1,73 @@
+/** A parsed duration setting: a time, or `Never`. */
+export type DurationSetting = { readonly kind: 'duration'; readonly nanoseconds: bigint } | { readonly kind: 'never' }
+
+const unitNanoseconds: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1000n,
+  µs: 1000n,
+  μs: 1000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+}
+const maxInt64 = (1n << 63n) - 1n
+
+/** Nanoseconds of a Go duration text such as `1h30m`; undefined when it is not one or does not fit into 64 bits. */
+export function parseGoDuration(text: string): bigint | undefined {
+  const sign = /^[+-]/.test(text) ? text[0] : ''
+  const rest = text.slice(sign === '' ? 0 : 1)
+  if (rest === '0') return 0n
+  const part = /([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)/y
+  let total = 0n
+  let at = 0
+  if (rest === '') return undefined
+  while (at < rest.length) {
+    part.lastIndex = at
+    const match = part.exec(rest)
+    if (match === null) return undefined
+    const [whole, digits = '', fraction = '', unit = ''] = match
+    if (digits === '' && fraction === '') return undefined
+    const scale = unitNanoseconds[unit] as bigint
+    total += BigInt(digits || '0') * scale + (BigInt(fraction || '0') * scale) / 10n ** BigInt(fraction.length)
+    if (total > maxInt64 + (sign === '-' ? 1n : 0n)) return undefined
+    at += whole.length
+  }
+  return sign === '-' ? -total : total
+}
+
+/** Go's own text of a duration: `1h0m10s`, `1.5ms`, `0s`. */
+export function formatGoDuration(nanoseconds: bigint): string {
+  const sign = nanoseconds < 0n ? '-' : ''
+  const value = nanoseconds < 0n ? -nanoseconds : nanoseconds
+  if (value === 0n) return '0s'
+  if (value < 1000n) return `${sign}${value}ns`
+  if (value < 1_000_000n) return `${sign}${decimal(value, 3)}µs`
+  if (value < 1_000_000_000n) return `${sign}${decimal(value, 6)}ms`
+  const minutes = value / 60_000_000_000n
+  const seconds = `${decimal(value % 60_000_000_000n, 9)}s`
+  if (minutes === 0n) return `${sign}${seconds}`
+  const hours = minutes / 60n
+  return hours === 0n ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60n}m${seconds}`
+}
+
+function decimal(value: bigint, places: number): string {
+  const scale = 10n ** BigInt(places)
+  const fraction = String(value % scale)
+    .padStart(places, '0')
+    .replace(/0+$/, '')
+  return fraction === '' ? String(value / scale) : `${value / scale}.${fraction}`
+}
+
+/** A setting such as `expireAfter`: a duration or the word `Never`. Undefined when it is neither. */
+export function parseDurationSetting(text: string): DurationSetting | undefined {
+  if (text === 'Never') return { kind: 'never' }
+  const nanoseconds = parseGoDuration(text)
+  return nanoseconds === undefined ? undefined : { kind: 'duration', nanoseconds }
+}
+
+/** Milliseconds of a setting; undefined for `Never`, for nothing and for what is not a duration. */
+export function durationMs(text: string | undefined): number | undefined {
+  const setting = text === undefined ? undefined : parseDurationSetting(text)
+  return setting?.kind === 'duration' ? Number(setting.nanoseconds / 1_000_000n) : undefined
+}

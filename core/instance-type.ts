@@ -1,0 +1,157 @@
+import { labels, wellKnownLabels } from './labels.ts'
+import { type Quantity, subtractQuantity, zero } from './quantity.ts'
+import { allows, inValues, operatorOf, type Requirement } from './requirement.ts'
+import { isCompatible, merge, type Requirements, sharedKeysIntersect } from './requirements.ts'
+import { noResources, type Resources, subtractResources } from './resources.ts'
+
+/** One way to buy an instance type. The price is in USD an hour. */
+export interface Offering {
+  readonly requirements: Requirements
+  readonly price: number
+  readonly available: boolean
+  readonly reservationCapacity?: number
+}
+
+/** A kind of VM with what it can hold and how it can be bought. */
+export interface InstanceType {
+  readonly name: string
+  readonly requirements: Requirements
+  readonly offerings: readonly Offering[]
+  readonly capacity: Resources
+  readonly overhead: {
+    readonly kubeReserved?: Resources
+    readonly systemReserved?: Resources
+    readonly evictionThreshold?: Resources
+  }
+}
+
+/** Capacity less overhead; huge pages come out of memory, which is never negative (reference/karpenter-core.md 1.8). */
+export function allocatable({ capacity, overhead }: InstanceType): Resources {
+  const { kubeReserved = noResources, systemReserved = noResources, evictionThreshold = noResources } = overhead
+  const result: Record<string, Quantity> = {
+    ...subtractResources(capacity, kubeReserved, systemReserved, evictionThreshold),
+  }
+  const memory = result['memory']
+  if (memory === undefined) return result
+  let left = memory
+  for (const name in capacity)
+    if (name.startsWith('hugepages-')) left = subtractQuantity(left, capacity[name] as Quantity)
+  result['memory'] = left.nano < 0n ? { ...zero, format: left.format } : left
+  return result
+}
+
+/** Whether an offering can be launched now: healthy, and with room if it is a reservation. */
+export function isLaunchable(offering: Offering): boolean {
+  return offering.available && (capacityTypeOf(offering) !== 'reserved' || (offering.reservationCapacity ?? 0) > 0)
+}
+
+/** `spot`, `on-demand` or `reserved`; empty when an offering does not say. */
+export function capacityTypeOf(offering: Offering): string {
+  return singleValue(offering.requirements, labels.capacityType)
+}
+
+/** The zone label of an offering; empty when it does not say. */
+export function zoneOf(offering: Offering): string {
+  return singleValue(offering.requirements, labels.zone)
+}
+
+function singleValue(sets: Requirements, key: string): string {
+  const set = sets.get(key)
+  return set !== undefined && operatorOf(set) === 'In' && set.values.size === 1 ? ([...set.values][0] as string) : ''
+}
+
+/** The offerings that a request may use: custom keys of an offering must be defined by the request. */
+export function compatibleOfferings(
+  type: InstanceType,
+  wanted: Requirements,
+  wellKnown: ReadonlySet<string> = wellKnownLabels,
+): readonly Offering[] {
+  return type.offerings.filter((offering) => isCompatible(wanted, offering.requirements, wellKnown))
+}
+
+/** Types with a healthy offering that a request may use, in the order given. */
+export function compatibleTypes(types: readonly InstanceType[], wanted: Requirements): readonly InstanceType[] {
+  return types.filter((type) => compatibleOfferings(type, wanted).some((offering) => offering.available))
+}
+
+/** The lowest price at which a type can be launched for a request; undefined when it cannot. */
+export function cheapestPrice(type: InstanceType, wanted: Requirements): number | undefined {
+  let best: number | undefined
+  for (const offering of type.offerings) {
+    if (!isLaunchable(offering) || (best !== undefined && offering.price >= best)) continue
+    if (isCompatible(wanted, offering.requirements, wellKnownLabels)) best = offering.price
+  }
+  return best
+}
+
+/** Types by their lowest launchable price, then by name; those that cannot be launched come last. */
+export function orderByPrice(types: readonly InstanceType[], wanted: Requirements): readonly InstanceType[] {
+  const priced = types.map((type) => ({ type, price: cheapestPrice(type, wanted) ?? Number.POSITIVE_INFINITY }))
+  priced.sort((a, b) => (a.price === b.price ? compareText(a.type.name, b.type.name) : a.price - b.price))
+  return priced.map(({ type }) => type)
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/**
+ * The most that a launch could cost: the highest price among the first of reserved, spot and on-demand that has compatible offerings
+ * (reference/karpenter-core.md 4.7). Undefined when there is none.
+ */
+export function worstLaunchPrice(offerings: readonly Offering[], wanted: Requirements): number | undefined {
+  for (const capacityType of ['reserved', 'spot', 'on-demand']) {
+    const narrowed = merge(wanted, [inValues(labels.capacityType, [capacityType])])
+    const usable = isCompatible(
+      wanted,
+      new Map([[labels.capacityType, inValues(labels.capacityType, [capacityType])]]),
+      wellKnownLabels,
+    )
+      ? offerings.filter(
+          (o) => capacityTypeOf(o) === capacityType && isCompatible(narrowed, o.requirements, wellKnownLabels),
+        )
+      : []
+    if (usable.length > 0) return Math.max(...usable.map((offering) => offering.price))
+  }
+  return undefined
+}
+
+export interface MinValuesResult {
+  /** How many types, in the order given, are needed until every minValues holds; all of them when it never does. */
+  readonly needed: number
+  /** Keys that stay below their minValues, with the number of distinct values there are. */
+  readonly unsatisfied: ReadonlyMap<string, number>
+}
+
+/** Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (Karpenter 1.15). */
+export function minValues(types: readonly InstanceType[], wanted: Requirements): MinValuesResult {
+  const open = [...wanted.values()].filter((set) => set.minValues !== undefined)
+  const seen = new Map(open.map((set) => [set.key, new Set<string>()]))
+  const isShort = (set: Requirement) => (seen.get(set.key)?.size ?? 0) < (set.minValues ?? 0)
+  if (open.length === 0) return { needed: 0, unsatisfied: new Map() }
+  let needed = 0
+  for (const type of types) {
+    needed += 1
+    for (const set of open) {
+      for (const value of type.requirements.get(set.key)?.values ?? [])
+        if (allows(set, value)) seen.get(set.key)?.add(value)
+    }
+    if (!open.some(isShort)) return { needed, unsatisfied: new Map() }
+  }
+  return { needed, unsatisfied: new Map(open.filter(isShort).map((set) => [set.key, seen.get(set.key)?.size ?? 0])) }
+}
+
+/** The cheapest `max` types; undefined when cutting would break minValues. */
+export function truncate(
+  types: readonly InstanceType[],
+  wanted: Requirements,
+  max: number,
+): readonly InstanceType[] | undefined {
+  const cut = orderByPrice(types, wanted).slice(0, max)
+  return minValues(cut, wanted).unsatisfied.size > 0 ? undefined : cut
+}
+
+/** Whether a type's own labels can meet a request (custom keys that it does not define are ignored). */
+export function typeMatches(type: InstanceType, wanted: Requirements): boolean {
+  return sharedKeysIntersect(type.requirements, wanted)
+}

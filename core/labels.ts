@@ -1,0 +1,110 @@
+/** Label keys that Kubernetes or Karpenter give a meaning to. */
+export const labels = {
+  nodePool: 'karpenter.sh/nodepool',
+  initialized: 'karpenter.sh/initialized',
+  registered: 'karpenter.sh/registered',
+  doNotSyncTaints: 'karpenter.sh/do-not-sync-taints',
+  capacityType: 'karpenter.sh/capacity-type',
+  zone: 'topology.kubernetes.io/zone',
+  region: 'topology.kubernetes.io/region',
+  instanceType: 'node.kubernetes.io/instance-type',
+  arch: 'kubernetes.io/arch',
+  os: 'kubernetes.io/os',
+  hostname: 'kubernetes.io/hostname',
+  windowsBuild: 'node.kubernetes.io/windows-build',
+  nodeClass: 'karpenter.azure.com/aksnodeclass',
+  excludeFromBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
+} as const
+
+/** Keys of Karpenter's core that a provider always defines (reference/karpenter-core.md 1.5). */
+export const coreWellKnownLabels: ReadonlySet<string> = new Set([
+  labels.nodePool,
+  labels.zone,
+  labels.region,
+  labels.instanceType,
+  labels.arch,
+  labels.os,
+  labels.capacityType,
+  labels.windowsBuild,
+])
+
+const azureWellKnown = [
+  'aksnodeclass',
+  'sku-name',
+  'sku-family',
+  'sku-series',
+  'sku-version',
+  'sku-cpu',
+  'sku-memory',
+  'sku-networking-accelerated',
+  'sku-storage-premium-capable',
+  'sku-storage-ultra-ssd',
+  'sku-storage-ephemeralos-maxsize',
+  'sku-gpu-name',
+  'sku-gpu-manufacturer',
+  'sku-gpu-count',
+  'sku-hyperv-generation',
+  'placement-scope',
+].map((name) => `karpenter.azure.com/${name}`)
+
+const aksWellKnown = [
+  'mode',
+  'scalesetpriority',
+  'priority',
+  'fips_enabled',
+  'os-sku',
+  'cluster',
+  'sku-cpu',
+  'sku-memory',
+].map((name) => `kubernetes.azure.com/${name}`)
+
+/** Every key that a NodePool may leave undefined on Azure (reference/azure-provider.md 2.1). */
+export const wellKnownLabels: ReadonlySet<string> = new Set([
+  ...coreWellKnownLabels,
+  ...azureWellKnown,
+  ...aksWellKnown,
+])
+
+const aliases: Readonly<Record<string, string>> = {
+  'failure-domain.beta.kubernetes.io/zone': labels.zone,
+  'failure-domain.beta.kubernetes.io/region': labels.region,
+  'beta.kubernetes.io/arch': labels.arch,
+  'beta.kubernetes.io/os': labels.os,
+  'beta.kubernetes.io/instance-type': labels.instanceType,
+  'topology.disk.csi.azure.com/zone': labels.zone,
+}
+
+/** The stable name of a label key that has an older or a driver's own one. */
+export function normalizedLabel(key: string): string {
+  return aliases[key] ?? key
+}
+
+/** The domain of a label key: what stands before the slash. */
+export function labelDomain(key: string): string {
+  const slash = key.indexOf('/')
+  return slash < 0 ? '' : key.slice(0, slash)
+}
+
+/** Keys that users may not set: Karpenter's own domain, and the hostname (reference/karpenter-core.md 1.5). */
+export function isRestrictedLabel(key: string, wellKnown: ReadonlySet<string>): boolean {
+  if (wellKnown.has(key)) return false
+  const domain = labelDomain(key)
+  return key === labels.hostname || domain === 'karpenter.sh' || domain.endsWith('.karpenter.sh')
+}
+
+export const taintKeys = {
+  disrupted: 'karpenter.sh/disrupted',
+  unregistered: 'karpenter.sh/unregistered',
+} as const
+
+export const annotations = {
+  doNotDisrupt: 'karpenter.sh/do-not-disrupt',
+  nodePoolHash: 'karpenter.sh/nodepool-hash',
+  nodePoolHashVersion: 'karpenter.sh/nodepool-hash-version',
+  terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
+  disruptionCommand: 'joiner.sh/disruption-command',
+  holdUntil: 'joiner.sh/hold-until',
+} as const
+
+/** Finalizer of NodeClaims and their Nodes. */
+export const terminationFinalizer = 'karpenter.sh/termination'

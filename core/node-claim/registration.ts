@@ -1,0 +1,68 @@
+import { labels, taintKeys, terminationFinalizer } from '../labels.ts'
+import type { Node, NodeClaim, OwnerReference, Taint } from '../objects.ts'
+import { describeTaint, isEphemeralTaint, mergeTaints, sameTaint } from '../taints.ts'
+
+/** What a Node should look like once its claim has registered it. Lists are complete, maps hold what to set. */
+export interface RegistrationPatch {
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly finalizers: readonly string[]
+  readonly ownerReferences: readonly (OwnerReference & { readonly blockOwnerDeletion?: boolean })[]
+  /** The Node joined without the taint that keeps pods away until its own labels and taints stand: worth a warning. */
+  readonly unregisteredTaintMissing: boolean
+}
+
+/**
+ * What registration writes to a Node: the claim's labels, annotations and taints, finalizer and owner; the unregistered taint goes
+ * (reference/karpenter-core.md 5.1).
+ */
+export function registrationPatch(claim: NodeClaim, node: Node): RegistrationPatch {
+  const unregistered = node.taints.some(({ key }) => key === taintKeys.unregistered)
+  const kept = node.taints.filter(({ key }) => key !== taintKeys.unregistered)
+  const syncsTaints = node.metadata.labels[labels.doNotSyncTaints] !== 'true'
+  const own: OwnerReference & { readonly blockOwnerDeletion: boolean } = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    name: claim.metadata.name,
+    uid: claim.metadata.uid,
+    blockOwnerDeletion: true,
+  }
+  const owners = node.metadata.ownerReferences.filter(({ uid }) => uid !== own.uid)
+  return {
+    labels: { ...claim.metadata.labels, [labels.registered]: 'true' },
+    annotations: claim.metadata.annotations,
+    taints: syncsTaints ? mergeTaints(mergeTaints(kept, claim.spec.taints), claim.spec.startupTaints) : kept,
+    finalizers: [...new Set([...node.metadata.finalizers, terminationFinalizer])],
+    ownerReferences: [...owners, own],
+    unregisteredTaintMissing: !unregistered && node.metadata.labels[labels.registered] === undefined,
+  }
+}
+
+export type InitializationState =
+  | { readonly initialized: true }
+  | { readonly initialized: false; readonly reason: string; readonly message: string }
+
+/** Whether a registered Node can take pods, or the first thing that it lacks (reference/karpenter-core.md 5.1). */
+export function initializationState(claim: NodeClaim, node: Node | undefined): InitializationState {
+  const not = (reason: string, message: string) => ({ initialized: false as const, reason, message })
+  if (node === undefined) return not('NodeNotFound', 'Node not registered with cluster')
+  if (!isReady(node)) return not('NodeNotReady', 'Node status is NotReady')
+  const startup = claim.spec.startupTaints.find((taint) => node.taints.some((other) => sameTaint(other, taint)))
+  if (startup !== undefined) return not('StartupTaintsExist', `StartupTaint "${describeTaint(startup)}" still exists`)
+  const ephemeral = node.taints.find(isEphemeralTaint)
+  if (ephemeral !== undefined) {
+    return not('KnownEphemeralTaintsExist', `KnownEphemeralTaint "${describeTaint(ephemeral)}" still exists`)
+  }
+  const missing = Object.keys(claim.spec.requests)
+    .sort()
+    .find((name) => claim.spec.requests[name]?.nano !== 0n && (node.allocatable[name]?.nano ?? 0n) === 0n)
+  if (missing !== undefined)
+    return not('ResourceNotRegistered', `Resource "${missing}" was requested but not registered`)
+  return { initialized: true }
+}
+
+/** Whether a Node's kubelet says that it is ready. */
+export function isReady(node: Node): boolean {
+  return node.conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+}

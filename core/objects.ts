@@ -1,0 +1,246 @@
+import type { Resources } from './resources.ts'
+
+/** Kubernetes object metadata, as much of it as decisions need. Timestamps are RFC 3339 texts as served. */
+export interface ObjectMeta {
+  readonly name: string
+  readonly namespace?: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly generation?: number
+  readonly creationTimestamp: string
+  readonly deletionTimestamp?: string
+  readonly deletionGracePeriodSeconds?: number
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly finalizers: readonly string[]
+  readonly ownerReferences: readonly OwnerReference[]
+}
+
+export interface OwnerReference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+}
+
+export interface Condition {
+  readonly type: string
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason?: string
+  readonly message?: string
+  readonly lastTransitionTime?: string
+  readonly observedGeneration?: number
+}
+
+export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
+
+export interface Taint {
+  readonly key: string
+  readonly value?: string
+  readonly effect: TaintEffect
+}
+
+export interface Toleration {
+  readonly key?: string
+  readonly operator?: 'Exists' | 'Equal' | 'Lt' | 'Gt'
+  readonly value?: string
+  readonly effect?: TaintEffect
+  readonly tolerationSeconds?: number
+}
+
+export type RequirementOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt' | 'Gte' | 'Lte'
+
+/** A requirement as it stands in a NodePool, a NodeClaim or a node affinity term. */
+export interface RequirementSpec {
+  readonly key: string
+  readonly operator: RequirementOperator
+  readonly values?: readonly string[]
+  readonly minValues?: number
+}
+
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>
+  readonly matchExpressions?: readonly {
+    readonly key: string
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+    readonly values?: readonly string[]
+  }[]
+}
+
+export interface NodeSelectorTerm {
+  readonly matchExpressions?: readonly RequirementSpec[]
+  readonly matchFields?: readonly RequirementSpec[]
+}
+
+export interface PodAffinityTerm {
+  readonly labelSelector?: LabelSelector
+  readonly namespaces?: readonly string[]
+  readonly namespaceSelector?: LabelSelector
+  readonly topologyKey: string
+}
+
+export interface Affinity {
+  readonly nodeAffinity?: {
+    readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+      readonly nodeSelectorTerms?: readonly NodeSelectorTerm[]
+    }
+    readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
+      readonly weight: number
+      readonly preference: NodeSelectorTerm
+    }[]
+  }
+  readonly podAffinity?: PodAffinityTerms
+  readonly podAntiAffinity?: PodAffinityTerms
+}
+
+export interface PodAffinityTerms {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[]
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
+    readonly weight: number
+    readonly podAffinityTerm: PodAffinityTerm
+  }[]
+}
+
+export interface TopologySpreadConstraint {
+  readonly maxSkew: number
+  readonly topologyKey: string
+  readonly whenUnsatisfiable: 'DoNotSchedule' | 'ScheduleAnyway'
+  readonly labelSelector?: LabelSelector
+  readonly minDomains?: number
+  readonly nodeAffinityPolicy?: 'Honor' | 'Ignore'
+  readonly nodeTaintsPolicy?: 'Honor' | 'Ignore'
+  readonly matchLabelKeys?: readonly string[]
+}
+
+export interface ContainerPort {
+  readonly containerPort?: number
+  readonly hostPort?: number
+  readonly hostIP?: string
+  readonly protocol?: string
+}
+
+/** A pod, decoded once: what placing, evicting and counting it needs. `requests` includes `pods: 1`. */
+export interface Pod {
+  readonly kind: 'Pod'
+  readonly metadata: ObjectMeta
+  readonly nodeName?: string
+  readonly nominatedNodeName?: string
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
+  readonly conditions: readonly Condition[]
+  readonly startTime?: string
+  readonly requests: Resources
+  readonly nodeSelector: Readonly<Record<string, string>>
+  readonly affinity?: Affinity
+  readonly tolerations: readonly Toleration[]
+  readonly topologySpreadConstraints: readonly TopologySpreadConstraint[]
+  readonly hostPorts: readonly ContainerPort[]
+  readonly persistentVolumeClaims: readonly string[]
+  readonly priority?: number
+  readonly priorityClassName?: string
+  readonly terminationGracePeriodSeconds: number
+}
+
+export interface Node {
+  readonly kind: 'Node'
+  readonly metadata: ObjectMeta
+  readonly providerId?: string
+  readonly taints: readonly Taint[]
+  readonly unschedulable: boolean
+  readonly capacity: Resources
+  readonly allocatable: Resources
+  readonly conditions: readonly Condition[]
+}
+
+export interface NodeClassRef {
+  readonly group: string
+  readonly kind: string
+  readonly name: string
+}
+
+/** What a NodePool's template and a NodeClaim's spec share. Durations are Kubernetes texts ("720h", "Never"). */
+export interface NodeClaimSpec {
+  readonly taints: readonly Taint[]
+  readonly startupTaints: readonly Taint[]
+  readonly requirements: readonly RequirementSpec[]
+  readonly nodeClassRef: NodeClassRef
+  readonly terminationGracePeriod?: string
+  readonly expireAfter?: string
+}
+
+export interface NodeClaim {
+  readonly kind: 'NodeClaim'
+  readonly metadata: ObjectMeta
+  readonly spec: NodeClaimSpec & { readonly requests: Resources }
+  readonly status: {
+    readonly nodeName?: string
+    readonly providerId?: string
+    readonly imageId?: string
+    readonly capacity: Resources
+    readonly allocatable: Resources
+    readonly conditions: readonly Condition[]
+    readonly lastPodEventTime?: string
+  }
+}
+
+export interface Budget {
+  readonly nodes: string
+  readonly reasons?: readonly string[]
+  readonly schedule?: string
+  readonly duration?: string
+}
+
+export interface NodePool {
+  readonly kind: 'NodePool'
+  readonly metadata: ObjectMeta
+  readonly template: {
+    readonly labels: Readonly<Record<string, string>>
+    readonly annotations: Readonly<Record<string, string>>
+    readonly spec: NodeClaimSpec
+  }
+  readonly disruption: {
+    readonly consolidateAfter: string
+    readonly consolidationPolicy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized' | 'Balanced'
+    readonly budgets: readonly Budget[]
+  }
+  readonly limits: Resources
+  readonly weight: number
+  readonly isStatic: boolean
+  readonly conditions: readonly Condition[]
+}
+
+/** An AKSNodeClass: its spec stays the object as applied (the Azure side reads it), its status is typed. */
+export interface NodeClass {
+  readonly kind: 'AKSNodeClass'
+  readonly metadata: ObjectMeta
+  readonly spec: Readonly<Record<string, unknown>>
+  readonly status: {
+    readonly images: readonly { readonly id: string; readonly requirements: readonly RequirementSpec[] }[]
+    readonly kubernetesVersion?: string
+    readonly conditions: readonly Condition[]
+  }
+}
+
+/** A DaemonSet, as the pod it puts on each node. */
+export interface DaemonSet {
+  readonly kind: 'DaemonSet'
+  readonly metadata: ObjectMeta
+  readonly pod: Pod
+}
+
+export interface PodDisruptionBudget {
+  readonly kind: 'PodDisruptionBudget'
+  readonly metadata: ObjectMeta
+  readonly selector?: LabelSelector
+  readonly minAvailable?: number | string
+  readonly maxUnavailable?: number | string
+  readonly unhealthyPodEvictionPolicy?: 'IfHealthyBudget' | 'AlwaysAllow'
+  readonly disruptionsAllowed: number
+}
+
+export interface VolumeAttachment {
+  readonly kind: 'VolumeAttachment'
+  readonly metadata: ObjectMeta
+  readonly nodeName: string
+  readonly persistentVolumeName?: string
+}

@@ -1,0 +1,106 @@
+import {
+  addQuantity,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  quantity,
+  subtractQuantity,
+  zero,
+} from './quantity.ts'
+
+/** Amounts by resource name. A resource that is not named counts as zero. */
+export type Resources = Readonly<Record<string, Quantity>>
+
+export const noResources: Resources = {}
+
+/** Parses amounts as they stand in an object. Errors: throws when an amount is not a quantity, naming it. */
+export function parseResources(amounts: Readonly<Record<string, string | number>> | null | undefined): Resources {
+  return Object.fromEntries(
+    Object.entries(amounts ?? {}).map(([name, amount]) => {
+      const parsed = parseQuantity(String(amount))
+      if (parsed.kind === 'error') throw new Error(`resource "${name}": quantity "${amount}": ${parsed.message}`)
+      return [name, parsed.quantity]
+    }),
+  )
+}
+
+/** Amounts as they are written into an object. */
+export function formatResources(amounts: Resources): Record<string, string> {
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, formatQuantity(amount)]))
+}
+
+/** The sum, per resource. */
+export function mergeResources(...lists: readonly Resources[]): Resources {
+  const sum: Record<string, Quantity> = {}
+  for (const list of lists) {
+    for (const name in list) {
+      const amount = list[name] as Quantity
+      const before = sum[name]
+      sum[name] = before === undefined ? amount : addQuantity(before, amount)
+    }
+  }
+  return sum
+}
+
+/** first - others, for the resources that the first names. */
+export function subtractResources(first: Resources, ...others: readonly Resources[]): Resources {
+  const result: Record<string, Quantity> = {}
+  for (const name in first) {
+    let amount = first[name] as Quantity
+    for (const other of others) {
+      const part = other[name]
+      if (part !== undefined) amount = subtractQuantity(amount, part)
+    }
+    result[name] = amount
+  }
+  return result
+}
+
+/** The larger amount, per resource. */
+export function maxResources(...lists: readonly Resources[]): Resources {
+  const result: Record<string, Quantity> = {}
+  for (const list of lists) {
+    for (const name in list) {
+      const amount = list[name] as Quantity
+      const before = result[name]
+      if (before === undefined || amount.nano > before.nano) result[name] = amount
+    }
+  }
+  return result
+}
+
+/** The smaller amount, for the resources that every list names. */
+export function minResources(...lists: readonly Resources[]): Resources {
+  const [first, ...rest] = lists
+  const result: Record<string, Quantity> = {}
+  for (const name in first ?? {}) {
+    let least = (first as Resources)[name] as Quantity
+    const everywhere = rest.every((list) => {
+      const amount = list[name]
+      if (amount !== undefined && amount.nano < least.nano) least = amount
+      return amount !== undefined
+    })
+    if (everywhere) result[name] = least
+  }
+  return result
+}
+
+/** Whether `wanted` fits into `available`. Nothing fits into an amount below zero (reference/karpenter-core.md 3.11). */
+export function fits(wanted: Resources, available: Resources): boolean {
+  for (const name in available) if ((available[name] as Quantity).nano < 0n) return false
+  for (const name in wanted) if ((wanted[name] as Quantity).nano > (available[name] ?? zero).nano) return false
+  return true
+}
+
+/** The resources of which `usage` is above `limits`, in name order; an unlimited resource never is. */
+export function exceeded(limits: Resources, usage: Resources): readonly string[] {
+  return Object.keys(usage)
+    .filter((name) => limits[name] !== undefined && (usage[name] as Quantity).nano > (limits[name] as Quantity).nano)
+    .sort()
+}
+
+/** The amount of one resource in units, rounded up; 0 when it is not named. */
+export function unitsOf(amounts: Resources, name: string): number {
+  const amount = amounts[name] ?? quantity('0')
+  return Number(amount.nano) / 1e9
+}

@@ -1,0 +1,72 @@
+import type { InstanceType } from '../instance-type.ts'
+import type { DaemonSet, NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
+import type { Resources } from '../resources.ts'
+
+/** A place that exists or is on its way: a Node, or a NodeClaim whose Node has not joined yet. */
+export interface SchedulableNode {
+  /** The Node's name; the claim's while there is no Node. */
+  readonly name: string
+  /** Its domain for the topology key kubernetes.io/hostname. */
+  readonly hostname: string
+  readonly nodeClaim?: string
+  readonly initialized: boolean
+  readonly labels: Readonly<Record<string, string>>
+  /** Of a claim that has no VM yet: what its labels will be among. Keys that stand in `labels` do not matter here. */
+  readonly requirements?: readonly RequirementSpec[]
+  /** Without those that are expected to vanish while the node starts. */
+  readonly taints: readonly Taint[]
+  /** What is left for pods. */
+  readonly available: Resources
+  /** Pods that are bound here or counted on it. */
+  readonly pods: readonly Pod[]
+}
+
+/** A NodePool that may be extended. */
+export interface NodePoolOption {
+  readonly nodePool: NodePool
+  readonly instanceTypes: readonly InstanceType[]
+  /** Sum of the capacity of its nodes, with their number as `nodes`. */
+  readonly usage: Resources
+}
+
+/** All that a placement depends on, read at one moment. */
+export interface SchedulingSnapshot {
+  /** Pods to place. */
+  readonly pods: readonly Pod[]
+  readonly nodes: readonly SchedulableNode[]
+  readonly nodePools: readonly NodePoolOption[]
+  readonly daemonSets: readonly DaemonSet[]
+  /** Labels by namespace name, for namespace selectors of anti-affinity terms. */
+  readonly namespaceLabels?: ReadonlyMap<string, Readonly<Record<string, string>>>
+}
+
+/** A NodeClaim to create. */
+export interface PlannedNodeClaim {
+  readonly nodePool: string
+  /** Entries of `spec.requirements`, instance types included. */
+  readonly requirements: readonly RequirementSpec[]
+  /** Labels of the claim: the template's and one value of each custom requirement. */
+  readonly labels: Readonly<Record<string, string>>
+  /** Names of the types it may become, cheapest first. */
+  readonly instanceTypes: readonly string[]
+  /** Of its pods and of the daemons that every one of the types would carry. */
+  readonly requests: Resources
+  readonly pods: readonly Pod[]
+  /** Lowest price in USD an hour at which it can be launched. */
+  readonly price: number
+}
+
+export interface SchedulingPlan {
+  readonly newNodeClaims: readonly PlannedNodeClaim[]
+  readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly Pod[] }[]
+  readonly unschedulable: readonly { readonly pod: Pod; readonly message: string }[]
+  /** Whether `shouldStop` ended the pass before every pod had been looked at; those are in none of the lists. */
+  readonly stopped: boolean
+}
+
+export interface SchedulingOptions {
+  /** Asked before each pod; true ends the pass with what was planned so far. */
+  readonly shouldStop?: () => boolean
+  /** How many types a new NodeClaim may name. Default 600. */
+  readonly maxInstanceTypes?: number
+}

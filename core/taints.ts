@@ -1,0 +1,70 @@
+import type { Taint, Toleration } from './objects.ts'
+
+/** Whether a toleration covers a taint, numeric comparisons included. */
+export function tolerates(toleration: Toleration, taint: Taint): boolean {
+  if (toleration.effect && toleration.effect !== taint.effect) return false
+  if (toleration.key && toleration.key !== taint.key) return false
+  switch (toleration.operator ?? 'Equal') {
+    case 'Exists':
+      return true
+    case 'Lt':
+      return compareNumbers(taint.value, toleration.value, (a, b) => a < b)
+    case 'Gt':
+      return compareNumbers(taint.value, toleration.value, (a, b) => a > b)
+    default:
+      return (toleration.value ?? '') === (taint.value ?? '')
+  }
+}
+
+function compareNumbers(
+  a: string | undefined,
+  b: string | undefined,
+  holds: (a: bigint, b: bigint) => boolean,
+): boolean {
+  const integer = /^(0|-?[1-9][0-9]*)$/
+  if (!integer.test(a ?? '') || !integer.test(b ?? '')) return false
+  return holds(BigInt(a as string), BigInt(b as string))
+}
+
+/** The taints that no toleration covers. PreferNoSchedule counts: it is hard until it is relaxed. */
+export function untolerated(taints: readonly Taint[], tolerations: readonly Toleration[]): readonly Taint[] {
+  return taints.filter((taint) => !tolerations.some((toleration) => tolerates(toleration, taint)))
+}
+
+/** Why a pod may not go where these taints are; undefined when it may. */
+export function intolerance(taints: readonly Taint[], tolerations: readonly Toleration[]): string | undefined {
+  const errors = untolerated(taints, tolerations).map(
+    (taint) => `did not tolerate taint (taint=${describeTaint(taint)})`,
+  )
+  return errors.length === 0 ? undefined : errors.join('; ')
+}
+
+/** `key=value:Effect`; the value only where there is one. */
+export function describeTaint({ key, value, effect }: Taint): string {
+  return `${key}${value ? `=${value}` : ''}:${effect}`
+}
+
+/** Same key and effect: the value does not tell taints apart. */
+export function sameTaint(a: Taint, b: Taint): boolean {
+  return a.key === b.key && a.effect === b.effect
+}
+
+/** The first list, and those of the second whose key and effect are new. */
+export function mergeTaints(taints: readonly Taint[], added: readonly Taint[]): readonly Taint[] {
+  const merged = [...taints]
+  for (const taint of added) if (!merged.some((other) => sameTaint(other, taint))) merged.push(taint)
+  return merged
+}
+
+const ephemeral: readonly Taint[] = [
+  { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' },
+  { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' },
+  { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' },
+  { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' },
+  { key: 'karpenter.sh/unregistered', effect: 'NoExecute' },
+]
+
+/** Expected to vanish while a node starts (reference/karpenter-core.md 1.5). */
+export function isEphemeralTaint(taint: Taint): boolean {
+  return taint.key.startsWith('readiness.k8s.io/') || ephemeral.some((known) => sameTaint(known, taint))
+}

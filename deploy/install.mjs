@@ -1,0 +1,18 @@
+// Runs before every npm script, with whatever Node the machine has: installs the dependencies, Node 24 among them.
+import { spawnSync } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const installed = join(root, 'node_modules', '.package-lock.json')
+const wanted = join(root, 'package-lock.json')
+
+if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(wanted).mtimeMs) {
+  console.error('installing dependencies (npm ci) ...')
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], shell: process.platform === 'win32' })
+  if (npm.status !== 0) {
+    console.error('npm ci failed: see above. Is the npm registry reachable, and is npm 10 or newer installed?')
+    process.exit(npm.status ?? 1)
+  }
+}

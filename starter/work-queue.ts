@@ -1,0 +1,110 @@
+export interface WorkQueueOptions {
+  /** How many keys are worked on at once. */
+  readonly concurrency: number
+  /** The least time between two runs of one key, in milliseconds: a storm of events becomes one poke. */
+  readonly spacingMs: number
+  /** The longest wait before a failed key is tried again, in milliseconds. */
+  readonly maxBackoffMs: number
+  readonly onError: (key: string, error: unknown, attempt: number) => void
+}
+
+interface Entry {
+  dirty: boolean
+  running: boolean
+  attempt: number
+  notBefore: number
+  timer?: NodeJS.Timeout
+}
+
+/**
+ * Runs work by key: a key added while it waits is not added twice, one added while it runs runs once more,
+ * one that failed is retried with growing delay. Memory is bounded by the number of distinct keys.
+ */
+export class WorkQueue {
+  readonly #entries = new Map<string, Entry>()
+  readonly #work: (key: string) => Promise<void>
+  readonly #options: WorkQueueOptions
+  #running = 0
+  #waiting: string[] = []
+  #stopped = false
+
+  constructor(work: (key: string) => Promise<void>, options: WorkQueueOptions) {
+    this.#work = work
+    this.#options = options
+  }
+
+  add(key: string): void {
+    if (this.#stopped) return
+    const entry = this.#entries.get(key) ?? { dirty: false, running: false, attempt: 0, notBefore: 0 }
+    this.#entries.set(key, entry)
+    if (entry.dirty) return
+    entry.dirty = true
+    if (!entry.running) this.#schedule(key, entry)
+  }
+
+  /** Keys whose last run failed or that have not run yet. */
+  get pending(): number {
+    return this.#entries.size
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const entry of this.#entries.values()) clearTimeout(entry.timer)
+    this.#entries.clear()
+    this.#waiting = []
+  }
+
+  #schedule(key: string, entry: Entry): void {
+    const delayMs = entry.notBefore - Date.now()
+    if (delayMs <= 0) this.#enqueue(key)
+    else entry.timer = setTimeout(() => this.#enqueue(key), delayMs)
+  }
+
+  #enqueue(key: string): void {
+    this.#waiting.push(key)
+    this.#pump()
+  }
+
+  #pump(): void {
+    while (this.#running < this.#options.concurrency) {
+      const key = this.#waiting.shift()
+      if (key === undefined) return
+      void this.#run(key)
+    }
+  }
+
+  async #run(key: string): Promise<void> {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    entry.dirty = false
+    entry.running = true
+    this.#running += 1
+    try {
+      await this.#work(key)
+      entry.attempt = 0
+      entry.notBefore = Date.now() + this.#options.spacingMs
+    } catch (error) {
+      entry.attempt += 1
+      const backoffMs = Math.min(this.#options.maxBackoffMs, 200 * 2 ** Math.min(entry.attempt, 16))
+      entry.notBefore = Date.now() + backoffMs
+      entry.dirty = true
+      this.#options.onError(key, error, entry.attempt)
+    } finally {
+      this.#running -= 1
+      entry.running = false
+      if (this.#entries.get(key) === entry) {
+        if (entry.dirty) this.#schedule(key, entry)
+        else this.#forgetLater(key, entry)
+      }
+      this.#pump()
+    }
+  }
+
+  /** The entry stays for the spacing time, so that the next event of a storm is held back too. */
+  #forgetLater(key: string, entry: Entry): void {
+    entry.timer = setTimeout(() => {
+      if (!entry.dirty && !entry.running) this.#entries.delete(key)
+    }, this.#options.spacingMs)
+    entry.timer.unref()
+  }
+}

@@ -1,0 +1,46 @@
+import { makeTelemetryFilterString, Runtime, type Logger as TemporalLogger } from '@temporalio/worker'
+import { type Logger, pino } from 'pino'
+
+const timestampKey = Symbol.for('log_timestamp')
+
+/** The process's logger: one JSON object per line, with the field names that Karpenter's logs use. */
+export function createLogger(level: string): Logger {
+  return pino({
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+  })
+}
+
+/**
+ * Installs Temporal's runtime with its logs joined into ours. Must come before any connection or worker.
+ * SIGINT and SIGTERM stay with us: polls and waits have to end before the workers drain.
+ */
+export function installRuntime(log: Logger): void {
+  Runtime.install({
+    logger: joinLogs(log.child({ component: 'temporal' })),
+    shutdownSignals: [],
+    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} } },
+  })
+}
+
+function joinLogs(log: Logger): TemporalLogger {
+  const write =
+    (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') =>
+    (message: string, meta?: Record<string | symbol, unknown>) => {
+      const { [timestampKey]: _, ...fields } = meta ?? {}
+      log[level](fields, message)
+    }
+  const levels = {
+    trace: write('trace'),
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  }
+  return {
+    ...levels,
+    log: (level, message, meta) => levels[level.toLowerCase() as keyof typeof levels](message, meta),
+  }
+}

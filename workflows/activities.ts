@@ -1,0 +1,84 @@
+import { ActivityCancellationType, proxyActivities, workflowInfo } from '@temporalio/workflow'
+import type { AzureActivities } from '../activities/azure/contract.ts'
+import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
+import type { PlanningActivities } from '../activities/planning/contract.ts'
+import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
+
+/** The queue of another role, from the name of the core queue this workflow runs on. */
+function queueOf(role: TaskQueueRole): string {
+  return taskQueue(role, workflowInfo().taskQueue.slice(taskQueue('core', '').length))
+}
+
+// Work that was cut off by a crash is to go on soon: a fixed short interval while the cause may be a restart, slower when it lasts.
+const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximumInterval: '30s' } as const
+
+/** Single Kubernetes reads and writes. */
+export const kubernetes = () =>
+  proxyActivities<
+    Pick<KubernetesActivities, 'observe' | 'giveUp' | 'finalize' | 'writePause' | 'readPause' | 'releaseCandidates'>
+  >({
+    taskQueue: queueOf('core'),
+    startToCloseTimeout: '10s',
+    retry: steadyRetry,
+  })
+
+/** Waits on cluster state: answered from the watch cache, so they cost no request and no event while they last. */
+export const waits = () =>
+  proxyActivities<
+    Pick<KubernetesActivities, 'awaitRegistration' | 'awaitInitialization' | 'drain' | 'deleteCandidates'>
+  >({
+    taskQueue: queueOf('wait'),
+    startToCloseTimeout: '365d',
+    heartbeatTimeout: '10s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: steadyRetry,
+  })
+
+/** One launch attempt. The limit is Karpenter's launch timeout; a lost answer is retried and adopts the VM it made. */
+export const launching = () =>
+  proxyActivities<Pick<AzureActivities, 'launch'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '2m',
+    scheduleToCloseTimeout: '5m',
+    heartbeatTimeout: '10s',
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    retry: steadyRetry,
+  })
+
+/** Waits on Azure: they share one VM list per poll interval. */
+export const azure = () =>
+  proxyActivities<Pick<AzureActivities, 'awaitInstance' | 'deleteInstance'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '365d',
+    heartbeatTimeout: '10s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: steadyRetry,
+  })
+
+/** Periodic passes over Azure and the cluster. */
+export const sweeps = () =>
+  proxyActivities<Pick<AzureActivities, 'collectGarbage' | 'refreshNodeClasses' | 'refreshCatalogue'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '5m',
+    heartbeatTimeout: '30s',
+    retry: { ...steadyRetry, maximumAttempts: 5 },
+  })
+
+/** The long polls of the loops. A worker that died is noticed within the heartbeat timeout. */
+export const polls = () =>
+  proxyActivities<Pick<PlanningActivities, 'nextProvisioning' | 'nextDisruption'>>({
+    taskQueue: queueOf('plan'),
+    startToCloseTimeout: '45m',
+    heartbeatTimeout: '10s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { initialInterval: '500ms', backoffCoefficient: 1 },
+  })
+
+/** The commit of a disruption: the only writer, so its outcome is awaited whatever happens. */
+export const commits = () =>
+  proxyActivities<Pick<PlanningActivities, 'commitDisruption'>>({
+    taskQueue: queueOf('plan'),
+    startToCloseTimeout: '2m',
+    heartbeatTimeout: '10s',
+    retry: steadyRetry,
+  })

@@ -1,0 +1,5 @@
+export { disruptionCommand } from './disruption-command.ts'
+export { disruptionLoop } from './disruption-loop.ts'
+export { nodeClaimLifecycle } from './node-claim-lifecycle.ts'
+export { provisioningLoop } from './provisioning-loop.ts'
+export { catalogRefresh, garbageCollection, nodeClassStatus } from './sweeps.ts'

@@ -1,0 +1,248 @@
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { ClaimRef, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { GiveUpReason, NextStep, Observation } from '../activities/kubernetes/contract.ts'
+import { azure, kubernetes, launching, waits } from './activities.ts'
+import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
+import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
+
+/** The whole state of a life: everything else is read from the cluster. */
+export interface LifecycleInput {
+  readonly cluster: string
+  readonly name: string
+  readonly uid: string
+  readonly state?: LifecycleState
+}
+
+interface LifecycleState {
+  readonly attempt: number
+  readonly lastCapacityFailure?: string
+}
+
+type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Draining' | 'Terminating' | 'Gone'
+
+/** However many offerings are left, a claim that has no node after this long makes room for another plan. */
+const launchLimitMs = 15 * 60_000
+
+/**
+ * The life of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows).
+ * Each step is an activity that observes and acts; this function holds only the order.
+ */
+export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
+  const life = new Lifecycle(input)
+  setHandler(pokeSignal, () => life.poke(), { description: 'Look at the NodeClaim, its Node and its VM again.' })
+  setHandler(lifecycleStatusQuery, () => life.status(), { description: 'Phase, attempt and what is waited for.' })
+  await life.run()
+}
+
+class Lifecycle {
+  readonly #claim: ClaimRef
+  readonly #input: LifecycleInput
+  #phase: Phase = 'Launching'
+  #sinceMs = Date.now()
+  #waitingFor = 'the NodeClaim to be read'
+  #attempt: number
+  #lastCapacityFailure: string | undefined
+  #poked = false
+
+  constructor(input: LifecycleInput) {
+    this.#input = input
+    this.#claim = { name: input.name, uid: input.uid }
+    this.#attempt = input.state?.attempt ?? 0
+    this.#lastCapacityFailure = input.state?.lastCapacityFailure
+  }
+
+  poke(): void {
+    this.#poked = true
+  }
+
+  status(): LifecycleStatus {
+    return {
+      phase: this.#phase,
+      sinceMs: this.#sinceMs,
+      attempt: this.#attempt,
+      waitingFor: this.#waitingFor,
+      ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
+    }
+  }
+
+  async run(): Promise<void> {
+    let step: NextStep | undefined
+    for (;;) {
+      if (workflowInfo().continueAsNewSuggested) await this.#continueAsNew()
+      step = await this.#take(step ?? (await this.#observe()))
+      if (step?.kind === 'finished') return
+    }
+  }
+
+  /** Takes one step. Returns the next one where this one's outcome already tells it; otherwise the world is observed. */
+  async #take(step: NextStep): Promise<NextStep | undefined> {
+    switch (step.kind) {
+      case 'launch':
+        return this.#launch(step.startedAtMs)
+      case 'awaitRegistration':
+        return this.#register()
+      case 'awaitInitialization':
+        return this.#initialize()
+      case 'steady':
+        return this.#rest(step.wakeAtMs)
+      case 'terminate':
+        return this.#terminate()
+      case 'finished':
+        this.#enter('Gone', 'nothing')
+        return step
+    }
+  }
+
+  async #observe(): Promise<NextStep> {
+    this.#poked = false
+    const observation = await kubernetes().observe.executeWithOptions(
+      { summary: 'read NodeClaim, Node and deadlines' },
+      [{ claim: this.#claim }],
+    )
+    this.#publish(observation)
+    return observation.step
+  }
+
+  /** Tries offerings of this same NodeClaim until one launches. Each attempt stands in the history with its outcome. */
+  async #launch(startedAtMs: number): Promise<NextStep | undefined> {
+    this.#enter('Launching', 'Azure to accept a VM')
+    if (Date.now() > startedAtMs + launchLimitMs) {
+      return this.#giveUp(
+        'launch_timeout',
+        `no VM after 15 minutes and ${this.#attempt} attempts${this.#lastFailureText()}`,
+      )
+    }
+    this.#attempt += 1
+    let outcome: LaunchOutcome
+    try {
+      outcome = await launching().launch.executeWithOptions({ summary: `attempt ${this.#attempt}` }, [
+        { claim: this.#claim, attempt: this.#attempt },
+      ])
+    } catch (error) {
+      // The attempt's own time is over; whether the claim's is, is decided at the top of the next one.
+      this.#lastCapacityFailure = causeMessage(error)
+      return this.#poked ? undefined : { kind: 'launch', startedAtMs }
+    }
+    switch (outcome.kind) {
+      case 'launched':
+        this.#publish({ instanceType: outcome.instanceType, capacityType: outcome.capacityType, zone: outcome.zone })
+        return { kind: 'awaitRegistration' }
+      case 'capacity':
+        this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
+        return { kind: 'launch', startedAtMs }
+      case 'exhausted':
+        return this.#giveUp('insufficient_capacity', outcome.message)
+      case 'nodeClassNotReady':
+        return this.#giveUp('nodeclass_not_ready', outcome.message)
+      case 'claimGone':
+        return undefined
+    }
+  }
+
+  /** A node that joined wins over whatever Azure still says of its VM. */
+  async #register(): Promise<NextStep | undefined> {
+    this.#enter('Registering', 'the Node to join')
+    const joined = waits().awaitRegistration.executeWithOptions({ summary: 'Node joins' }, [{ claim: this.#claim }])
+    const created = azure().awaitInstance.executeWithOptions({ summary: 'VM is created' }, [{ claim: this.#claim }])
+    const first = await Promise.race([joined, created])
+    const outcome = first.kind === 'succeeded' ? await joined : first
+    switch (outcome.kind) {
+      case 'registered':
+        this.#publish({ nodeName: outcome.nodeName })
+        return { kind: 'awaitInitialization' }
+      case 'timeout':
+        return this.#giveUp('registration_timeout', outcome.message)
+      case 'failed':
+      case 'vmGone':
+        // Launched is no longer True, so the observation that follows launches again, within the claim's own limit.
+        this.#lastCapacityFailure =
+          outcome.kind === 'failed' ? `${outcome.reason}: ${outcome.message}` : 'the VM vanished'
+        return undefined
+      case 'claimGone':
+        return undefined
+    }
+  }
+
+  async #initialize(): Promise<NextStep | undefined> {
+    this.#enter('Initializing', 'the Node to be ready')
+    const outcome = await waits().awaitInitialization.executeWithOptions({ summary: 'Node becomes ready' }, [
+      { claim: this.#claim },
+    ])
+    if (outcome.kind === 'claimGone') return undefined
+    return { kind: 'steady', ...(outcome.wakeAtMs === undefined ? {} : { wakeAtMs: outcome.wakeAtMs }) }
+  }
+
+  async #rest(wakeAtMs: number | undefined): Promise<undefined> {
+    this.#enter(
+      'Ready',
+      wakeAtMs === undefined ? 'a change' : `a change, or expiry at ${new Date(wakeAtMs).toISOString()}`,
+    )
+    const changed = () => this.#poked || workflowInfo().continueAsNewSuggested
+    if (wakeAtMs === undefined) await condition(changed)
+    else await condition(changed, Math.max(wakeAtMs - Date.now(), 1))
+  }
+
+  async #terminate(): Promise<NextStep> {
+    this.#enter('Draining', 'pods to leave the Node')
+    await waits().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [{ claim: this.#claim }])
+    this.#enter('Terminating', 'the VM to be gone')
+    await azure().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
+      { claim: this.#claim },
+    ])
+    await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [{ claim: this.#claim }])
+    return { kind: 'finished' }
+  }
+
+  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep> {
+    await kubernetes().giveUp.executeWithOptions({ summary: reason }, [{ claim: this.#claim, reason, message }])
+    return { kind: 'terminate' }
+  }
+
+  #lastFailureText(): string {
+    return this.#lastCapacityFailure === undefined ? '' : `; last: ${this.#lastCapacityFailure}`
+  }
+
+  #enter(phase: Phase, waitingFor: string): void {
+    this.#waitingFor = waitingFor
+    if (this.#phase !== phase) this.#sinceMs = Date.now()
+    this.#phase = phase
+    this.#publish({ nodePhase: phase })
+    const failure =
+      this.#lastCapacityFailure === undefined ? '' : `\n\nLast failed attempt: ${this.#lastCapacityFailure}`
+    setCurrentDetails(
+      `**${phase}** since ${new Date(this.#sinceMs).toISOString()}, waits for ${waitingFor}; launch attempt ${this.#attempt}.${failure}`,
+    )
+  }
+
+  /** Upserts what changed in one event. */
+  #publish(values: Partial<Record<SearchAttributeName, string>> | Observation): void {
+    const known = workflowInfo().typedSearchAttributes
+    const changed = Object.entries(values).flatMap(([name, value]) => {
+      const key = searchAttributes[name as SearchAttributeName]
+      return key !== undefined && typeof value === 'string' && known.get(key) !== value ? [{ key, value }] : []
+    })
+    if (changed.length > 0) upsertSearchAttributes(changed)
+  }
+
+  async #continueAsNew(): Promise<never> {
+    await condition(allHandlersFinished)
+    const state: LifecycleState = {
+      attempt: this.#attempt,
+      ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
+    }
+    return continueAsNew<typeof nodeClaimLifecycle>({ ...this.#input, state })
+  }
+}
+
+function causeMessage(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -1,0 +1,79 @@
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  isCancellation,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { Pause } from '../activities/kubernetes/contract.ts'
+import type { ProvisioningOutcome } from '../activities/planning/contract.ts'
+import { polls } from './activities.ts'
+import { loopStatusQuery, pauseSignal, resumeSignal } from './messages.ts'
+import { LoopPause } from './pausing.ts'
+
+export interface LoopInput {
+  readonly cluster: string
+  readonly state?: { readonly pause?: Pause; readonly rounds: number }
+}
+
+/** For ever: wait for pending pods, plan, create NodeClaims (design: workflows, provisioningLoop). */
+export async function provisioningLoop(input: LoopInput): Promise<void> {
+  const pause = new LoopPause('provisioning', input.state?.pause)
+  let rounds = input.state?.rounds ?? 0
+  let doing = 'starting'
+  let sinceMs = Date.now()
+  const enter = (what: string) => {
+    if (doing !== what) sinceMs = Date.now()
+    doing = what
+    setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}; ${rounds} rounds planned NodeClaims.`)
+  }
+  setHandler(pauseSignal, (request) => pause.pause(request), {
+    description: 'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
+  })
+  setHandler(resumeSignal, () => pause.resume(), { description: 'Go on creating NodeClaims.' })
+  setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...(pause.current ? { pause: pause.current } : {}) }))
+  if (input.state === undefined) await pause.recover()
+
+  while (!workflowInfo().continueAsNewSuggested) {
+    await pause.apply()
+    if (pause.current !== undefined) {
+      enter(`paused (${pause.current.reason})`)
+      await pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
+      continue
+    }
+    enter('waiting for pods that need a node')
+    const outcome = await untilCommand(pause, () =>
+      polls().nextProvisioning.executeWithOptions({ summary: 'next plan' }, []),
+    )
+    if (outcome?.kind === 'planned') rounds += 1
+    if (outcome?.kind === 'paused') await pause.recover()
+  }
+  await condition(allHandlersFinished)
+  await pause.apply()
+  await continueAsNew<typeof provisioningLoop>({
+    cluster: input.cluster,
+    state: { rounds, ...(pause.current ? { pause: pause.current } : {}) },
+  })
+}
+
+/** Runs a long poll; an operator's command cancels it. Undefined when it was cut short. */
+export async function untilCommand<Outcome extends ProvisioningOutcome | { readonly kind: string }>(
+  pause: LoopPause,
+  poll: () => Promise<Outcome>,
+  alsoWhen: () => boolean = () => false,
+): Promise<Outcome | undefined> {
+  const scope = new CancellationScope()
+  const running = scope.run(poll)
+  const interrupted = condition(() => pause.hasCommands || alsoWhen())
+  try {
+    await Promise.race([running, interrupted])
+    if (pause.hasCommands || alsoWhen()) scope.cancel()
+    return await running
+  } catch (error) {
+    if (isCancellation(error)) return undefined
+    throw error
+  }
+}
