@@ -1,5 +1,5 @@
-import { ApplicationFailure } from '@temporalio/common'
 import { CancelledFailure, CompleteAsyncError } from '@temporalio/activity'
+import { ApplicationFailure } from '@temporalio/common'
 import { retryAfterSeconds, scrubbedMessage } from './azure/azure-error.ts'
 import { ApiError } from './kubernetes/client.ts'
 
@@ -10,7 +10,8 @@ const maxMessageLength = 1000
  * wish for the next try. Everything is retried: what may not be retried is a value, not an exception.
  */
 export function toFailure(error: unknown): unknown {
-  if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError) return error
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError)
+    return error
   const message = (error instanceof ApiError ? error.message : scrubbedMessage(error)).slice(0, maxMessageLength)
   const seconds = error instanceof ApiError ? error.retryAfterSeconds : retryAfterSeconds(error)
   return ApplicationFailure.create({

@@ -7,13 +7,20 @@ export interface ConditionContext {
   readonly generation: number
 }
 
-export type ConditionChange = Pick<Condition, 'type' | 'status'> & { readonly reason?: string; readonly message?: string }
+export type ConditionChange = Pick<Condition, 'type' | 'status'> & {
+  readonly reason?: string
+  readonly message?: string
+}
 
 /**
  * The list with one condition set. A True without a reason is its own reason; the transition time moves only when the status changes
  * (reference/karpenter-core.md 1.7).
  */
-export function withCondition(conditions: readonly Condition[], change: ConditionChange, { now, generation }: ConditionContext): readonly Condition[] {
+export function withCondition(
+  conditions: readonly Condition[],
+  change: ConditionChange,
+  { now, generation }: ConditionContext,
+): readonly Condition[] {
   const before = conditions.find((condition) => condition.type === change.type)
   const after: Condition = {
     type: change.type,
@@ -35,13 +42,23 @@ export function withoutCondition(conditions: readonly Condition[], type: string)
  * The list with `Ready` computed from the conditions it depends on: False when one is False, Unknown while one is not True at this generation.
  * Dependents that were never set appear as Unknown. Sorted by transition, Ready last.
  */
-export function withReady(conditions: readonly Condition[], dependents: readonly string[], context: ConditionContext): readonly Condition[] {
+export function withReady(
+  conditions: readonly Condition[],
+  dependents: readonly string[],
+  context: ConditionContext,
+): readonly Condition[] {
   let all = conditions
   for (const type of dependents) {
     if (all.some((condition) => condition.type === type)) continue
-    all = withCondition(all, { type, status: 'Unknown', reason: 'AwaitingReconciliation', message: 'object is awaiting reconciliation' }, context)
+    all = withCondition(
+      all,
+      { type, status: 'Unknown', reason: 'AwaitingReconciliation', message: 'object is awaiting reconciliation' },
+      context,
+    )
   }
-  const open = dependents.map((type) => all.find((c) => c.type === type) as Condition).filter((c) => c.status !== 'True' || (c.observedGeneration ?? 0) !== context.generation)
+  const open = dependents
+    .map((type) => all.find((c) => c.type === type) as Condition)
+    .filter((c) => c.status !== 'True' || (c.observedGeneration ?? 0) !== context.generation)
   const anyFalse = open.some((c) => c.status === 'False' && c.observedGeneration === context.generation)
   const ready: ConditionChange =
     open.length === 0

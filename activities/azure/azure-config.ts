@@ -20,6 +20,14 @@ export interface AzureConfig {
   readonly sshPublicKey: string
   readonly networkPlugin: 'azure' | 'none'
   readonly networkPluginMode: 'overlay' | ''
+  readonly networkDataplane?: 'cilium' | 'azure' | ''
+  /** resourceGuid of the cluster's VNET, for overlay's node label. */
+  readonly vnetGuid?: string
   readonly clusterDnsServiceIp: string
+  /** Share of a VM's memory that hypervisor and firmware keep, such as 0.075. */
   readonly vmMemoryOverheadPercent: number
+  /** Tags of every resource, below those of the node class. */
+  readonly additionalTags?: Readonly<Record<string, string>>
+  /** Disk encryption set of the OS disks. */
+  readonly diskEncryptionSetId?: string
 }

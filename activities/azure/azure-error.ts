@@ -32,7 +32,11 @@ const hour = 60 * minute
  * What ARM's error code says about capacity, in the order in which codes are looked at. Undefined: the error is not about capacity,
  * so it is a failure and not an outcome.
  */
-export function classifyRefusal(code: string, text: string, { instanceType, zone, capacityType }: Attempted): Refusal | undefined {
+export function classifyRefusal(
+  code: string,
+  text: string,
+  { instanceType, zone, capacityType }: Attempted,
+): Refusal | undefined {
   const place = zone === '0' ? 'the region' : `zone ${zone}`
   switch (code) {
     case 'OperationNotAllowed':
@@ -108,7 +112,9 @@ function classifyQuota(text: string, instanceType: string, capacityType: string)
 
 /** ARM's error code of a failed call; undefined when the failure is not an answer of ARM. */
 export function armErrorCode(error: unknown): string | undefined {
-  return error instanceof RestError && error.code !== undefined && error.statusCode !== undefined ? error.code : undefined
+  return error instanceof RestError && error.code !== undefined && error.statusCode !== undefined
+    ? error.code
+    : undefined
 }
 
 /** The whole text of an ARM error, to look for the words that some codes need. Never to be shown or stored. */

@@ -35,7 +35,11 @@ export async function bootstrapToken(client: KubernetesClient, claimUid: string,
 }
 
 /** Deletes all tokens of a claim; none is success. Returns the names. */
-export async function deleteBootstrapTokens(client: KubernetesClient, labelSelector: string, keep: (claimUid: string) => boolean = () => false): Promise<readonly string[]> {
+export async function deleteBootstrapTokens(
+  client: KubernetesClient,
+  labelSelector: string,
+  keep: (claimUid: string) => boolean = () => false,
+): Promise<readonly string[]> {
   const { items } = await client.list(resourcePath('secrets', undefined, namespace), { labelSelector })
   const deleted: string[] = []
   for (const item of items) {

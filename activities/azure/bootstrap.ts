@@ -86,7 +86,13 @@ function kubeBinary(version: string, arch: string): Record<string, unknown> {
   }
 }
 
-function kubeletFlags({ nodeClass, taints, kubeReserved, systemReserved, config }: BootstrapInput): Record<string, string> {
+function kubeletFlags({
+  nodeClass,
+  taints,
+  kubeReserved,
+  systemReserved,
+  config,
+}: BootstrapInput): Record<string, string> {
   const list = (amounts: Readonly<Record<string, string>>) =>
     Object.entries(amounts)
       .map(([name, amount]) => `${name}=${amount}`)
@@ -108,9 +114,19 @@ function kubeletFlags({ nodeClass, taints, kubeReserved, systemReserved, config 
 }
 
 /** A subnet id's parts. Errors: throws when it is not one (the CRD and the node class status check it before). */
-export function parseSubnet(id: string): { readonly resourceGroup: string; readonly vnet: string; readonly name: string } {
-  const match = /^\/subscriptions\/[^/]+\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/virtualNetworks\/([^/]+)\/subnets\/([^/]+)$/i.exec(id)
-  if (match === null) throw new Error(`vnetSubnetID "${id}": not the id of a subnet; expected /subscriptions/.../virtualNetworks/.../subnets/...`)
+export function parseSubnet(id: string): {
+  readonly resourceGroup: string
+  readonly vnet: string
+  readonly name: string
+} {
+  const match =
+    /^\/subscriptions\/[^/]+\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/virtualNetworks\/([^/]+)\/subnets\/([^/]+)$/i.exec(
+      id,
+    )
+  if (match === null)
+    throw new Error(
+      `vnetSubnetID "${id}": not the id of a subnet; expected /subscriptions/.../virtualNetworks/.../subnets/...`,
+    )
   return { resourceGroup: match[1] as string, vnet: match[2] as string, name: match[3] as string }
 }
 
@@ -119,7 +135,14 @@ export function kubeletLabels(labels: Readonly<Record<string, string>>): Record<
   return Object.fromEntries(Object.entries(labels).filter(([key]) => kubeletMaySet(key)))
 }
 
-const kubeletOwn: ReadonlySet<string> = new Set([known.hostname, known.zone, known.region, known.instanceType, known.os, known.arch])
+const kubeletOwn: ReadonlySet<string> = new Set([
+  known.hostname,
+  known.zone,
+  known.region,
+  known.instanceType,
+  known.os,
+  known.arch,
+])
 
 function kubeletMaySet(key: string): boolean {
   const slash = key.indexOf('/')

@@ -2,10 +2,11 @@ import type { Logger } from 'pino'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import type { AzureConfig } from './azure-config.ts'
-import type { AzureClient } from './client.ts'
+import type { AzureClient, Usage } from './client.ts'
 import { instanceTypes } from './instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 import { fetchPrices, Prices } from './pricing.ts'
+import { type FamilyUsage, hasQuota, usagesByFamily } from './quota.ts'
 import { parseSku, type VmSize } from './sku.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 
@@ -13,11 +14,6 @@ import type { UnavailableOfferings } from './unavailable-offerings.ts'
 const usageLifetimeMs = 15 * 60_000
 const usageEveryMs = 10 * 60_000
 const catalogueEveryMs = 12 * 3_600_000
-
-interface Usage {
-  readonly limit: number
-  readonly current: number
-}
 
 /** What the region sells: sizes, prices and quota, the last good answer of each. */
 export class Catalogue {
@@ -28,13 +24,19 @@ export class Catalogue {
   readonly #now: () => number
   #sizes: ReadonlyMap<string, VmSize> = new Map()
   #prices = new Prices()
-  #usages: ReadonlyMap<string, Usage> = new Map()
+  #usages: ReadonlyMap<string, FamilyUsage> = new Map()
   #usagesAt = Number.NEGATIVE_INFINITY
   #version = 0
   readonly #cache = new Map<string, { readonly key: string; readonly types: readonly InstanceType[] }>()
   #timers: NodeJS.Timeout[] = []
 
-  constructor(deps: { readonly azure: AzureClient; readonly config: AzureConfig; readonly unavailable: UnavailableOfferings; readonly log: Logger; readonly now: () => number }) {
+  constructor(deps: {
+    readonly azure: AzureClient
+    readonly config: AzureConfig
+    readonly unavailable: UnavailableOfferings
+    readonly log: Logger
+    readonly now: () => number
+  }) {
     this.#azure = deps.azure
     this.#config = deps.config
     this.#unavailable = deps.unavailable
@@ -48,14 +50,19 @@ export class Catalogue {
       const ok = await this.refresh().then(
         () => true,
         (error: unknown) => {
-          this.#log.error({ err: error, region: this.#config.location }, 'instance types or prices could not be loaded; the last good ones stay in use')
+          this.#log.error(
+            { err: error, region: this.#config.location },
+            'instance types or prices could not be loaded; the last good ones stay in use',
+          )
           return false
         },
       )
       this.#later(load, ok ? catalogueEveryMs : 5000)
     }
     const usages = async () => {
-      await this.#refreshUsages().catch((error: unknown) => this.#log.warn({ err: error }, 'usages could not be read; quota counts as free'))
+      await this.#refreshUsages().catch((error: unknown) =>
+        this.#log.warn({ err: error }, 'usages could not be read; quota counts as free'),
+      )
       this.#later(usages, usageEveryMs)
     }
     void load()
@@ -77,7 +84,10 @@ export class Catalogue {
 
   /** Reads sizes and prices anew. Errors: what Azure says; the last good answers stay. */
   async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
-    const [sizes, prices] = await Promise.allSettled([this.#readSizes(), fetchPrices(this.#config.pricesEndpoint, this.#config.location)])
+    const [sizes, prices] = await Promise.allSettled([
+      this.#readSizes(),
+      fetchPrices(this.#config.pricesEndpoint, this.#config.location),
+    ])
     if (prices.status === 'fulfilled' && prices.value.size > 0) this.#prices = prices.value
     if (sizes.status === 'fulfilled' && sizes.value.size > 0) this.#sizes = sizes.value
     this.#version += 1
@@ -112,13 +122,14 @@ export class Catalogue {
   /** On-demand quota by the last usages; unknown families and stale data count as free. */
   #hasQuota(family: string, vCpus: number): boolean {
     if (this.#now() - this.#usagesAt > usageLifetimeMs) return true
-    const usage = this.#usages.get(family.toLowerCase())
-    return usage === undefined || vCpus <= usage.limit - usage.current
+    return hasQuota(this.#usages, family, vCpus)
   }
 
   async #readSizes(): Promise<ReadonlyMap<string, VmSize>> {
     const sizes = new Map<string, VmSize>()
-    for await (const sku of this.#azure.compute.resourceSkus.list({ filter: `location eq '${this.#config.location}'` })) {
+    for await (const sku of this.#azure.compute.resourceSkus.list({
+      filter: `location eq '${this.#config.location}'`,
+    })) {
       const parsed = parseSku(sku, this.#config.location)
       if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
     }
@@ -126,11 +137,9 @@ export class Catalogue {
   }
 
   async #refreshUsages(): Promise<void> {
-    const usages = new Map<string, Usage>()
-    for await (const usage of this.#azure.compute.usage.list(this.#config.location)) {
-      if (usage.name?.value !== undefined) usages.set(usage.name.value.toLowerCase(), { limit: Number(usage.limit), current: usage.currentValue })
-    }
-    this.#usages = usages
+    const items: Usage[] = []
+    for await (const item of this.#azure.compute.usage.list(this.#config.location)) items.push(item)
+    this.#usages = usagesByFamily(items)
     this.#usagesAt = this.#now()
     this.#version += 1
   }

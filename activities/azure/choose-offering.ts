@@ -1,4 +1,11 @@
-import { capacityTypeOf, type InstanceType, type Offering, typeMatches, zoneOf, allocatable } from '../../core/instance-type.ts'
+import {
+  allocatable,
+  capacityTypeOf,
+  type InstanceType,
+  type Offering,
+  typeMatches,
+  zoneOf,
+} from '../../core/instance-type.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
 import { isCompatible, type Requirements } from '../../core/requirements.ts'
 import { fits, type Resources } from '../../core/resources.ts'

@@ -24,16 +24,21 @@ export async function collectGarbage(deps: AzureDeps): Promise<GarbageReport> {
     virtualMachines: await orphanedVms(deps, vms),
     networkInterfaces: await orphanedNics(deps, vms),
     nodeClaims: await claimsWithoutVm(deps, vms),
-    bootstrapTokens: await deleteBootstrapTokens(deps.client, claimUidLabel, (uid) => [...deps.cache.nodeClaims.values()].some((claim) => claim.metadata.uid === uid)),
+    bootstrapTokens: await deleteBootstrapTokens(deps.client, claimUidLabel, (uid) =>
+      [...deps.cache.nodeClaims.values()].some((claim) => claim.metadata.uid === uid),
+    ),
   }
-  if (Object.values(report).some((found: readonly string[]) => found.length > 0)) deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
+  if (Object.values(report).some((found: readonly string[]) => found.length > 0))
+    deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
   return report
 }
 
 async function ownVms(deps: AzureDeps): Promise<readonly VirtualMachine[]> {
   const found: VirtualMachine[] = []
   for await (const vm of deps.azure.compute.virtualMachines.list(deps.config.nodeResourceGroup)) {
-    const mine = vm.tags?.[tagKeys.cluster] === deps.config.clusterName && (vm.tags[tagKeys.nodePool] !== undefined || vm.tags[tagKeys.claimUid] !== undefined)
+    const mine =
+      vm.tags?.[tagKeys.cluster] === deps.config.clusterName &&
+      (vm.tags[tagKeys.nodePool] !== undefined || vm.tags[tagKeys.claimUid] !== undefined)
     if (mine) found.push(vm)
   }
   return found
@@ -70,12 +75,19 @@ async function orphanedNics(deps: AzureDeps, vms: readonly VirtualMachine[]): Pr
     const uid = nic.tags?.[tagKeys.claimUid]
     const name = nic.name ?? ''
     const vm = name.replace(/-\d+$/, '')
-    if (uid === undefined || nic.virtualMachine !== undefined || alive.has(vm) || deps.cache.nodeClaims.get(claimNameOf(vm)) !== undefined) continue
+    if (
+      uid === undefined ||
+      nic.virtualMachine !== undefined ||
+      alive.has(vm) ||
+      deps.cache.nodeClaims.get(claimNameOf(vm)) !== undefined
+    )
+      continue
     try {
       await deps.azure.network.networkInterfaces.delete(deps.config.nodeResourceGroup, name)
       deleted.push(name)
     } catch (error) {
-      if (!isMissing(error)) deps.log.warn({ err: error, nic: name }, 'an unused NIC could not be deleted; the next pass tries again')
+      if (!isMissing(error))
+        deps.log.warn({ err: error, nic: name }, 'an unused NIC could not be deleted; the next pass tries again')
     }
   }
   return deleted
@@ -91,7 +103,12 @@ async function claimsWithoutVm(deps: AzureDeps, vms: readonly VirtualMachine[]):
     const [node] = deps.cache.nodes.by('byProviderId', providerId(deps.config, name).toLowerCase())
     if (node !== undefined && isTrue(node.conditions, 'Ready')) continue
     if ((await getVm(deps, name)) !== undefined) continue
-    deps.events.record({ about: subject(claim), type: 'Warning', reason: 'GarbageCollected', message: `VM aks-${name} is gone; the NodeClaim is deleted` })
+    deps.events.record({
+      about: subject(claim),
+      type: 'Warning',
+      reason: 'GarbageCollected',
+      message: `VM aks-${name} is gone; the NodeClaim is deleted`,
+    })
     await deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })

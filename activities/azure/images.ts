@@ -12,7 +12,10 @@ export interface ResolvedImage {
 type Family = 'Ubuntu' | 'Ubuntu2204' | 'Ubuntu2404' | 'AzureLinux2' | 'AzureLinux3'
 
 /** The family that a node class' image family stands for on this Kubernetes version (reference/azure-provider.md 6.1). */
-export function resolveImageFamily({ imageFamily, fips, trustedLaunch }: NodeClassSettings, kubernetesVersion: string): Family {
+export function resolveImageFamily(
+  { imageFamily, fips, trustedLaunch }: NodeClassSettings,
+  kubernetesVersion: string,
+): Family {
   const minor = Number(kubernetesVersion.replace(/^v/, '').split('.')[1] ?? 0)
   if (imageFamily === 'Ubuntu2204' || imageFamily === 'Ubuntu2404') return imageFamily
   if (imageFamily === 'AzureLinux') return minor >= 32 ? 'AzureLinux3' : 'AzureLinux2'
@@ -37,7 +40,12 @@ interface Definition {
 export function imageDefinitions(settings: NodeClassSettings, family: Family): readonly Definition[] {
   if (settings.fips || family === 'Ubuntu') return []
   const [prefix, suffix, gallery] = familyNames[family]
-  const make = (middle: string, arch: 'amd64' | 'arm64', generation: '1' | '2') => ({ name: `${prefix}${middle}${suffix}`, gallery, arch, generation })
+  const make = (middle: string, arch: 'amd64' | 'arm64', generation: '1' | '2') => ({
+    name: `${prefix}${middle}${suffix}`,
+    gallery,
+    arch,
+    generation,
+  })
   if (settings.trustedLaunch) return [make('gen2TL', 'amd64', '2')]
   return [make('gen2', 'amd64', '2'), make('', 'amd64', '1'), make('gen2arm64', 'arm64', '2')]
 }
@@ -50,7 +58,11 @@ const familyNames: Readonly<Record<Exclude<Family, 'Ubuntu'>, readonly [string, 
 }
 
 /** The newest image of each definition, by publishing date. A definition without versions is left out. */
-export async function resolveImages(deps: AzureDeps, settings: NodeClassSettings, kubernetesVersion: string): Promise<readonly ResolvedImage[]> {
+export async function resolveImages(
+  deps: AzureDeps,
+  settings: NodeClassSettings,
+  kubernetesVersion: string,
+): Promise<readonly ResolvedImage[]> {
   const definitions = imageDefinitions(settings, resolveImageFamily(settings, kubernetesVersion))
   const images = await Promise.all(
     definitions.map(async ({ name, gallery, arch, generation }): Promise<ResolvedImage | undefined> => {
@@ -68,16 +80,24 @@ export async function resolveImages(deps: AzureDeps, settings: NodeClassSettings
   return images.filter((image) => image !== undefined)
 }
 
-async function newestVersion({ azure, config }: AzureDeps, gallery: string, definition: string): Promise<string | undefined> {
+async function newestVersion(
+  { azure, config }: AzureDeps,
+  gallery: string,
+  definition: string,
+): Promise<string | undefined> {
   let newest: { readonly name: string; readonly publishedAt: number } | undefined
   for await (const version of azure.compute.communityGalleryImageVersions.list(config.location, gallery, definition)) {
     const publishedAt = version.publishedDate?.getTime() ?? 0
-    if (version.name !== undefined && (newest === undefined || publishedAt > newest.publishedAt)) newest = { name: version.name, publishedAt }
+    if (version.name !== undefined && (newest === undefined || publishedAt > newest.publishedAt))
+      newest = { name: version.name, publishedAt }
   }
   return newest?.name
 }
 
 /** The first image that suits an instance type. */
-export function selectImage(images: NodeClass['status']['images'], instanceType: InstanceType): ResolvedImage | undefined {
+export function selectImage(
+  images: NodeClass['status']['images'],
+  instanceType: InstanceType,
+): ResolvedImage | undefined {
   return images.find((image) => sharedKeysIntersect(instanceType.requirements, requirements(image.requirements)))
 }

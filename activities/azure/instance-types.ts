@@ -13,7 +13,13 @@ export interface InstanceTypeInput {
   readonly region: string
   readonly nodeClass: NodeClassSettings
   readonly prices: Prices
-  readonly isMarked: (offering: { readonly instanceType: string; readonly family: string; readonly vCpus: number; readonly zone: string; readonly capacityType: string }) => boolean
+  readonly isMarked: (offering: {
+    readonly instanceType: string
+    readonly family: string
+    readonly vCpus: number
+    readonly zone: string
+    readonly capacityType: string
+  }) => boolean
   /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
   readonly hasQuota: (family: string, vCpus: number) => boolean
   readonly memoryOverheadPercent: number
@@ -22,7 +28,9 @@ export interface InstanceTypeInput {
 
 /** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
 export function instanceTypes(input: InstanceTypeInput): readonly InstanceType[] {
-  return [...input.sizes].filter((size) => fitsNodeClass(size, input.nodeClass)).map((size) => instanceType(size, input))
+  return [...input.sizes]
+    .filter((size) => fitsNodeClass(size, input.nodeClass))
+    .map((size) => instanceType(size, input))
 }
 
 function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
@@ -41,7 +49,10 @@ function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
     offerings,
     capacity: capacityOf(size, input.nodeClass, input.memoryOverheadPercent),
     overhead: {
-      kubeReserved: { cpu: milliCpu(kubeReservedMilliCpu(size.vCpus)), memory: quantity(`${kubeReservedMib(size.memoryGib)}Mi`) },
+      kubeReserved: {
+        cpu: milliCpu(kubeReservedMilliCpu(size.vCpus)),
+        memory: quantity(`${kubeReservedMib(size.memoryGib)}Mi`),
+      },
       systemReserved: {},
       evictionThreshold: { memory: quantity('750Mi') },
     },
@@ -50,7 +61,10 @@ function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
 
 function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: InstanceTypeInput): readonly Offering[] {
   const quota = hasQuota(size.family, size.vCpus)
-  const zones = [...size.zones.map((zone) => ({ zone: `${region.toLowerCase()}-${zone}`, ultra: size.ultraSsdZones.has(zone) })), { zone: '0', ultra: size.ultraSsdRegional }]
+  const zones = [
+    ...size.zones.map((zone) => ({ zone: `${region.toLowerCase()}-${zone}`, ultra: size.ultraSsdZones.has(zone) })),
+    { zone: '0', ultra: size.ultraSsdRegional },
+  ]
   return zones.flatMap(({ zone, ultra }) =>
     (['on-demand', 'spot'] as const).map((capacityType) => {
       const marked = isMarked({ instanceType: size.name, family: size.family, vCpus: size.vCpus, zone, capacityType })
@@ -72,8 +86,14 @@ function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: Insta
 }
 
 /** Zones, capacity types and the like are those of available offerings only. */
-function typeRequirements(size: VmSize, offerings: readonly Offering[], { region, nodeClass, nodeResourceGroup }: InstanceTypeInput): Requirements {
-  const offered = (key: string) => [...new Set(offerings.filter((o) => o.available).flatMap((o) => [...(o.requirements.get(key)?.values ?? [])]))]
+function typeRequirements(
+  size: VmSize,
+  offerings: readonly Offering[],
+  { region, nodeClass, nodeResourceGroup }: InstanceTypeInput,
+): Requirements {
+  const offered = (key: string) => [
+    ...new Set(offerings.filter((o) => o.available).flatMap((o) => [...(o.requirements.get(key)?.values ?? [])])),
+  ]
   const memoryMib = String(Math.trunc(size.memoryGib * 1024))
   const cpus = String(size.vCpus)
   return sets([
@@ -95,7 +115,10 @@ function typeRequirements(size: VmSize, offerings: readonly Offering[], { region
     ['kubernetes.azure.com/sku-memory', [memoryMib]],
     ['karpenter.azure.com/sku-networking-accelerated', [String(size.acceleratedNetworking)]],
     ['karpenter.azure.com/sku-storage-premium-capable', [String(size.premiumStorage)]],
-    ['karpenter.azure.com/sku-storage-ephemeralos-maxsize', size.ephemeralOsDisk ? [String(size.ephemeralOsDisk.gb)] : []],
+    [
+      'karpenter.azure.com/sku-storage-ephemeralos-maxsize',
+      size.ephemeralOsDisk ? [String(size.ephemeralOsDisk.gb)] : [],
+    ],
     ['karpenter.azure.com/sku-gpu-count', [String(size.gpus)]],
     ['karpenter.azure.com/sku-gpu-manufacturer', size.gpuVendor ? [size.gpuVendor] : []],
     ['karpenter.azure.com/sku-gpu-name', size.gpuName ? [size.gpuName] : []],

@@ -27,7 +27,11 @@ export async function awaitInstance(deps: AzureDeps, ref: ClaimRef, signal: Abor
   const fromAzure = deps.vms.waitFor((snapshot): VirtualMachine | 'gone' | undefined => {
     const vm = snapshot.get(vmName(ref.name))
     if (vm === undefined) return 'gone'
-    return vm.provisioningState === 'Succeeded' || vm.provisioningState === 'Failed' || vm.provisioningState === 'Deleting' ? vm : undefined
+    return vm.provisioningState === 'Succeeded' ||
+      vm.provisioningState === 'Failed' ||
+      vm.provisioningState === 'Deleting'
+      ? vm
+      : undefined
   }, both)
   try {
     const first = await Promise.race([fromCluster, fromAzure])
@@ -45,7 +49,12 @@ async function judge(deps: AzureDeps, ref: ClaimRef, seen: VirtualMachine | 'gon
   if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   const vm = await instanceView(deps, ref)
   if (vm === undefined || vm.provisioningState === 'Deleting') {
-    await setLaunchedUnknown(deps, ref, 'InstanceNotFound', `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`)
+    await setLaunchedUnknown(
+      deps,
+      ref,
+      'InstanceNotFound',
+      `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`,
+    )
     return { kind: 'vmGone' }
   }
   if (vm.provisioningState !== 'Failed') return { kind: 'succeeded' }
@@ -60,13 +69,19 @@ async function judge(deps: AzureDeps, ref: ClaimRef, seen: VirtualMachine | 'gon
   const reason = refusal?.reason ?? 'CreateInstanceFailed'
   const text = refusal?.remedy ?? `VM ${vm.name} failed with ${code}`
   await setLaunchedUnknown(deps, ref, reason, text)
-  return { kind: 'failed', reason, message: `${attempted.instanceType} ${attempted.capacityType} in zone ${attempted.zone}: ${text}` }
+  return {
+    kind: 'failed',
+    reason,
+    message: `${attempted.instanceType} ${attempted.capacityType} in zone ${attempted.zone}: ${text}`,
+  }
 }
 
 async function instanceView(deps: AzureDeps, ref: ClaimRef): Promise<VirtualMachine | undefined> {
   const vm = await getVm(deps, ref.name)
   if (vm?.provisioningState !== 'Failed') return vm
-  return deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vmName(ref.name), { expand: 'instanceView' })
+  return deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vmName(ref.name), {
+    expand: 'instanceView',
+  })
 }
 
 /** Code and text of a failed provisioning, from the VM's own statuses. */
@@ -77,7 +92,11 @@ function failureOf(vm: VirtualMachine): { readonly code: string; readonly messag
 }
 
 /** Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM that another claim's UID is on stays. */
-export async function deleteInstance(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<{ readonly existed: boolean }> {
+export async function deleteInstance(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<{ readonly existed: boolean }> {
   await deleteBootstrapTokens(deps.client, `${claimUidLabel}=${ref.uid}`)
   const vm = await getVm(deps, ref.name)
   const owner = vm?.tags?.[tagKeys.claimUid]

@@ -1,7 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
+import { isTrue } from '../../core/conditions.ts'
 import { allocatable, type InstanceType } from '../../core/instance-type.ts'
 import { labels } from '../../core/labels.ts'
-import { isTrue } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { operatorOf } from '../../core/requirement.ts'
 import { type Requirements, requirements } from '../../core/requirements.ts'
@@ -25,7 +25,12 @@ const tokenMarginMs = 5 * 60_000
  * One attempt to make a claim's VM. The VM's name follows from the claim's, so a repeated attempt finds what an earlier one made:
  * GET before PUT, adoption of a VM that carries this claim's UID (or none: Karpenter's), removal of one that failed.
  */
-export async function launch(deps: AzureDeps, ref: ClaimRef, attempt: number, signal: AbortSignal): Promise<LaunchOutcome> {
+export async function launch(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<LaunchOutcome> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   const adopted = await adopt(deps, claim, signal)
@@ -33,21 +38,43 @@ export async function launch(deps: AzureDeps, ref: ClaimRef, attempt: number, si
 
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) {
-    return { kind: 'nodeClassNotReady', message: `NodeClaim ${ref.name}: spec.nodeClassRef.name "${claim.spec.nodeClassRef.name}" names no AKSNodeClass; create it, or correct the NodePool's template` }
+    return {
+      kind: 'nodeClassNotReady',
+      message: `NodeClaim ${ref.name}: spec.nodeClassRef.name "${claim.spec.nodeClassRef.name}" names no AKSNodeClass; create it, or correct the NodePool's template`,
+    }
   }
   if (!isTrue(nodeClass.status.conditions, 'Ready')) {
-    return { kind: 'nodeClassNotReady', message: `AKSNodeClass ${nodeClass.metadata.name} is not Ready; see its conditions` }
+    return {
+      kind: 'nodeClassNotReady',
+      message: `AKSNodeClass ${nodeClass.metadata.name} is not Ready; see its conditions`,
+    }
   }
   await deps.unavailable.refresh()
   const wanted = requirements(claim.spec.requirements)
-  const choice = chooseOffering(deps.catalogue.instanceTypesFor(nodeClass), { uid: ref.uid, requirements: wanted, requests: claim.spec.requests })
-  if (choice === undefined) return { kind: 'exhausted', message: 'all requested instance types were unavailable during launch' }
+  const choice = chooseOffering(deps.catalogue.instanceTypesFor(nodeClass), {
+    uid: ref.uid,
+    requirements: wanted,
+    requests: claim.spec.requests,
+  })
+  if (choice === undefined)
+    return { kind: 'exhausted', message: 'all requested instance types were unavailable during launch' }
   const image = selectImage(nodeClass.status.images, choice.instanceType)
   if (image === undefined) {
-    return { kind: 'nodeClassNotReady', message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${choice.instanceType.name}` }
+    return {
+      kind: 'nodeClassNotReady',
+      message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${choice.instanceType.name}`,
+    }
   }
   const kubernetesVersion = nodeClass.status.kubernetesVersion ?? ''
-  return put(deps, { claim, choice, image, attempt, settings: nodeClassSettings(nodeClass, deps.config), kubernetesVersion, wanted })
+  return put(deps, {
+    claim,
+    choice,
+    image,
+    attempt,
+    settings: nodeClassSettings(nodeClass, deps.config),
+    kubernetesVersion,
+    wanted,
+  })
 }
 
 interface PutInput {
@@ -64,7 +91,10 @@ async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
   const { claim, choice, image } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const size = deps.catalogue.size(choice.instanceType.name)
-  if (size === undefined) throw new Error(`instance type "${choice.instanceType.name}" left the catalogue while it was chosen; it is tried again`)
+  if (size === undefined)
+    throw new Error(
+      `instance type "${choice.instanceType.name}" left the catalogue while it was chosen; it is tried again`,
+    )
   const ultraSsd = requiresUltraSsd(input.wanted)
   const nodePool = claim.metadata.labels[labels.nodePool]
   const token = await bootstrapToken(deps.client, ref.uid, deps.now() + registrationMs + tokenMarginMs)
@@ -81,11 +111,22 @@ async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
     ultraSsd,
   })
   try {
-    await deps.azure.compute.virtualMachines.createOrUpdate(deps.config.nodeResourceGroup, vmName(ref.name), body).submitted()
+    await deps.azure.compute.virtualMachines
+      .createOrUpdate(deps.config.nodeResourceGroup, vmName(ref.name), body)
+      .submitted()
   } catch (error) {
     return refused(deps, input, error)
   }
-  deps.log.info({ nodeClaim: ref.name, instanceType: choice.instanceType.name, zone: choice.zone, capacityType: choice.capacityType, attempt: input.attempt }, 'VM accepted')
+  deps.log.info(
+    {
+      nodeClaim: ref.name,
+      instanceType: choice.instanceType.name,
+      zone: choice.zone,
+      capacityType: choice.capacityType,
+      attempt: input.attempt,
+    },
+    'VM accepted',
+  )
   const chosen = { instanceType: choice.instanceType, zone: choice.zone, capacityType: choice.capacityType }
   return recordLaunch(deps, ref, chosen, image.id, claimLabels(input, ultraSsd))
 }
@@ -101,7 +142,10 @@ async function refused(deps: AzureDeps, { claim, choice }: PutInput, error: unkn
   }
   await markRefused(deps, attempted, refusal)
   await setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy)
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering refused; the next best is tried')
+  deps.log.info(
+    { nodeClaim: ref.name, ...attempted, reason: refusal.reason },
+    'offering refused; the next best is tried',
+  )
   return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }
 }
 
@@ -113,19 +157,31 @@ export async function markRefused(
 ): Promise<void> {
   const size = deps.catalogue.size(attempted.instanceType)
   const zones = ['0', ...(size?.zones ?? []).map((zone) => `${deps.config.location.toLowerCase()}-${zone}`)]
-  await deps.unavailable.mark({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal.scope, { ttlMs: refusal.ttlMs, reason: refusal.reason, zones })
+  await deps.unavailable.mark({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal.scope, {
+    ttlMs: refusal.ttlMs,
+    reason: refusal.reason,
+    zones,
+  })
 }
 
 /** Launched is not True (any more): the claim is being launched (again), and why is said. */
-export async function setLaunchedUnknown(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
-  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Launched', status: 'Unknown', reason, message: message.slice(0, 1024) }] }))
+export async function setLaunchedUnknown(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  reason: string,
+  message: string,
+): Promise<void> {
+  await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Launched', status: 'Unknown', reason, message: message.slice(0, 1024) }],
+  }))
 }
 
 async function adopt(deps: AzureDeps, claim: NodeClaim, signal: AbortSignal): Promise<LaunchOutcome | undefined> {
   const vm = await getVm(deps, claim.metadata.name)
   if (vm === undefined) return undefined
   const owner = vm.tags?.[tagKeys.claimUid]
-  const alive = vm.provisioningState === 'Creating' || vm.provisioningState === 'Updating' || vm.provisioningState === 'Succeeded'
+  const alive =
+    vm.provisioningState === 'Creating' || vm.provisioningState === 'Updating' || vm.provisioningState === 'Succeeded'
   if (!alive || (owner !== undefined && owner !== claim.metadata.uid)) {
     await removeRemains(deps, claim.metadata.name, vm, signal)
     return undefined
@@ -135,14 +191,20 @@ async function adopt(deps: AzureDeps, claim: NodeClaim, signal: AbortSignal): Pr
   const instanceType = nodeClass && deps.catalogue.instanceTypesFor(nodeClass).find((type) => type.name === name)
   const zone = vm.zones?.[0] === undefined ? '0' : `${deps.config.location.toLowerCase()}-${vm.zones[0]}`
   const capacityType = vm.priority === 'Spot' ? 'spot' : 'on-demand'
-  const imageId = vm.storageProfile?.imageReference?.communityGalleryImageId ?? vm.storageProfile?.imageReference?.id ?? ''
+  const imageId =
+    vm.storageProfile?.imageReference?.communityGalleryImageId ?? vm.storageProfile?.imageReference?.id ?? ''
   deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: name }, 'adopted an existing VM')
   const chosen = { instanceType: instanceType ?? name, zone, capacityType }
   return recordLaunch(deps, { name: claim.metadata.name, uid: claim.metadata.uid }, chosen, imageId, {})
 }
 
 /** A VM that failed, is going, or belongs to an earlier claim of the same name makes room first. */
-async function removeRemains(deps: AzureDeps, claimName: string, vm: VirtualMachine, signal: AbortSignal): Promise<void> {
+async function removeRemains(
+  deps: AzureDeps,
+  claimName: string,
+  vm: VirtualMachine,
+  signal: AbortSignal,
+): Promise<void> {
   if (vm.provisioningState !== 'Deleting') await deleteVm(deps, claimName)
   await deps.vms.waitFor((snapshot) => (snapshot.has(vmName(claimName)) ? undefined : true), signal)
 }
@@ -160,7 +222,9 @@ export async function getVm(deps: AzureDeps, claimName: string): Promise<Virtual
 /** Asks for the deletion of the claim's VM; NIC and disk go with it. Gone already is success. */
 export async function deleteVm(deps: AzureDeps, claimName: string): Promise<void> {
   try {
-    await deps.azure.compute.virtualMachines.delete(deps.config.nodeResourceGroup, vmName(claimName), { forceDeletion: true }).submitted()
+    await deps.azure.compute.virtualMachines
+      .delete(deps.config.nodeResourceGroup, vmName(claimName), { forceDeletion: true })
+      .submitted()
   } catch (error) {
     if (!isMissing(error)) throw error
   }
@@ -174,7 +238,13 @@ interface Chosen {
 }
 
 /** Writes what was launched into the claim: labels first, then status with Launched True. */
-async function recordLaunch(deps: AzureDeps, ref: ClaimRef, chosen: Chosen, imageId: string, extra: Readonly<Record<string, string>>): Promise<LaunchOutcome> {
+async function recordLaunch(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  chosen: Chosen,
+  imageId: string,
+  extra: Readonly<Record<string, string>>,
+): Promise<LaunchOutcome> {
   const type = typeof chosen.instanceType === 'string' ? undefined : chosen.instanceType
   const typeName = type?.name ?? String(chosen.instanceType)
   const launched = launchedLabels(chosen, typeName, type, deps.config.location)
@@ -190,18 +260,32 @@ async function recordLaunch(deps: AzureDeps, ref: ClaimRef, chosen: Chosen, imag
       status: {
         providerID: providerId(deps.config, ref.name),
         imageID: imageId,
-        ...(type === undefined ? {} : { capacity: withoutZeros(type.capacity), allocatable: withoutZeros(allocatable(type)) }),
+        ...(type === undefined
+          ? {}
+          : { capacity: withoutZeros(type.capacity), allocatable: withoutZeros(allocatable(type)) }),
       },
     })))
   if (written === undefined) return { kind: 'claimGone' }
-  return { kind: 'launched', providerId: providerId(deps.config, ref.name), instanceType: typeName, zone: chosen.zone, capacityType: chosen.capacityType, imageId }
+  return {
+    kind: 'launched',
+    providerId: providerId(deps.config, ref.name),
+    instanceType: typeName,
+    zone: chosen.zone,
+    capacityType: chosen.capacityType,
+    imageId,
+  }
 }
 
 function withoutZeros(amounts: Resources): Record<string, string> {
   return formatResources(Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount.nano !== 0n)))
 }
 
-function launchedLabels({ zone, capacityType }: Chosen, typeName: string, type: InstanceType | undefined, region: string): Record<string, string> {
+function launchedLabels(
+  { zone, capacityType }: Chosen,
+  typeName: string,
+  type: InstanceType | undefined,
+  region: string,
+): Record<string, string> {
   const priority = capacityType === 'spot' ? 'spot' : 'regular'
   return {
     ...(type === undefined ? {} : singleValued(type.requirements)),
@@ -217,14 +301,19 @@ function launchedLabels({ zone, capacityType }: Chosen, typeName: string, type: 
 
 function singleValued(sets: Requirements): Record<string, string> {
   return Object.fromEntries(
-    [...sets.values()].flatMap((set) => (operatorOf(set) === 'In' && set.values.size === 1 ? [[set.key, [...set.values][0] as string]] : [])),
+    [...sets.values()].flatMap((set) =>
+      operatorOf(set) === 'In' && set.values.size === 1 ? [[set.key, [...set.values][0] as string]] : [],
+    ),
   )
 }
 
 function claimLabels({ wanted, choice }: PutInput, ultraSsd: boolean): Record<string, string> {
   const azure = Object.entries(singleValued(wanted)).filter(([key]) => key.includes('azure.com/'))
   const ultra = choice.offering.requirements.get('karpenter.azure.com/sku-storage-ultra-ssd')
-  return { ...Object.fromEntries(azure), ...(ultra === undefined ? {} : { 'karpenter.azure.com/sku-storage-ultra-ssd': String(ultraSsd) }) }
+  return {
+    ...Object.fromEntries(azure),
+    ...(ultra === undefined ? {} : { 'karpenter.azure.com/sku-storage-ultra-ssd': String(ultraSsd) }),
+  }
 }
 
 function requiresUltraSsd(wanted: Requirements): boolean {
@@ -249,7 +338,12 @@ function bootstrapInput(deps: AzureDeps, input: PutInput, token: string, ultraSs
     'kubernetes.azure.com/localdns-state': settings.localDnsEnabled ? 'enabled' : 'disabled',
     [labels.doNotSyncTaints]: 'true',
   }
-  const own = launchedLabels({ instanceType: choice.instanceType, zone: choice.zone, capacityType: choice.capacityType }, choice.instanceType.name, choice.instanceType, config.location)
+  const own = launchedLabels(
+    { instanceType: choice.instanceType, zone: choice.zone, capacityType: choice.capacityType },
+    choice.instanceType.name,
+    choice.instanceType,
+    config.location,
+  )
   return {
     config,
     nodeClass: settings,
@@ -258,7 +352,13 @@ function bootstrapInput(deps: AzureDeps, input: PutInput, token: string, ultraSs
     kubernetesVersion: input.kubernetesVersion,
     imageFamilyResolved: family,
     bootstrapToken: token,
-    nodeLabels: kubeletLabels({ ...base, ...claim.metadata.labels, ...singleValued(input.wanted), ...own, ...claimLabels(input, ultraSsd) }),
+    nodeLabels: kubeletLabels({
+      ...base,
+      ...claim.metadata.labels,
+      ...singleValued(input.wanted),
+      ...own,
+      ...claimLabels(input, ultraSsd),
+    }),
     taints: [...claim.spec.taints, ...claim.spec.startupTaints],
     kubeReserved: choice.instanceType.overhead.kubeReserved ?? {},
     systemReserved: choice.instanceType.overhead.systemReserved ?? {},

@@ -29,7 +29,10 @@ interface SpecJson {
   readonly tags?: Record<string, string>
   readonly kubelet?: Record<string, unknown>
   readonly maxPods?: number
-  readonly security?: { readonly encryptionAtHost?: boolean; readonly trustedLaunch?: { readonly vtpm?: boolean; readonly secureBoot?: boolean } }
+  readonly security?: {
+    readonly encryptionAtHost?: boolean
+    readonly trustedLaunch?: { readonly vtpm?: boolean; readonly secureBoot?: boolean }
+  }
   readonly localDNS?: { readonly mode?: string }
   readonly gpu?: { readonly mode?: string }
   readonly artifactStreaming?: { readonly enabled?: boolean }

@@ -1,8 +1,8 @@
 import { type ConditionChange, conditionOf, isTrue, withCondition, withReady } from '../../core/conditions.ts'
 import { annotations } from '../../core/labels.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
-import type { NodeClass, NodePool } from '../../core/objects.ts'
 import { runtimeErrors } from '../../core/node-pool-validation.ts'
+import type { NodeClass, NodePool } from '../../core/objects.ts'
 import { isConflict, isNotFound, type Json } from '../kubernetes/client.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
@@ -12,11 +12,19 @@ import type { AzureDeps } from './dependencies.ts'
 import { type ResolvedImage, resolveImages } from './images.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 
-const nodeClassDependents = ['KubernetesVersionReady', 'ImagesReady', 'SubnetsReady', 'ValidationSucceeded', 'LocalDNSReady'] as const
+const nodeClassDependents = [
+  'KubernetesVersionReady',
+  'ImagesReady',
+  'SubnetsReady',
+  'ValidationSucceeded',
+  'LocalDNSReady',
+] as const
 const nodePoolDependents = ['ValidationSucceeded', 'NodeClassReady'] as const
 
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.6, reference/karpenter-core.md 1.7). */
-export async function refreshNodeClasses(deps: AzureDeps): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
+export async function refreshNodeClasses(
+  deps: AzureDeps,
+): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
   const version = (await deps.client.version()).replace(/^v/, '')
@@ -24,7 +32,10 @@ export async function refreshNodeClasses(deps: AzureDeps): Promise<{ readonly no
   await Promise.all([...deps.cache.nodePools.values()].map((pool) => refreshNodePool(deps, pool)))
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
-  return { nodeClasses: nodeClasses.length, ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length }
+  return {
+    nodeClasses: nodeClasses.length,
+    ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
+  }
 }
 
 async function refreshNodeClass(deps: AzureDeps, nodeClass: NodeClass, kubernetesVersion: string): Promise<void> {
@@ -43,24 +54,49 @@ async function refreshNodeClass(deps: AzureDeps, nodeClass: NodeClass, kubernete
     nodeClassDependents,
     context,
   )
-  const status = { images, kubernetesVersion, localDNSState: settings.localDnsEnabled ? 'Enabled' : 'Disabled', conditions }
-  const before = { images: nodeClass.status.images, kubernetesVersion: nodeClass.status.kubernetesVersion, conditions: nodeClass.status.conditions }
+  const status = {
+    images,
+    kubernetesVersion,
+    localDNSState: settings.localDnsEnabled ? 'Enabled' : 'Disabled',
+    conditions,
+  }
+  const before = {
+    images: nodeClass.status.images,
+    kubernetesVersion: nodeClass.status.kubernetesVersion,
+    conditions: nodeClass.status.conditions,
+  }
   if (JSON.stringify({ images, kubernetesVersion, conditions }) === JSON.stringify(before)) return
   await patchStatus(deps, 'aksnodeclasses', nodeClass, status)
   const ready = conditionOf(conditions, 'Ready')
   if (ready?.status !== 'True') {
-    const why = changes.filter((c) => c.status !== 'True').map((c) => `${c.type}: ${c.message}`).join('; ')
+    const why = changes
+      .filter((c) => c.status !== 'True')
+      .map((c) => `${c.type}: ${c.message}`)
+      .join('; ')
     deps.log.warn({ nodeClass: nodeClass.metadata.name, why }, 'AKSNodeClass is not ready')
     deps.events.record({ about: subject(nodeClass), type: 'Warning', reason: 'NotReady', message: why })
   }
 }
 
-function imagesCondition({ fips, name, imageFamily }: NodeClassSettings, images: readonly ResolvedImage[]): ConditionChange {
+function imagesCondition(
+  { fips, name, imageFamily }: NodeClassSettings,
+  images: readonly ResolvedImage[],
+): ConditionChange {
   if (fips) {
-    return { type: 'ImagesReady', status: 'False', reason: 'SIGRequiredForFIPS', message: `AKSNodeClass ${name}: spec.fipsMode "FIPS" needs images from a shared gallery, which Joiner does not read yet; use fipsMode: Disabled` }
+    return {
+      type: 'ImagesReady',
+      status: 'False',
+      reason: 'SIGRequiredForFIPS',
+      message: `AKSNodeClass ${name}: spec.fipsMode "FIPS" needs images from a shared gallery, which Joiner does not read yet; use fipsMode: Disabled`,
+    }
   }
   if (images.length === 0) {
-    return { type: 'ImagesReady', status: 'False', reason: 'ImagesNotFound', message: `AKSNodeClass ${name}: no image of family "${imageFamily}" is published in this region; choose another imageFamily` }
+    return {
+      type: 'ImagesReady',
+      status: 'False',
+      reason: 'ImagesNotFound',
+      message: `AKSNodeClass ${name}: no image of family "${imageFamily}" is published in this region; choose another imageFamily`,
+    }
   }
   return { type: 'ImagesReady', status: 'True' }
 }
@@ -71,14 +107,30 @@ async function subnetCondition(deps: AzureDeps, { subnetId, name }: NodeClassSet
   try {
     parts = parseSubnet(subnetId)
   } catch (error) {
-    return { type, status: 'False', reason: 'SubnetIDInvalid', message: `AKSNodeClass ${name}: ${(error as Error).message}` }
+    return {
+      type,
+      status: 'False',
+      reason: 'SubnetIDInvalid',
+      message: `AKSNodeClass ${name}: ${(error as Error).message}`,
+    }
   }
   try {
     await deps.azure.network.subnets.get(parts.resourceGroup, parts.vnet, parts.name)
     return { type, status: 'True' }
   } catch (error) {
-    if (isMissing(error)) return { type, status: 'False', reason: 'SubnetNotFound', message: `AKSNodeClass ${name}: subnet "${subnetId}" does not exist; correct spec.vnetSubnetID` }
-    return { type, status: 'False', reason: 'SubnetUnknownError', message: `AKSNodeClass ${name}: subnet "${subnetId}" could not be read: ${scrubbedMessage(error)}` }
+    if (isMissing(error))
+      return {
+        type,
+        status: 'False',
+        reason: 'SubnetNotFound',
+        message: `AKSNodeClass ${name}: subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`,
+      }
+    return {
+      type,
+      status: 'False',
+      reason: 'SubnetUnknownError',
+      message: `AKSNodeClass ${name}: subnet "${subnetId}" could not be read: ${scrubbedMessage(error)}`,
+    }
   }
 }
 
@@ -88,7 +140,12 @@ async function refreshNodePool(deps: AzureDeps, pool: NodePool): Promise<void> {
   const changes: ConditionChange[] = [
     errors.length === 0
       ? { type: 'ValidationSucceeded', status: 'True' }
-      : { type: 'ValidationSucceeded', status: 'False', reason: 'NodePoolValidationFailed', message: errors.join('; ') },
+      : {
+          type: 'ValidationSucceeded',
+          status: 'False',
+          reason: 'NodePoolValidationFailed',
+          message: errors.join('; '),
+        },
     nodeClassReady(deps, pool),
   ]
   const conditions = withReady(
@@ -111,11 +168,23 @@ function nodeClassReady(deps: AzureDeps, pool: NodePool): ConditionChange {
   const { name } = pool.template.spec.nodeClassRef
   const nodeClass = deps.cache.nodeClasses.get(name)
   const field = `NodePool ${pool.metadata.name}: spec.template.spec.nodeClassRef.name "${name}"`
-  if (nodeClass === undefined) return { type, status: 'False', reason: 'NodeClassNotFound', message: `${field} names no AKSNodeClass; create it, or correct the name` }
-  if (nodeClass.metadata.deletionTimestamp !== undefined) return { type, status: 'False', reason: 'NodeClassTerminating', message: `${field} is being deleted` }
+  if (nodeClass === undefined)
+    return {
+      type,
+      status: 'False',
+      reason: 'NodeClassNotFound',
+      message: `${field} names no AKSNodeClass; create it, or correct the name`,
+    }
+  if (nodeClass.metadata.deletionTimestamp !== undefined)
+    return { type, status: 'False', reason: 'NodeClassTerminating', message: `${field} is being deleted` }
   const ready = conditionOf(nodeClass.status.conditions, 'Ready')
   if (ready?.status === 'True') return { type, status: 'True' }
-  return { type, status: ready?.status ?? 'Unknown', reason: ready?.reason ?? 'NodeClassReadinessUnknown', message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}` }
+  return {
+    type,
+    status: ready?.status ?? 'Unknown',
+    reason: ready?.reason ?? 'NodeClassReadinessUnknown',
+    message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
+  }
 }
 
 /** The drift hash and its version, as annotations of the pool. */
@@ -126,15 +195,26 @@ async function stampHash(deps: AzureDeps, pool: NodePool): Promise<void> {
   })
   if (json === undefined) return
   const hash = nodePoolHash((json['spec'] as { template: never }).template)
-  if (pool.metadata.annotations[annotations.nodePoolHash] === hash && pool.metadata.annotations[annotations.nodePoolHashVersion] === nodePoolHashVersion) return
+  if (
+    pool.metadata.annotations[annotations.nodePoolHash] === hash &&
+    pool.metadata.annotations[annotations.nodePoolHashVersion] === nodePoolHashVersion
+  )
+    return
   const patched = await deps.client.mergePatch(resourcePath('nodepools', pool.metadata.name), {
-    metadata: { annotations: { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion } },
+    metadata: {
+      annotations: { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion },
+    },
   })
   deps.cache.upsert('NodePool', patched)
 }
 
 /** A status that somebody else wrote at the same time is left to the next pass, which a change brings at once. */
-async function patchStatus(deps: AzureDeps, resource: 'nodepools' | 'aksnodeclasses', object: NodePool | NodeClass, status: Json): Promise<void> {
+async function patchStatus(
+  deps: AzureDeps,
+  resource: 'nodepools' | 'aksnodeclasses',
+  object: NodePool | NodeClass,
+  status: Json,
+): Promise<void> {
   try {
     const json = await deps.client.patchStatus(resourcePath(resource, object.metadata.name), { status })
     deps.cache.upsert(object.kind, json)
@@ -143,7 +223,9 @@ async function patchStatus(deps: AzureDeps, resource: 'nodepools' | 'aksnodeclas
   }
 }
 
-function contextOf(deps: AzureDeps, generation: number | undefined): { readonly now: string; readonly generation: number } {
+function contextOf(
+  deps: AzureDeps,
+  generation: number | undefined,
+): { readonly now: string; readonly generation: number } {
   return { now: new Date(deps.now()).toISOString().replace(/\.\d+Z$/, 'Z'), generation: generation ?? 1 }
 }
-

@@ -61,11 +61,16 @@ export async function fetchPrices(endpoint: string, region: string, signal?: Abo
 
 async function readPage(url: string, signal?: AbortSignal): Promise<PricePage> {
   const response = await request(url, signal === undefined ? {} : { signal })
-  if (response.statusCode !== 200) throw new Error(`retail prices: HTTP ${response.statusCode} from ${new URL(url).host}`)
+  if (response.statusCode !== 200)
+    throw new Error(`retail prices: HTTP ${response.statusCode} from ${new URL(url).host}`)
   return (await response.body.json()) as PricePage
 }
 
-function enter({ armSkuName, retailPrice, productName = '', meterName = '', skuName = '' }: PriceItem, onDemand: Map<string, number>, spot: Map<string, number>): void {
+function enter(
+  { armSkuName, retailPrice, productName = '', meterName = '', skuName = '' }: PriceItem,
+  onDemand: Map<string, number>,
+  spot: Map<string, number>,
+): void {
   if (armSkuName === undefined || retailPrice === undefined) return
   if (productName.endsWith(' Windows') || meterName.endsWith(' Low Priority')) return
   ;(skuName.endsWith(' Spot') ? spot : onDemand).set(armSkuName, retailPrice)

@@ -26,7 +26,9 @@ export interface VmSize {
   readonly zones: readonly string[]
 }
 
-export type SkuResult = { readonly kind: 'size'; readonly size: VmSize } | { readonly kind: 'excluded'; readonly reason: string }
+export type SkuResult =
+  | { readonly kind: 'size'; readonly size: VmSize }
+  | { readonly kind: 'excluded'; readonly reason: string }
 
 const tooSmall = new Set([
   ...['Standard_A0', 'Standard_A1', 'Standard_A1_v2', 'Standard_B1s', 'Standard_B1ms', 'Standard_F1', 'Standard_F1s'],
@@ -74,7 +76,9 @@ export function parseSku(sku: ResourceSku, region: string): SkuResult {
       gpus: gpuVendor === undefined ? 0 : gpus,
       ...(gpuVendor === undefined || gpus === 0 ? {} : { gpuVendor }),
       ...(gpuVendor === undefined || parts['accelerator'] === undefined ? {} : { gpuName: parts['accelerator'] }),
-      hyperVGenerations: (capability.get('HyperVGenerations') ?? 'V1').split(',').map((entry) => entry.replace('V', '')),
+      hyperVGenerations: (capability.get('HyperVGenerations') ?? 'V1')
+        .split(',')
+        .map((entry) => entry.replace('V', '')),
       acceleratedNetworking: yes('AcceleratedNetworkingEnabled'),
       premiumStorage: yes('PremiumIO'),
       encryptionAtHost: yes('EncryptionAtHostSupported'),
@@ -92,13 +96,17 @@ const sameRegion = (a: string | undefined, b: string) => a?.toLowerCase().replac
 
 function isRestricted(sku: ResourceSku, region: string): boolean {
   return (sku.restrictions ?? []).some(
-    (restriction) => restriction.type === 'Location' && (restriction.restrictionInfo?.locations ?? restriction.values ?? []).some((l) => sameRegion(l, region)),
+    (restriction) =>
+      restriction.type === 'Location' &&
+      (restriction.restrictionInfo?.locations ?? restriction.values ?? []).some((l) => sameRegion(l, region)),
   )
 }
 
 function availableZones(sku: ResourceSku, region: string): readonly string[] {
   const info = sku.locationInfo?.find((entry) => sameRegion(entry.location, region))
-  const restricted = new Set((sku.restrictions ?? []).filter((r) => r.type === 'Zone').flatMap((r) => r.restrictionInfo?.zones ?? []))
+  const restricted = new Set(
+    (sku.restrictions ?? []).filter((r) => r.type === 'Zone').flatMap((r) => r.restrictionInfo?.zones ?? []),
+  )
   return [...(info?.zones ?? [])].filter((zone) => !restricted.has(zone)).sort()
 }
 
@@ -106,7 +114,9 @@ function ultraSsdZones(sku: ResourceSku): ReadonlySet<string> {
   const details = sku.locationInfo?.flatMap((info) => info.zoneDetails ?? []) ?? []
   return new Set(
     details
-      .filter((detail) => detail.capabilities?.some((entry) => entry.name === 'UltraSSDAvailable' && entry.value === 'True'))
+      .filter((detail) =>
+        detail.capabilities?.some((entry) => entry.name === 'UltraSSDAvailable' && entry.value === 'True'),
+      )
       .flatMap((detail) => detail.name ?? []),
   )
 }
@@ -121,7 +131,8 @@ function ephemeralOsDisk(capability: ReadonlyMap<string, string>): VmSize['ephem
     return { placement: 'NvmeDisk', gb: toGb(number('NvmeDiskSizeInMiB') * 2 ** 20) }
   }
   if (number('CachedDiskBytes') > 0) return { placement: 'CacheDisk', gb: toGb(number('CachedDiskBytes')) }
-  if (number('MaxResourceVolumeMB') > 0) return { placement: 'ResourceDisk', gb: toGb(number('MaxResourceVolumeMB') * 2 ** 20) }
+  if (number('MaxResourceVolumeMB') > 0)
+    return { placement: 'ResourceDisk', gb: toGb(number('MaxResourceVolumeMB') * 2 ** 20) }
   return undefined
 }
 

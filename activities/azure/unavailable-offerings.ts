@@ -1,29 +1,11 @@
 import { isConflict, isNotFound, type Json, type KubernetesClient } from '../kubernetes/client.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 import type { MarkScope } from './azure-error.ts'
+import { covers, type Mark, marksFor, type OfferingId, parseMark } from './mark.ts'
 
 const configMapName = 'joiner-unavailable-offerings'
 /** Another replica's marks are seen at the latest after this time. */
 const rereadMs = 2000
-
-export interface OfferingId {
-  readonly instanceType: string
-  readonly family: string
-  readonly vCpus: number
-  readonly zone: string
-  readonly capacityType: string
-}
-
-/** One refusal: the family's sizes from `minVCpus` up are unavailable in a zone (or `*`) for a capacity type until a time. */
-export interface Mark {
-  readonly family: string
-  readonly instanceType: string
-  readonly minVCpus: number
-  readonly zone: string
-  readonly capacityType: string
-  readonly untilMs: number
-  readonly reason: string
-}
 
 /**
  * Marks on offerings that Azure refused, kept in one ConfigMap so that every replica and every restart knows them.
@@ -49,13 +31,10 @@ export class UnavailableOfferings {
     return this.#version
   }
 
-  isMarked({ instanceType, family, vCpus, zone, capacityType }: OfferingId): boolean {
+  /** Whether a refusal that has not run out speaks of the offering. */
+  isMarked(offering: OfferingId): boolean {
     const now = this.#now()
-    for (const mark of this.#marks.values()) {
-      if (mark.untilMs <= now || (mark.capacityType !== '*' && mark.capacityType !== capacityType)) continue
-      if (mark.zone !== '*' && mark.zone !== zone) continue
-      if (mark.family === '*' || mark.instanceType === instanceType || (mark.family === family && vCpus >= mark.minVCpus)) return true
-    }
+    for (const mark of this.#marks.values()) if (mark.untilMs > now && covers(mark, offering)) return true
     return false
   }
 
@@ -66,13 +45,20 @@ export class UnavailableOfferings {
   }
 
   /** Marks the offerings that a refusal speaks of. Two replicas that mark at once lose nothing: the write is locked and repeated. */
-  async mark(offering: OfferingId, scope: MarkScope, options: { readonly ttlMs: number; readonly reason: string; readonly zones: readonly string[] }): Promise<void> {
+  async mark(
+    offering: OfferingId,
+    scope: MarkScope,
+    options: { readonly ttlMs: number; readonly reason: string; readonly zones: readonly string[] },
+  ): Promise<void> {
     const added = marksFor(offering, scope, { ...options, untilMs: this.#now() + options.ttlMs })
     if (added.size === 0) return
     for (let attempt = 1; ; attempt++) {
       const map = await this.#read()
       const kept = Object.entries(map?.data ?? {}).filter(([, text]) => (parseMark(text)?.untilMs ?? 0) > this.#now())
-      const data = { ...Object.fromEntries(kept), ...Object.fromEntries([...added].map(([key, mark]) => [key, JSON.stringify(mark)])) }
+      const data = {
+        ...Object.fromEntries(kept),
+        ...Object.fromEntries([...added].map(([key, mark]) => [key, JSON.stringify(mark)])),
+      }
       try {
         await this.#write(map?.resourceVersion, map?.data ?? {}, data)
         this.#take(data)
@@ -83,7 +69,9 @@ export class UnavailableOfferings {
     }
   }
 
-  async #read(): Promise<{ readonly resourceVersion: string; readonly data: Readonly<Record<string, string>> } | undefined> {
+  async #read(): Promise<
+    { readonly resourceVersion: string; readonly data: Readonly<Record<string, string>> } | undefined
+  > {
     try {
       const map = await this.#client.get(resourcePath('configmaps', configMapName, this.#namespace))
       return {
@@ -96,13 +84,26 @@ export class UnavailableOfferings {
     }
   }
 
-  async #write(resourceVersion: string | undefined, before: Readonly<Record<string, string>>, data: Record<string, string>): Promise<void> {
+  async #write(
+    resourceVersion: string | undefined,
+    before: Readonly<Record<string, string>>,
+    data: Record<string, string>,
+  ): Promise<void> {
     const metadata: Json = { name: configMapName, namespace: this.#namespace }
     if (resourceVersion === undefined) {
-      await this.#client.create(resourcePath('configmaps', undefined, this.#namespace), { apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
+      await this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata,
+        data,
+      })
       return
     }
-    const removed = Object.fromEntries(Object.keys(before).filter((key) => data[key] === undefined).map((key) => [key, null]))
+    const removed = Object.fromEntries(
+      Object.keys(before)
+        .filter((key) => data[key] === undefined)
+        .map((key) => [key, null]),
+    )
     await this.#client.mergePatch(resourcePath('configmaps', configMapName, this.#namespace), {
       metadata: { resourceVersion },
       data: { ...removed, ...data },
@@ -116,7 +117,9 @@ export class UnavailableOfferings {
       const mark = parseMark(text)
       if (mark !== undefined && mark.untilMs > this.#now()) marks.set(key, mark)
     }
-    const changed = marks.size !== this.#marks.size || [...marks].some(([key, mark]) => this.#marks.get(key)?.untilMs !== mark.untilMs)
+    const changed =
+      marks.size !== this.#marks.size ||
+      [...marks].some(([key, mark]) => this.#marks.get(key)?.untilMs !== mark.untilMs)
     this.#marks = marks
     if (changed) this.#version += 1
   }
@@ -128,38 +131,4 @@ export class UnavailableOfferings {
     this.#marks = new Map(live)
     this.#version += 1
   }
-}
-
-function parseMark(text: string): Mark | undefined {
-  try {
-    const mark = JSON.parse(text) as Mark
-    return typeof mark.untilMs === 'number' ? mark : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The marks of a refusal, by their key in the ConfigMap. */
-export function marksFor(
-  { instanceType, family, vCpus, zone, capacityType }: OfferingId,
-  scope: MarkScope,
-  { untilMs, reason, zones }: { readonly untilMs: number; readonly reason: string; readonly zones: readonly string[] },
-): ReadonlyMap<string, Mark> {
-  const placement = zone === '0' ? ['0'] : zones.filter((other) => other !== '0')
-  const table: Readonly<Record<MarkScope, readonly (readonly [string, string])[]>> = {
-    allSpot: [['*', 'spot']],
-    allZonesOfCapacityType: [['*', capacityType]],
-    placementOfCapacityType: placement.map((other) => [other, capacityType] as const),
-    zoneAllCapacityTypes: [[zone, '*']],
-    placementAllCapacityTypes: placement.map((other) => [other, '*'] as const),
-    zoneOfCapacityType: [[zone, capacityType]],
-    nothing: [],
-  }
-  const everyFamily = scope === 'allSpot'
-  return new Map(
-    table[scope].map(([where, which]) => [
-      `${everyFamily ? 'all' : instanceType}.${which === '*' ? 'any' : which}.${where === '*' ? 'any' : where}`,
-      { family: everyFamily ? '*' : family, instanceType: everyFamily ? '*' : instanceType, minVCpus: vCpus, zone: where, capacityType: which, untilMs, reason },
-    ]),
-  )
 }

@@ -1,7 +1,7 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import type { AzureConfig } from './azure-config.ts'
-import type { NodeClassSettings } from './node-class-settings.ts'
 import { parseSubnet } from './bootstrap.ts'
+import type { NodeClassSettings } from './node-class-settings.ts'
 import type { VmSize } from './sku.ts'
 
 export const tagKeys = {
@@ -52,7 +52,12 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
     ...(input.zone === '0' ? {} : { zones: [input.zone.slice(input.zone.lastIndexOf('-') + 1)] }),
     ...(config.nodeIdentities.length === 0
       ? {}
-      : { identity: { type: 'UserAssigned' as const, userAssignedIdentities: Object.fromEntries(config.nodeIdentities.map((id) => [id, {}])) } }),
+      : {
+          identity: {
+            type: 'UserAssigned' as const,
+            userAssignedIdentities: Object.fromEntries(config.nodeIdentities.map((id) => [id, {}])),
+          },
+        }),
     hardwareProfile: { vmSize: size.name },
     storageProfile: { osDisk: osDisk(input), imageReference: imageReference(input.imageId) },
     networkProfile: { networkApiVersion: '2022-11-01', networkInterfaceConfigurations: [networkInterface(input)] },
@@ -62,7 +67,9 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
       customData: input.customData,
       linuxConfiguration: {
         disablePasswordAuthentication: true,
-        ssh: { publicKeys: [{ keyData: config.sshPublicKey, path: `/home/${config.adminUsername}/.ssh/authorized_keys` }] },
+        ssh: {
+          publicKeys: [{ keyData: config.sshPublicKey, path: `/home/${config.adminUsername}/.ssh/authorized_keys` }],
+        },
       },
     },
     ...(capacityType === 'spot'
@@ -85,10 +92,19 @@ function vmTags({ config, nodeClass, claim }: VirtualMachineInput): Record<strin
 }
 
 function osDisk({ nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
-  const base = { name: `${vmName(claim.name)}-${attempt}`, diskSizeGB: nodeClass.osDiskSizeGb, createOption: 'FromImage' as const, deleteOption: 'Delete' as const }
+  const base = {
+    name: `${vmName(claim.name)}-${attempt}`,
+    diskSizeGB: nodeClass.osDiskSizeGb,
+    createOption: 'FromImage' as const,
+    deleteOption: 'Delete' as const,
+  }
   const ephemeral = size.ephemeralOsDisk
   if (ephemeral === undefined || ephemeral.gb < nodeClass.osDiskSizeGb) return base
-  return { ...base, caching: 'ReadOnly' as const, diffDiskSettings: { option: 'Local' as const, placement: ephemeral.placement } }
+  return {
+    ...base,
+    caching: 'ReadOnly' as const,
+    diffDiskSettings: { option: 'Local' as const, placement: ephemeral.placement },
+  }
 }
 
 function imageReference(id: string): { id: string } | { communityGalleryImageId: string } {
@@ -114,12 +130,19 @@ function networkInterface({ config, nodeClass, claim, attempt, size }: VirtualMa
   }
 }
 
-function securityProfile({ encryptionAtHost, trustedLaunch, vtpm, secureBoot }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
+function securityProfile({
+  encryptionAtHost,
+  trustedLaunch,
+  vtpm,
+  secureBoot,
+}: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
   if (!encryptionAtHost && !trustedLaunch) return {}
   return {
     securityProfile: {
       ...(encryptionAtHost ? { encryptionAtHost: true } : {}),
-      ...(trustedLaunch ? { securityType: 'TrustedLaunch' as const, uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } } : {}),
+      ...(trustedLaunch
+        ? { securityType: 'TrustedLaunch' as const, uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
+        : {}),
     },
   }
 }

@@ -49,7 +49,8 @@ export class VmList {
           reject(error)
         },
       }
-      const cancelled = () => waiter.fail(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      const cancelled = () =>
+        waiter.fail(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
       if (signal.aborted) return cancelled()
       signal.addEventListener('abort', cancelled, { once: true })
       this.#waiters.add(waiter)

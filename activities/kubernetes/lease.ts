@@ -69,7 +69,9 @@ export class Lease {
 
   async #read(): Promise<LeaseObject | undefined> {
     try {
-      return (await this.#deps.client.get(resourcePath('leases', this.#name, this.#deps.namespace))) as unknown as LeaseObject
+      return (await this.#deps.client.get(
+        resourcePath('leases', this.#name, this.#deps.namespace),
+      )) as unknown as LeaseObject
     } catch (error) {
       if (isNotFound(error)) return undefined
       throw error

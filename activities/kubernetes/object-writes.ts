@@ -125,15 +125,23 @@ function locked(
 export function setClaimConditions(
   deps: KubernetesDeps,
   ref: ClaimRef,
-  changes: (claim: NodeClaim) => { readonly conditions: readonly ConditionChange[]; readonly status?: Readonly<Record<string, unknown>> } | undefined,
+  changes: (
+    claim: NodeClaim,
+  ) =>
+    | { readonly conditions: readonly ConditionChange[]; readonly status?: Readonly<Record<string, unknown>> }
+    | undefined,
 ): Promise<NodeClaim | undefined> {
   return updateClaimStatus(deps, ref, (claim) => {
     const wanted = changes(claim)
     if (wanted === undefined) return undefined
-    const context = { now: new Date(deps.now()).toISOString().replace(/\.\d+Z$/, 'Z'), generation: claim.metadata.generation ?? 1 }
+    const context = {
+      now: new Date(deps.now()).toISOString().replace(/\.\d+Z$/, 'Z'),
+      generation: claim.metadata.generation ?? 1,
+    }
     const set = wanted.conditions.reduce((all, change) => withCondition(all, change, context), claim.status.conditions)
     const conditions = withReady(set, claimDependents, context)
-    if (wanted.status === undefined && JSON.stringify(conditions) === JSON.stringify(claim.status.conditions)) return undefined
+    if (wanted.status === undefined && JSON.stringify(conditions) === JSON.stringify(claim.status.conditions))
+      return undefined
     return { ...wanted.status, conditions }
   })
 }

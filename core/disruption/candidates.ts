@@ -42,7 +42,7 @@ export type Eligibility =
   /** `message` absent: nothing to tell, it is on its way out already or still being made. */
   | { readonly kind: 'blocked'; readonly nodeName?: string; readonly message?: string }
 
-/** Lookups that every claim of a snapshot needs, made once. */
+/** Lookups that every claim of a snapshot needs, made once. Azure does not keep to one case in provider IDs: these are in lower case. */
 export interface Lookups {
   readonly nodeByProviderId: ReadonlyMap<string, Node>
   readonly poolByName: ReadonlyMap<string, NodePool>
@@ -50,14 +50,16 @@ export interface Lookups {
 
 export function lookupsOf({ nodes, nodePools }: DisruptionSnapshot): Lookups {
   return {
-    nodeByProviderId: new Map(nodes.flatMap((node) => (node.providerId ? [[node.providerId, node] as const] : []))),
+    nodeByProviderId: new Map(
+      nodes.flatMap((node) => (node.providerId ? [[node.providerId.toLowerCase(), node] as const] : [])),
+    ),
     poolByName: new Map(nodePools.map((pool) => [pool.metadata.name, pool])),
   }
 }
 
 /** Whether a node may be disrupted for any voluntary reason, or the first thing that forbids it (reference/karpenter-core.md 4.2). */
 export function eligibility(claim: NodeClaim, snapshot: DisruptionSnapshot, lookups: Lookups): Eligibility {
-  const node = claim.status.providerId ? lookups.nodeByProviderId.get(claim.status.providerId) : undefined
+  const node = claim.status.providerId ? lookups.nodeByProviderId.get(claim.status.providerId.toLowerCase()) : undefined
   if (node === undefined) return { kind: 'blocked', message: capitalized('nodeclaim does not have an associated node') }
   const blocked = (message: string) => ({
     kind: 'blocked' as const,
@@ -114,7 +116,9 @@ export function remainingBudgets(
 ): Map<string, number> {
   const counts = new Map<string, { nodes: number; consumed: number }>()
   for (const claim of snapshot.nodeClaims) {
-    const node = claim.status.providerId ? lookups.nodeByProviderId.get(claim.status.providerId) : undefined
+    const node = claim.status.providerId
+      ? lookups.nodeByProviderId.get(claim.status.providerId.toLowerCase())
+      : undefined
     const pool = claim.metadata.labels[labels.nodePool]
     if (node === undefined || pool === undefined || node.metadata.labels[labels.initialized] !== 'true') continue
     if (isTrue(claim.status.conditions, 'InstanceTerminating')) continue

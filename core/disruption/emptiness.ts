@@ -51,7 +51,7 @@ export function consolidatableAt(claim: NodeClaim, pool: NodePool): number | und
 }
 
 /** Whether nothing on a node needs another place. Daemons, mirror pods and pods that have ended do not count. */
-export function isEmpty(pods: readonly Pod[]): boolean {
+function isEmpty(pods: readonly Pod[]): boolean {
   return !pods.some(isReschedulable)
 }
 

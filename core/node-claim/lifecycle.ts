@@ -6,11 +6,11 @@ import type { NodeClaim } from '../objects.ts'
 const minute = 60_000
 
 /** One attempt to launch may take so long; measured from its start. */
-export const launchAttemptLimitMs = 5 * minute
+const launchAttemptLimitMs = 5 * minute
 /** All attempts of one claim together. */
-export const launchLimitMs = 15 * minute
+const launchLimitMs = 15 * minute
 /** From Launched=True until the Node has joined. */
-export const registrationLimitMs = 15 * minute
+const registrationLimitMs = 15 * minute
 
 /** What the lifecycle of a NodeClaim should do next. Times are epoch milliseconds. */
 export type LifecycleStep =

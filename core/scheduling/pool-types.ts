@@ -136,7 +136,7 @@ function withDaemons(type: InstanceType, daemons: readonly Pod[]): PoolType {
 }
 
 /** Whether a type has a healthy offering for a request. */
-export function hasOffering({ type }: PoolType, wanted: Requirements): boolean {
+function hasOffering({ type }: PoolType, wanted: Requirements): boolean {
   return type.offerings.some(
     ({ available, requirements }) => available && isCompatible(wanted, requirements, wellKnownLabels),
   )
@@ -159,8 +159,12 @@ export function requestsWithDaemons(types: readonly PoolType[], requests: Resour
 
 /** Why none of the types takes these pods, and what was asked (reference/karpenter-core.md 3.5). */
 export function typesError(types: readonly PoolType[], wanted: Requirements, requests: Resources): string {
-  return `${typesReason(types, wanted, requests)}, requirements=${describeRequirements(wanted)}, resources=${describeRequests(types, requests)}`
+  const reason = typesReason(types, wanted, requests)
+  const hint = reason === noResourcesReason ? cpuHint(requests) : ''
+  return `${reason}, requirements=${describeRequirements(wanted)}, resources=${describeRequests(types, requests)}${hint}`
 }
+
+const noResourcesReason = 'no instance type has enough resources'
 
 function typesReason(types: readonly PoolType[], wanted: Requirements, requests: Resources): string {
   const seen = types.map((one) => {
@@ -176,7 +180,7 @@ function typesReason(types: readonly PoolType[], wanted: Requirements, requests:
   if (!labelsMet && !fits) return 'no instance type met the scheduling requirements or had enough resources'
   if (!fits && !offered) return 'no instance type had enough resources or had a required offering'
   if (!labelsMet) return 'no instance type met all requirements'
-  if (!fits) return `no instance type has enough resources${cpuHint(requests)}`
+  if (!fits) return noResourcesReason
   return 'no instance type which had enough resources and the required offering met the scheduling requirements'
 }
 

@@ -3,7 +3,7 @@ import type { DaemonSet, Node, NodeClaim, Pod, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pod-rules.ts'
 import { operatorOf } from '../requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements.ts'
-import { maxResources, mergeResources, noResources, type Resources, subtractResources } from '../resources.ts'
+import { mergeResources, noResources, type Resources, subtractResources } from '../resources.ts'
 import { isEphemeralTaint, sameTaint } from '../taints.ts'
 import { daemonRunsOn } from './daemon-overhead.ts'
 import type { SchedulableNode } from './snapshot.ts'
@@ -26,11 +26,12 @@ export interface ClusterState {
  */
 export function schedulableNodes(state: ClusterState): readonly SchedulableNode[] {
   const claimById = new Map<string, NodeClaim>()
-  for (const claim of state.nodeClaims) if (claim.status.providerId) claimById.set(claim.status.providerId, claim)
+  for (const claim of state.nodeClaims)
+    if (claim.status.providerId) claimById.set(claim.status.providerId.toLowerCase(), claim)
   const joined = new Set<NodeClaim>()
   const result: SchedulableNode[] = []
   for (const node of state.nodes) {
-    const claim = node.providerId ? claimById.get(node.providerId) : undefined
+    const claim = node.providerId ? claimById.get(node.providerId.toLowerCase()) : undefined
     if (claim !== undefined) joined.add(claim)
     if (!isLeaving(claim, node)) result.push(ofNode(node, claim, state))
   }
@@ -126,7 +127,7 @@ function rest(
   const own = requirementsOfLabels(nodeLabels)
   const expected = daemonSets.filter((set) => daemonRunsOn(set.pod, own, taints)).map((set) => set.pod.requests)
   const running = pods.filter(isDaemonPod).map((pod) => pod.requests)
-  const missing = maxResources(subtractResources(mergeResources(...expected), ...running), noResources)
+  const missing = subtractResources(mergeResources(...expected), ...running)
   const positive = Object.fromEntries(Object.entries(missing).filter(([, amount]) => amount.nano > 0n))
   return { taints, pods, available: subtractResources(allocatable, ...pods.map((pod) => pod.requests), positive) }
 }

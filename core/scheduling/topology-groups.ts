@@ -3,7 +3,7 @@ import { podRequirements, type Requirements } from '../requirements.ts'
 import { selects } from './label-selector.ts'
 
 /** Which nodes a spread constraint counts. */
-export interface NodeFilter {
+interface NodeFilter {
   /** The pod's required node affinity and selector (nodeAffinityPolicy Honor). */
   readonly requirements?: Requirements
   /** The pod, whose tolerations decide (nodeTaintsPolicy Honor). */
@@ -25,7 +25,7 @@ export interface TopologyRule {
   readonly filter: NodeFilter
 }
 
-export const namespaceOf = (pod: Pod) => pod.metadata.namespace ?? 'default'
+const namespaceOf = (pod: Pod) => pod.metadata.namespace ?? 'default'
 
 /** Whether a rule's selector and namespaces take in a pod. */
 export function selectsPod(

@@ -33,7 +33,7 @@ interface Placement {
 }
 
 /** One way to satisfy a pod's rules: the sets that the target's requirements must be narrowed to. */
-export type TopologyChoice = readonly Requirement[]
+type TopologyChoice = readonly Requirement[]
 
 export type TopologyAnswer =
   | { readonly kind: 'choices'; readonly choices: readonly TopologyChoice[] }

@@ -1,0 +1,152 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { ResourceSku } from '@azure/arm-compute'
+import type { NodeClass } from '../../core/objects.ts'
+import type { AzureConfig } from './azure-config.ts'
+import { covers, type Mark, type OfferingId } from './mark.ts'
+import { Prices } from './pricing.ts'
+import { parseSku, type VmSize } from './sku.ts'
+
+const folder = fileURLToPath(new URL('../../../shared/azure/', import.meta.url))
+
+/** Whether the reference data lies beside the repository; tests on it are skipped where it does not. */
+export const hasGoldenCases = existsSync(folder)
+
+/** A file of the reference data, such as `vectors/errors.json`. */
+export function readGolden<T>(path: string): T {
+  return JSON.parse(readFileSync(folder + path, 'utf8')) as T
+}
+
+/** The files of a folder of the reference data; none where it is absent. */
+export function listGolden(path: string): readonly string[] {
+  return hasGoldenCases ? readdirSync(folder + path).map((name) => `${path}/${name}`) : []
+}
+
+/** The sizes of a region's catalogue that a node can have. */
+export function goldenSizes(skusFile: string, region: string): readonly VmSize[] {
+  const { value } = readGolden<{ readonly value: readonly ResourceSku[] }>(skusFile)
+  return value.flatMap((sku) => {
+    const parsed = parseSku(sku, region)
+    return parsed.kind === 'size' ? [parsed.size] : []
+  })
+}
+
+/** The on-demand prices of a region for both capacity types: what the vectors were made with. Unknown names have no price. */
+export function goldenPrices(region: string): Prices {
+  const known = new Set(
+    readGolden<{ readonly skus: readonly { readonly name: string }[] }>('known-skus.json').skus.map(({ name }) => name),
+  )
+  const { Items } = readGolden<{
+    readonly Items: readonly {
+      readonly armRegionName: string
+      readonly armSkuName: string
+      readonly retailPrice: number
+    }[]
+  }>('prices.json')
+  const prices = new Map(
+    Items.filter((item) => item.armRegionName === region && known.has(item.armSkuName)).map((item) => [
+      item.armSkuName,
+      item.retailPrice,
+    ]),
+  )
+  return new Prices(prices, prices)
+}
+
+/** Options of the reference provider, as the cases name them. */
+export interface GoldenOptions {
+  readonly clusterName?: string
+  readonly nodeResourceGroup: string
+  readonly networkPlugin: AzureConfig['networkPlugin']
+  readonly networkPluginMode: AzureConfig['networkPluginMode']
+  readonly networkDataplane?: NonNullable<AzureConfig['networkDataplane']>
+  readonly vmMemoryOverheadPercent: number
+  readonly kubeletIdentityClientID?: string
+  readonly linuxAdminUsername?: string
+  readonly sshPublicKey?: string
+  readonly vnetSubnetID?: string
+  readonly vnetGUID?: string
+  readonly dnsServiceIP?: string
+  readonly nodeIdentities?: readonly string[] | null
+  readonly nodeOSDiskDiskEncryptionSetID?: string
+  readonly additionalTags?: Readonly<Record<string, string>> | null
+}
+
+export const goldenSubnet =
+  '/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/test-resourceGroup/providers/Microsoft.Network/virtualNetworks/aks-vnet-12345678/subnets/aks-subnet'
+
+export function goldenConfig(region: string, options: GoldenOptions): AzureConfig {
+  return {
+    subscriptionId: '12345678-1234-1234-1234-123456789012',
+    location: region,
+    nodeResourceGroup: options.nodeResourceGroup,
+    clusterName: options.clusterName ?? 'test-cluster',
+    clusterEndpoint: 'test-cluster',
+    clusterCaBundle: 'ca-bundle',
+    subnetId: options.vnetSubnetID ?? goldenSubnet,
+    pricesEndpoint: 'https://prices.invalid',
+    nodeIdentities: options.nodeIdentities ?? [],
+    kubeletIdentityClientId: options.kubeletIdentityClientID ?? '',
+    tenantId: 'test-tenant',
+    adminUsername: options.linuxAdminUsername ?? 'azureuser',
+    sshPublicKey: options.sshPublicKey ?? '',
+    networkPlugin: options.networkPlugin,
+    networkPluginMode: options.networkPluginMode,
+    networkDataplane: options.networkDataplane ?? '',
+    clusterDnsServiceIp: options.dnsServiceIP || '10.0.0.10',
+    vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
+    ...(options.vnetGUID ? { vnetGuid: options.vnetGUID } : {}),
+    ...(options.nodeOSDiskDiskEncryptionSetID ? { diskEncryptionSetId: options.nodeOSDiskDiskEncryptionSetID } : {}),
+    ...(options.additionalTags ? { additionalTags: options.additionalTags } : {}),
+  }
+}
+
+/** A node class as stored, with the status that the cases give it. */
+export function goldenNodeClass(
+  spec: Readonly<Record<string, unknown>>,
+  status: Partial<NodeClass['status']> = {},
+): NodeClass {
+  return {
+    kind: 'AKSNodeClass',
+    metadata: {
+      name: 'default',
+      uid: 'node-class-uid',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      labels: {},
+      annotations: {},
+      finalizers: [],
+      ownerReferences: [],
+    },
+    spec,
+    status: { images: [], conditions: [], ...status },
+  }
+}
+
+/** A mark as the cases give it. */
+export interface GoldenMark {
+  readonly kind: 'offering' | 'wholeFamilyOf' | 'allSpot' | 'family'
+  readonly instanceType?: string
+  readonly familyLowerCase?: string
+  readonly minVCPUs?: number
+  readonly zone?: string
+  readonly capacityType?: string
+  readonly ttlSeconds: number
+}
+
+/** What a list of marks blocks. */
+export function blockedBy(marks: readonly GoldenMark[], sizes: readonly VmSize[]): (offering: OfferingId) => boolean {
+  const own = marks.map((mark): Mark => {
+    const size = sizes.find(({ name }) => name === mark.instanceType)
+    const all = mark.kind === 'allSpot'
+    return {
+      family: all ? '*' : (mark.familyLowerCase ?? size?.family ?? ''),
+      instanceType: all ? '*' : (mark.instanceType ?? ''),
+      minVCpus: mark.kind === 'wholeFamilyOf' ? -1 : (mark.minVCPUs ?? size?.vCpus ?? 0),
+      zone: all ? '*' : (mark.zone ?? ''),
+      capacityType: all ? 'spot' : (mark.capacityType ?? ''),
+      untilMs: mark.ttlSeconds * 1000,
+      reason: 'test',
+    }
+  })
+  return (offering) => own.some((mark) => covers(mark, offering))
+}

@@ -1,0 +1,28 @@
+import { withHeartbeats } from '../activity-context.ts'
+import { translatingFailures } from '../failure.ts'
+import { deleteCandidates, releaseCandidates } from './candidates.ts'
+import type { KubernetesActivities } from './contract.ts'
+import type { KubernetesDeps } from './dependencies.ts'
+import { drain, finalize } from './draining.ts'
+import { awaitInitialization, awaitRegistration } from './joining.ts'
+import { giveUp, observe } from './observe.ts'
+import { readPause, writePause } from './pauses.ts'
+
+/** The activities of the core and wait queues. */
+export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActivities {
+  return translatingFailures<KubernetesActivities>({
+    observe: ({ claim }) => observe(deps, claim),
+    giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),
+    finalize: ({ claim }) => finalize(deps, claim),
+    writePause: ({ loop, pause }) => writePause(deps, loop, pause),
+    readPause: async ({ loop }) => {
+      const pause = await readPause(deps, loop, deps.now())
+      return pause === undefined ? {} : { pause }
+    },
+    releaseCandidates: (input) => releaseCandidates(deps, input),
+    awaitRegistration: ({ claim }) => withHeartbeats((signal) => awaitRegistration(deps, claim, signal)),
+    awaitInitialization: ({ claim }) => withHeartbeats((signal) => awaitInitialization(deps, claim, signal)),
+    drain: ({ claim }) => withHeartbeats((signal) => drain(deps, claim, signal)),
+    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
+  })
+}

@@ -1,0 +1,143 @@
+import { isTrue } from '../../core/conditions.ts'
+import { labels, taintKeys } from '../../core/labels.ts'
+import { expiresAt, registrationDeadline } from '../../core/node-claim/lifecycle.ts'
+import { initializationState, registrationPatch } from '../../core/node-claim/registration.ts'
+import type { Node, NodeClaim } from '../../core/objects.ts'
+import type { ClaimRef } from '../azure/contract.ts'
+import type { InitializationOutcome, RegistrationOutcome } from './contract.ts'
+import type { KubernetesDeps } from './dependencies.ts'
+import { subject } from './event-recorder.ts'
+import { cachedClaim, liveClaim, setClaimConditions, updateNode } from './object-writes.ts'
+import { claimNode } from './observe.ts'
+
+/** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
+function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
+  return (kind: string, key: string, before: unknown, after: unknown): boolean => {
+    if (kind === 'NodeClaim') return key === ref.name
+    if (kind !== 'Node') return false
+    const wanted = deps.cache.nodeClaims.get(ref.name)?.status.providerId?.toLowerCase()
+    const node = (after ?? before) as Node
+    return wanted !== undefined && node.providerId?.toLowerCase() === wanted
+  }
+}
+
+/** The claim while it lives; `gone` when it is deleted, being deleted or another one's. */
+function livingClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | 'gone' {
+  const claim = cachedClaim(deps, ref)
+  return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? 'gone' : claim
+}
+
+/** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
+export async function awaitRegistration(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<RegistrationOutcome> {
+  const first = await liveClaim(deps, ref)
+  if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+  const joined = (): { node: Node; claim: NodeClaim } | RegistrationOutcome | undefined => {
+    const claim = livingClaim(deps, ref)
+    if (claim === 'gone') return { kind: 'claimGone' }
+    if (isTrue(claim.status.conditions, 'Registered'))
+      return { kind: 'registered', nodeName: claim.status.nodeName ?? '' }
+    const node = claimNode(deps, claim)
+    return node === undefined ? undefined : { node, claim }
+  }
+  const found = await untilDeadline(registrationDeadline(first) - deps.now(), signal, (both) =>
+    deps.cache.waitFor(concernsClaim(deps, ref), joined, both),
+  )
+  if (found === 'timeout') {
+    return {
+      kind: 'timeout',
+      message: `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server`,
+    }
+  }
+  if ('kind' in found) return found
+  const nodeName = found.node.metadata.name
+  await registerNode(deps, found.claim, nodeName)
+  const written = await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Registered', status: 'True' }],
+    status: { nodeName },
+  }))
+  return written === undefined ? { kind: 'claimGone' } : { kind: 'registered', nodeName }
+}
+
+async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: string): Promise<void> {
+  await updateNode(deps, nodeName, (node) => {
+    if (
+      node.metadata.labels[labels.registered] === 'true' &&
+      !node.taints.some(({ key }) => key === taintKeys.unregistered)
+    )
+      return undefined
+    const {
+      labels: own,
+      annotations,
+      taints,
+      finalizers,
+      ownerReferences,
+      unregisteredTaintMissing,
+    } = registrationPatch(claim, node)
+    if (unregisteredTaintMissing) {
+      deps.events.record({
+        about: subject(claim),
+        type: 'Warning',
+        reason: 'UnregisteredTaintMissing',
+        message: `Node ${nodeName} joined without taint ${taintKeys.unregistered}: pods may have landed on it before its labels and taints stood`,
+      })
+    }
+    return { metadata: { labels: own, annotations, finalizers, ownerReferences }, spec: { taints } }
+  })
+}
+
+/** Waits until the Node can take pods; what it still lacks stands in the claim's Initialized condition. */
+export async function awaitInitialization(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<InitializationOutcome> {
+  let told = ''
+  const ready = (): 'ready' | InitializationOutcome | undefined => {
+    const claim = livingClaim(deps, ref)
+    if (claim === 'gone') return { kind: 'claimGone' }
+    const node = claimNode(deps, claim)
+    if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+    const state = initializationState(claim, node)
+    if (state.initialized) return 'ready'
+    if (state.message !== told) {
+      told = state.message
+      void setClaimConditions(deps, ref, () => ({
+        conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }],
+      })).catch((error: unknown) =>
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
+      )
+    }
+    return undefined
+  }
+  const outcome = await deps.cache.waitFor(concernsClaim(deps, ref), ready, signal)
+  if (outcome !== 'ready') return outcome
+  const claim = cachedClaim(deps, ref)
+  const node = claim && claimNode(deps, claim)
+  if (claim === undefined || node === undefined) return { kind: 'claimGone' }
+  await updateNode(deps, node.metadata.name, (current) =>
+    current.metadata.labels[labels.initialized] === 'true'
+      ? undefined
+      : { metadata: { labels: { [labels.initialized]: 'true' } } },
+  )
+  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const wakeAtMs = expiresAt(claim)
+  return { kind: 'initialized', ...(wakeAtMs === undefined ? {} : { wakeAtMs }) }
+}
+
+async function untilDeadline<T>(
+  ms: number,
+  signal: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T | 'timeout'> {
+  const deadline = AbortSignal.timeout(Math.max(ms, 1))
+  try {
+    return await wait(AbortSignal.any([signal, deadline]))
+  } catch (error) {
+    if (deadline.aborted && !signal.aborted) return 'timeout'
+    throw error
+  }
+}

@@ -1,0 +1,99 @@
+import { labels, terminationFinalizer } from '../../core/labels.ts'
+import { nextStep } from '../../core/node-claim/lifecycle.ts'
+import type { Node, NodeClaim } from '../../core/objects.ts'
+import type { ClaimRef } from '../azure/contract.ts'
+import { isConflict, isNotFound } from './client.ts'
+import type { GiveUpReason, NextStep, Observation } from './contract.ts'
+import type { KubernetesDeps } from './dependencies.ts'
+import { subject } from './event-recorder.ts'
+import { liveClaim, updateClaim } from './object-writes.ts'
+import { resourcePath } from './resources.ts'
+
+/** Reads a claim and its Node as they are now and says what its lifecycle should do. */
+export async function observe(deps: KubernetesDeps, ref: ClaimRef): Promise<Observation> {
+  let claim = await liveClaim(deps, ref)
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
+  const step = nextStep(claim, ref.uid, deps.now())
+  if (step.kind === 'expire') {
+    await deleteClaim(deps, ref)
+    return { step: { kind: 'terminate' } }
+  }
+  return { step: withoutDetails(step), ...(claim === undefined ? {} : shownLabels(claim)) }
+}
+
+/** A claim that nobody's planner made gets its finalizer; a claim whose Node is being deleted is deleted with it. */
+async function prepare(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): Promise<NodeClaim | undefined> {
+  if (claimNode(deps, claim)?.metadata.deletionTimestamp !== undefined) {
+    await deleteClaim(deps, ref)
+    return liveClaim(deps, ref)
+  }
+  if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
+  return updateClaim(deps, ref, (current) =>
+    current.metadata.finalizers.includes(terminationFinalizer)
+      ? undefined
+      : { metadata: { finalizers: [...current.metadata.finalizers, terminationFinalizer] } },
+  )
+}
+
+function withoutDetails(step: Exclude<ReturnType<typeof nextStep>, { kind: 'expire' }>): NextStep {
+  switch (step.kind) {
+    case 'launch':
+    case 'steady':
+      return step
+    default:
+      return { kind: step.kind }
+  }
+}
+
+function shownLabels(claim: NodeClaim): Omit<Observation, 'step'> {
+  const own = claim.metadata.labels
+  const shown = {
+    nodePool: own[labels.nodePool],
+    nodeName: claim.status.nodeName,
+    instanceType: own[labels.instanceType],
+    capacityType: own[labels.capacityType],
+    zone: own[labels.zone],
+  }
+  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined))
+}
+
+/** The Node of a claim, found by its provider id. */
+export function claimNode(deps: KubernetesDeps, claim: NodeClaim): Node | undefined {
+  const { providerId } = claim.status
+  return providerId === undefined ? undefined : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())[0]
+}
+
+/** Asks for a claim's deletion: of that very claim, and only once. */
+export async function deleteClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<void> {
+  try {
+    await deps.client.delete(resourcePath('nodeclaims', ref.name), { uid: ref.uid })
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error
+  }
+}
+
+const eventReasons: Readonly<Record<GiveUpReason, string>> = {
+  insufficient_capacity: 'InsufficientCapacityError',
+  nodeclass_not_ready: 'NodeClassNotReady',
+  launch_timeout: 'LaunchTimeout',
+  registration_timeout: 'RegistrationTimeout',
+}
+
+/** Ends a claim that cannot become a node: its pods are planned anew. */
+export async function giveUp(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  reason: GiveUpReason,
+  message: string,
+): Promise<void> {
+  const claim = await liveClaim(deps, ref)
+  if (claim === undefined) return
+  deps.events.record({
+    about: subject(claim),
+    type: 'Warning',
+    reason: eventReasons[reason],
+    message: `NodeClaim ${ref.name}: ${message}`,
+  })
+  deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'NodeClaim is given up')
+  await deleteClaim(deps, ref)
+}

@@ -1,0 +1,15 @@
+import { withHeartbeats } from '../activity-context.ts'
+import { translatingFailures } from '../failure.ts'
+import type { PlanningActivities } from './contract.ts'
+import type { PlanningDeps } from './dependencies.ts'
+import { commitDisruption, nextDisruption } from './disruption.ts'
+import { nextProvisioning } from './provisioning.ts'
+
+/** The activities of the plan queue. */
+export function createPlanningActivities(deps: PlanningDeps): PlanningActivities {
+  return translatingFailures<PlanningActivities>({
+    nextProvisioning: () => withHeartbeats((signal) => nextProvisioning(deps, signal)),
+    nextDisruption: (input) => withHeartbeats((signal) => nextDisruption(deps, input, signal)),
+    commitDisruption: ({ proposal }) => withHeartbeats(() => commitDisruption(deps, proposal)),
+  })
+}

@@ -1,0 +1,238 @@
+import { createHash } from 'node:crypto'
+import { conditionOf, isTrue, withCondition, withoutCondition } from '../../core/conditions.ts'
+import { allowedDisruptions } from '../../core/disruption/budgets.ts'
+import type { Blocked, DisruptionSnapshot } from '../../core/disruption/candidates.ts'
+import {
+  consolidatableAt,
+  type EmptinessCommand,
+  planEmptiness,
+  validateEmptiness,
+} from '../../core/disruption/emptiness.ts'
+import { annotations, labels, taintKeys } from '../../core/labels.ts'
+import type { NodePool, Pod } from '../../core/objects.ts'
+import { sameTaint } from '../../core/taints.ts'
+import { pauseFor } from '../activity-context.ts'
+import type { ClaimRef } from '../azure/contract.ts'
+import { releaseCandidate } from '../kubernetes/candidates.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import { cachedClaim, updateClaim, updateClaimStatus, updateNode } from '../kubernetes/object-writes.ts'
+import { claimNode } from '../kubernetes/observe.ts'
+import { readPause } from '../kubernetes/pauses.ts'
+import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
+import { nextCronHit } from './cron.ts'
+import type { PlanningDeps } from './dependencies.ts'
+
+/** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
+const evaluateEveryMs = 10_000
+const pollMs = 30 * 60_000
+const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
+
+/** Evaluates the cluster until a command should be begun. It changes nothing but conditions and events. */
+export async function nextDisruption(
+  deps: PlanningDeps,
+  input: { readonly once: boolean; readonly forced: boolean },
+  signal: AbortSignal,
+): Promise<DisruptionOutcome> {
+  const untilMs = deps.now() + pollMs
+  await deps.cache.synced()
+  do {
+    if ((await readPause(deps, 'disruption', deps.now())) !== undefined) return { kind: 'paused' }
+    await releaseAbandoned(deps)
+    await markConsolidatable(deps)
+    const plan = planEmptiness(disruptionSnapshot(deps), { budgetFor: budgetFor(deps), forced: input.forced })
+    for (const blocked of plan.blocked) tellBlocked(deps, blocked)
+    if (plan.command !== undefined) return { kind: 'proposed', proposal: proposalOf(plan.command, input.forced) }
+    if (input.once) break
+    const wakeMs = Math.min(evaluateEveryMs, Math.max((plan.nextChange ?? Number.POSITIVE_INFINITY) - deps.now(), 100))
+    await pauseFor(wakeMs, signal)
+  } while (deps.now() < untilMs)
+  return { kind: 'idle' }
+}
+
+/** The cluster as the disruption rules see it, from the cache at this moment. */
+function disruptionSnapshot(deps: PlanningDeps, commandId?: string): DisruptionSnapshot {
+  const { cache } = deps
+  const nodes = [...cache.nodes.values()]
+  return {
+    nodes,
+    nodeClaims: [...cache.nodeClaims.values()],
+    podsByNode: new Map(
+      nodes.map((node): [string, readonly Pod[]] => [node.metadata.name, cache.pods.by('byNode', node.metadata.name)]),
+    ),
+    nodePools: [...cache.nodePools.values()],
+    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
+    nominated: deps.nominations.targets(deps.now()),
+    now: deps.now(),
+    ...(commandId === undefined ? {} : { commandId }),
+  }
+}
+
+function budgetFor(deps: PlanningDeps): (nodePool: NodePool, nodes: number) => number {
+  return (nodePool, nodes) => {
+    const { allowed, invalid } = allowedDisruptions(
+      { budgets: nodePool.disruption.budgets, nodes, reason: 'Empty', now: deps.now() },
+      nextCronHit,
+    )
+    if (invalid)
+      deps.log.error(
+        { nodePool: nodePool.metadata.name, budgets: nodePool.disruption.budgets },
+        'spec.disruption.budgets: a schedule cannot be read, so nothing is disrupted; correct it',
+      )
+    return allowed
+  }
+}
+
+/** The id follows from what is disrupted and from how it stood, so that an evaluation that is run twice proposes the same. */
+function proposalOf({ reason, candidates }: EmptinessCommand, forced: boolean): DisruptionProposal {
+  const uids = candidates
+    .map(({ uid }) => uid)
+    .sort()
+    .join(',')
+  const id = `${reason.toLowerCase()}-${createHash('sha256').update(uids).digest('hex').slice(0, 10)}`
+  return {
+    id,
+    reason,
+    forced,
+    candidates: candidates.map(({ nodeClaim, uid, nodeName, nodePool }) => ({
+      name: nodeClaim,
+      uid,
+      nodeName,
+      nodePool,
+    })),
+  }
+}
+
+function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): void {
+  const found =
+    object.kind === 'NodePool' ? deps.cache.nodePools.get(object.name) : deps.cache.nodeClaims.get(object.name)
+  if (found === undefined) return
+  deps.events.record({
+    about: subject(found),
+    type: 'Normal',
+    reason,
+    message,
+    dedupeMs: reason === 'Unconsolidatable' ? 900_000 : 120_000,
+  })
+}
+
+/** Keeps the Consolidatable condition as pool and pods say (reference/karpenter-core.md 4.4). */
+async function markConsolidatable(deps: PlanningDeps): Promise<void> {
+  const changes = [...deps.cache.nodeClaims.values()].flatMap((claim) => {
+    const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+    if (pool === undefined || claim.metadata.deletionTimestamp !== undefined) return []
+    const at = consolidatableAt(claim, pool)
+    const wanted = at !== undefined && at <= deps.now()
+    return wanted === isTrue(claim.status.conditions, 'Consolidatable') ? [] : [{ claim, wanted }]
+  })
+  await Promise.all(
+    changes.map(({ claim, wanted }) =>
+      updateClaimStatus(deps, claim.metadata, (current) => ({
+        conditions: wanted
+          ? withCondition(
+              current.status.conditions,
+              { type: 'Consolidatable', status: 'True' },
+              contextOf(deps, current.metadata.generation),
+            )
+          : withoutCondition(current.status.conditions, 'Consolidatable'),
+      })),
+    ),
+  )
+}
+
+/**
+ * Checks a proposal against live state and marks what is still right: stamp, taint, condition. Only then may the command start. Run again after
+ * a crash it finds its own stamps and finishes; it never plans anew.
+ */
+export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionProposal): Promise<CommitOutcome> {
+  await deps.cache.synced()
+  await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
+  const valid = stillValid(deps, proposal)
+  await Promise.all(
+    proposal.candidates
+      .filter((ref) => !valid.some(({ uid }) => uid === ref.uid))
+      .map((ref) => releaseCandidate(deps, ref, proposal.id)),
+  )
+  if (valid.length === 0) return { kind: 'rejected', message: 'no candidate is empty and free to go any more' }
+  const paused = await readPause(deps, 'disruption', deps.now())
+  if (paused !== undefined) {
+    await Promise.all(valid.map((ref) => releaseCandidate(deps, ref, proposal.id)))
+    return { kind: 'rejected', message: `disruption is paused: ${paused.reason}` }
+  }
+  for (const ref of valid) await markCandidate(deps, ref, proposal)
+  // The scheduler may have bound a pod between the look and the taint.
+  await deps.cache.catchUp(['Pod'])
+  const kept = stillValid(deps, proposal)
+  const lost = valid.filter((ref) => !kept.some(({ uid }) => uid === ref.uid))
+  await Promise.all(lost.map((ref) => releaseCandidate(deps, ref, proposal.id)))
+  if (kept.length === 0) return { kind: 'rejected', message: 'pods landed on every candidate while it was tainted' }
+  deps.log.info(
+    { command: proposal.id, reason: proposal.reason, nodeClaims: kept.map(({ name }) => name) },
+    'disrupting nodes',
+  )
+  return { kind: 'committed', candidates: kept }
+}
+
+function stillValid(deps: PlanningDeps, proposal: DisruptionProposal): readonly ClaimRef[] {
+  const command: EmptinessCommand = {
+    reason: proposal.reason,
+    candidates: proposal.candidates.map(({ name, uid, nodeName, nodePool }) => ({
+      nodeClaim: name,
+      uid,
+      nodeName,
+      nodePool,
+    })),
+  }
+  const checked = validateEmptiness(command, disruptionSnapshot(deps, proposal.id), {
+    budgetFor: budgetFor(deps),
+    forced: proposal.forced,
+  })
+  return checked.map(({ nodeClaim, uid }) => ({ name: nodeClaim, uid }))
+}
+
+async function markCandidate(deps: PlanningDeps, ref: ClaimRef, { id, reason }: DisruptionProposal): Promise<void> {
+  const claim = await updateClaim(deps, ref, (current) =>
+    current.metadata.annotations[annotations.disruptionCommand] === id
+      ? undefined
+      : { metadata: { annotations: { [annotations.disruptionCommand]: id } } },
+  )
+  const node = claim && claimNode(deps, claim)
+  if (claim === undefined || node === undefined) return
+  await updateNode(deps, node.metadata.name, (current) =>
+    current.taints.some((taint) => sameTaint(taint, disrupted))
+      ? undefined
+      : { spec: { taints: [...current.taints, disrupted] } },
+  )
+  await updateClaimStatus(deps, ref, (current) =>
+    conditionOf(current.status.conditions, 'DisruptionReason')?.reason === reason
+      ? undefined
+      : {
+          conditions: withCondition(
+            current.status.conditions,
+            { type: 'DisruptionReason', status: 'True', reason, message: reason },
+            contextOf(deps, current.metadata.generation),
+          ),
+        },
+  )
+}
+
+/** Sets free what carries the stamp of a command that is not running: its commit was given up, or its workflow is gone. */
+async function releaseAbandoned(deps: PlanningDeps): Promise<void> {
+  const stamped = [...deps.cache.nodeClaims.values()].filter(
+    (claim) =>
+      claim.metadata.annotations[annotations.disruptionCommand] !== undefined &&
+      claim.metadata.deletionTimestamp === undefined,
+  )
+  for (const claim of stamped) {
+    const commandId = claim.metadata.annotations[annotations.disruptionCommand] as string
+    if (await deps.lifecycles.isCommandRunning(commandId)) continue
+    const current = cachedClaim(deps, claim.metadata)
+    if (current?.metadata.deletionTimestamp === undefined) await releaseCandidate(deps, claim.metadata, commandId)
+  }
+}
+
+function contextOf(
+  deps: PlanningDeps,
+  generation: number | undefined,
+): { readonly now: string; readonly generation: number } {
+  return { now: new Date(deps.now()).toISOString().replace(/\.\d+Z$/, 'Z'), generation: generation ?? 1 }
+}

@@ -1,0 +1,150 @@
+import type { Pod } from '../../core/objects.ts'
+import { isProvisionable } from '../../core/pod-rules.ts'
+import { schedule } from '../../core/scheduling/schedule.ts'
+import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
+import { activityScope, pauseFor } from '../activity-context.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import { readPause } from '../kubernetes/pauses.ts'
+import type { ProvisioningOutcome } from './contract.ts'
+import { createClaims } from './create-claims.ts'
+import type { PlanningDeps } from './dependencies.ts'
+import { Fence } from './fence.ts'
+import { planningSnapshot, podsToPlace } from './planning-snapshot.ts'
+
+/** The long poll returns by itself after this time, so that its loop can checkpoint. */
+const pollMs = 30 * 60_000
+/** A pod that found no place is tried again after this time, or when nodes, pools or offerings change. */
+const retryMs = 10_000
+
+/**
+ * Waits for pods that need a node, plans them and creates NodeClaims. Returns when it did something. The state it keeps in memory (which pods were
+ * tried) only saves work: all decisions are taken from the cluster.
+ */
+export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
+  const untilMs = deps.now() + pollMs
+  await deps.cache.synced()
+  const fence = await Fence.take(deps, activityScope().attemptId)
+  const tried = new Map<string, number>()
+  while (deps.now() < untilMs) {
+    if (!(await podsNeedPlace(deps, tried, untilMs, signal))) return { kind: 'idle' }
+    await batchWindow(deps, signal)
+    if ((await readPause(deps, 'provisioning', deps.now())) !== undefined) return { kind: 'paused' }
+    await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim'], signal)
+    await deps.unavailable.refresh()
+    const outcome = await planOnce(deps, fence, tried)
+    if (outcome !== undefined) return outcome
+  }
+  return { kind: 'idle' }
+}
+
+async function planOnce(
+  deps: PlanningDeps,
+  fence: Fence,
+  tried: Map<string, number>,
+): Promise<ProvisioningOutcome | undefined> {
+  const pods = podsToPlace(deps)
+  deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
+  if (pods.length === 0) return undefined
+  const startedAt = performance.now()
+  const plan = schedule(planningSnapshot(deps, pods))
+  const solvedMs = Math.round(performance.now() - startedAt)
+  recordPlacements(deps, plan, tried)
+  const created = await createClaims(deps, fence, plan.newNodeClaims)
+  if (plan.newNodeClaims.length === 0) return undefined
+  deps.log.info(
+    { pods: pods.length, nodeClaims: created.names.length, unschedulable: plan.unschedulable.length, solvedMs },
+    'planned NodeClaims',
+  )
+  if (created.kind === 'paused') return { kind: 'paused' }
+  const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
+  return {
+    kind: 'planned',
+    pods: placed,
+    nodeClaims: created.names.length,
+    unschedulable: plan.unschedulable.length,
+    claims: created.names.slice(0, 20),
+  }
+}
+
+function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<string, number>): void {
+  const now = deps.now()
+  for (const { node, nodeClaim, pods } of plan.existing) {
+    for (const pod of pods) deps.nominations.nominate(pod.metadata.uid, nodeClaim ?? node, now)
+  }
+  for (const { pod, message } of plan.unschedulable) {
+    tried.set(pod.metadata.uid, now + retryMs)
+    deps.log.debug({ pod: `${pod.metadata.namespace}/${pod.metadata.name}`, why: message }, 'no place for a pod')
+    deps.events.record({
+      about: subject(pod),
+      type: 'Warning',
+      reason: 'FailedScheduling',
+      message: `Failed to schedule pod, ${message}`,
+      dedupeMs: 300_000,
+    })
+  }
+}
+
+/** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
+function needsPlan(deps: PlanningDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
+  if ((tried.get(pod.metadata.uid) ?? 0) > deps.now()) return false
+  const target = deps.nominations.targetOf(pod.metadata.uid)
+  if (target === undefined) return true
+  const claim = deps.cache.nodeClaims.get(target)
+  const alive =
+    claim === undefined
+      ? deps.cache.nodes.get(target)?.metadata.deletionTimestamp === undefined &&
+        deps.cache.nodes.get(target) !== undefined
+      : claim.metadata.deletionTimestamp === undefined
+  return !alive
+}
+
+/** Waits until pods need a plan. False: the time is over. */
+async function podsNeedPlace(
+  deps: PlanningDeps,
+  tried: Map<string, number>,
+  untilMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const found = () => (podsToPlace(deps).some((pod) => needsPlan(deps, pod, tried)) ? true : undefined)
+  const concerns = (kind: string, _key: string, before: unknown, after: unknown) => {
+    if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
+    if (kind === 'NodePool' || kind === 'AKSNodeClass') {
+      tried.clear()
+      return true
+    }
+    return (
+      (kind === 'NodeClaim' || kind === 'Node') && (before === undefined) !== (after === undefined || isDeleting(after))
+    )
+  }
+  while (deps.now() < untilMs) {
+    const next = Math.min(untilMs, ...[...tried.values()].filter((at) => at > deps.now()))
+    const over = new AbortController()
+    const both = AbortSignal.any([signal, over.signal])
+    const wait = deps.cache.waitFor(concerns, found, both)
+    try {
+      const result = await Promise.race([wait, pauseFor(Math.max(next - deps.now(), 10), both).then(() => false)])
+      if (result) return true
+    } finally {
+      over.abort()
+      await Promise.allSettled([wait])
+    }
+  }
+  return false
+}
+
+function isDeleting(object: unknown): boolean {
+  return (object as { metadata: { deletionTimestamp?: string } }).metadata.deletionTimestamp !== undefined
+}
+
+/** Lets a burst arrive: until no new pod came for the idle time, at most for the maximum (reference/karpenter-core.md 3.1). */
+async function batchWindow(deps: PlanningDeps, signal: AbortSignal): Promise<void> {
+  const endMs = deps.now() + deps.batchMaxMs
+  let seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
+  for (;;) {
+    await pauseFor(Math.max(Math.min(deps.batchIdleMs, endMs - deps.now()), 1), signal)
+    const now = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
+    const grew = [...now].some((uid) => !seen.has(uid))
+    seen = now
+    if (!grew || deps.now() >= endMs) return
+  }
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
+import { expiresAt, launchDeadline, nextStep, registrationDeadline, terminationDeadline } from './lifecycle.ts'
+
+const minute = 60_000
+const uid = 'uid-a-claim'
+const at = (...conditions: readonly ReturnType<typeof sampleCondition>[]) =>
+  sampleClaim('a', { status: { conditions } })
+const launched = sampleCondition('Launched', 'True', sampleTime + minute)
+const registered = sampleCondition('Registered')
+const deleting = (change: Parameters<typeof sampleClaim>[1] = {}) =>
+  sampleClaim('a', {
+    ...change,
+    metadata: { deletionTimestamp: new Date(sampleTime + minute).toISOString(), ...change?.metadata },
+  })
+
+describe('nextStep', () => {
+  it.each([
+    ['a claim that is gone', undefined, { kind: 'finished' }],
+    ['another claim of its name', sampleClaim('a', { metadata: { uid: 'other' } }), { kind: 'finished' }],
+    ['a new claim', at(), { kind: 'launch', startedAtMs: sampleTime }],
+    [
+      'a launch that was undone',
+      at(sampleCondition('Launched', 'Unknown', sampleTime + minute)),
+      { kind: 'launch', startedAtMs: sampleTime },
+    ],
+    ['a launched claim', at(launched), { kind: 'awaitRegistration', deadlineMs: sampleTime + 16 * minute }],
+    ['a registered claim', at(launched, registered), { kind: 'awaitInitialization' }],
+    ['a whole one', at(launched, registered, sampleCondition('Initialized')), { kind: 'steady' }],
+    [
+      'one that will expire',
+      sampleClaim('a', { spec: { expireAfter: '720h' } }),
+      { kind: 'steady', wakeAtMs: sampleTime + 43_200 * minute },
+    ],
+    [
+      'one that has expired',
+      sampleClaim('a', { spec: { expireAfter: '1m' } }),
+      { kind: 'expire', expiredAtMs: sampleTime + minute },
+    ],
+    ['a deleting one', deleting(), { kind: 'terminate' }],
+    [
+      'a deleting one with little time',
+      deleting({ spec: { terminationGracePeriod: '5m' } }),
+      { kind: 'terminate', deadlineMs: sampleTime + 6 * minute },
+    ],
+    ['a deleting one that was never launched', { ...deleting(), status: at().status }, { kind: 'terminate' }],
+  ])('%s', (_, claim, step) => {
+    expect(nextStep(claim, uid, sampleTime + 2 * minute)).toEqual(step)
+  })
+})
+
+describe('deadlines', () => {
+  it('gives an attempt 5 min and all of them 15', () => {
+    expect(launchDeadline(at(), sampleTime + minute)).toBe(sampleTime + 6 * minute)
+    expect(launchDeadline(at(), sampleTime + 14 * minute)).toBe(sampleTime + 15 * minute)
+  })
+
+  it('restarts registration at each launch', () => {
+    expect(registrationDeadline(at(launched))).toBe(sampleTime + 16 * minute)
+  })
+
+  it('knows claims that never expire', () => {
+    expect(expiresAt(sampleClaim('a', { spec: { expireAfter: 'Never' } }))).toBeUndefined()
+    expect(expiresAt(sampleClaim('a'))).toBeUndefined()
+  })
+
+  it('believes a stamped termination time first', () => {
+    const stamp = { 'karpenter.sh/nodeclaim-termination-timestamp': '2026-01-01T00:03:00Z' }
+    const claim = deleting({ spec: { terminationGracePeriod: '1h' }, metadata: { annotations: stamp } })
+    expect(terminationDeadline(claim)).toBe(sampleTime + 3 * minute)
+    expect(terminationDeadline(sampleClaim('a', { spec: { terminationGracePeriod: '1h' } }))).toBeUndefined()
+  })
+})

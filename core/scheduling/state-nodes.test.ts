@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest'
+import type { NodeClaim, Pod } from '../objects.ts'
+import { formatResources, parseResources } from '../resources.ts'
+import { ownedBy, sampleClaim, sampleMeta, sampleNode, samplePod, samplePool, sampleType } from '../sample-objects.ts'
+import { schedule } from './schedule.ts'
+import { type ClusterState, schedulableNodes } from './state-nodes.ts'
+
+const state = (change: Partial<ClusterState>) =>
+  schedulableNodes({ nodes: [], nodeClaims: [], podsByNode: new Map(), daemonSets: [], ...change })
+
+/** A claim whose VM does not exist yet. */
+const planned = (name: string, spec: Partial<NodeClaim['spec']>, labels = {}): NodeClaim => ({
+  ...sampleClaim(name, { spec }),
+  metadata: sampleMeta(name, { labels: { 'karpenter.sh/nodepool': 'default', ...labels } }),
+  status: { capacity: {}, allocatable: {}, conditions: [] },
+})
+
+describe('schedulableNodes', () => {
+  it('merges a Node with its claim and subtracts its pods', () => {
+    const running = samplePod('p', { phase: 'Running' })
+    const ended = samplePod('ended', { phase: 'Succeeded' })
+    const [node, ...others] = state({
+      nodes: [sampleNode('a')],
+      nodeClaims: [sampleClaim('a')],
+      podsByNode: new Map([['a', [running, ended]]]),
+    })
+    expect(others).toEqual([])
+    expect(node).toMatchObject({ name: 'a', hostname: 'a', nodeClaim: 'a-claim', initialized: true })
+    expect(formatResources(node?.available ?? {})).toEqual({ cpu: '3500m', memory: '15872Mi', pods: '109' })
+    expect(node?.pods).toEqual([running])
+  })
+
+  it.each([
+    ['a deleting claim', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+    ['a claim under disruption', { metadata: { annotations: { 'joiner.sh/disruption-command': 'x' } } }],
+    [
+      'a claim whose VM is going',
+      { status: { conditions: [{ type: 'InstanceTerminating', status: 'True' as const }] } },
+    ],
+  ])('leaves out %s', (_, change) => {
+    expect(state({ nodes: [sampleNode('a')], nodeClaims: [sampleClaim('a', change)] })).toEqual([])
+  })
+
+  it('holds a cordon against a node, but not what vanishes while it starts', () => {
+    const taints = [
+      { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' as const },
+      { key: 'cni', effect: 'NoSchedule' as const },
+      { key: 'team', effect: 'NoSchedule' as const },
+    ]
+    const labels = { 'karpenter.sh/initialized': 'false' }
+    const claim = sampleClaim('a', { spec: { startupTaints: [{ key: 'cni', effect: 'NoSchedule' }] } })
+    const [node] = state({
+      nodes: [sampleNode('a', { taints, unschedulable: true, metadata: { labels } })],
+      nodeClaims: [claim],
+    })
+    expect(node?.taints.map(({ key }) => key)).toEqual(['team', 'node.kubernetes.io/unschedulable'])
+  })
+
+  it('takes from the claim what a starting kubelet does not report yet', () => {
+    const starting = sampleNode('a', {
+      allocatable: { cpu: 0 },
+      metadata: { labels: { 'karpenter.sh/initialized': '' } },
+    })
+    const [node] = state({ nodes: [starting], nodeClaims: [sampleClaim('a')] })
+    expect(formatResources(node?.available ?? {})).toMatchObject({ cpu: '4', memory: '16Gi' })
+  })
+
+  it('reserves room for daemons that have not come yet', () => {
+    const daemon = samplePod('daemon', { requests: { cpu: 1 } })
+    const daemonSets = [{ kind: 'DaemonSet' as const, metadata: sampleMeta('daemon'), pod: daemon }]
+    const running = samplePod('daemon-x', { requests: { cpu: 1 }, metadata: ownedBy('DaemonSet') })
+    const cpuWith = (pods: readonly Pod[]) => {
+      const [node] = state({ nodes: [sampleNode('a')], daemonSets, podsByNode: new Map([['a', pods]]) })
+      return formatResources(node?.available ?? {})['cpu']
+    }
+    expect(cpuWith([])).toBe('3')
+    expect(cpuWith([running])).toBe('3')
+  })
+
+  it('finds the pods of a pass a second time on the claims that it planned', () => {
+    const pods = ['p', 'q'].map((name) =>
+      samplePod(name, { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-2' } }),
+    )
+    const nodePools = [{ nodePool: samplePool(), instanceTypes: [sampleType('medium', 4)], usage: {} }]
+    const first = schedule({ pods, nodes: [], nodePools, daemonSets: [] })
+    const [claim] = first.newNodeClaims
+    if (claim === undefined) throw new Error('no claim')
+    const inFlight = planned('default-x', { requirements: claim.requirements, requests: claim.requests }, claim.labels)
+    const second = schedule({ pods, nodes: state({ nodeClaims: [inFlight] }), nodePools, daemonSets: [] })
+    expect(second.newNodeClaims).toEqual([])
+    expect(second.existing).toMatchObject([{ node: 'default-x', nodeClaim: 'default-x' }])
+    const nominated = state({ nodeClaims: [inFlight], podsByNode: new Map([['default-x', pods]]) })
+    const third = schedule({ pods: [samplePod('r')], nodes: nominated, nodePools, daemonSets: [] })
+    expect(third.newNodeClaims).toHaveLength(1)
+  })
+
+  it('trusts a claim without a VM only with labels that it will have for certain', () => {
+    const requirements = [{ key: 'topology.kubernetes.io/zone', operator: 'In' as const, values: ['zone-1', 'zone-2'] }]
+    const nodes = state({
+      nodeClaims: [planned('x', { requirements, requests: parseResources({ cpu: 1, memory: '1Gi', pods: 1 }) })],
+    })
+    const placed = (zones: readonly string[]) => {
+      const term = {
+        matchExpressions: [{ key: 'topology.kubernetes.io/zone', operator: 'In' as const, values: zones }],
+      }
+      const affinity = {
+        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
+      }
+      return schedule({ pods: [samplePod('p', { affinity })], nodes, nodePools: [], daemonSets: [] }).existing.length
+    }
+    expect(placed(['zone-1'])).toBe(0)
+    expect(placed(['zone-1', 'zone-2', 'zone-3'])).toBe(1)
+  })
+})

@@ -1,0 +1,299 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Agent, request } from 'undici'
+import { stringify } from 'yaml'
+import type { SimulatorConfig } from './azure/config.ts'
+import { createPki, type Pki } from './pki.ts'
+import { type Progress, resolveBinaries, type ServerName } from './server-binaries.ts'
+import { type ProcessSpec, Supervisor } from './supervisor.ts'
+
+export interface ClusterOptions {
+  /** One directory for state, logs, keys and kubeconfigs. Default: `joiner/local` in the user's state directory. */
+  readonly stateDir?: string
+  readonly progress?: Progress
+  /** Temporal keeps its database in memory: for load tests. */
+  readonly temporalInMemory?: boolean
+  readonly onCrash?: (name: string, reason: string) => void
+}
+
+export interface Ports {
+  readonly etcd: number
+  readonly etcdPeer: number
+  readonly apiserver: number
+  readonly temporal: number
+  readonly temporalUi: number
+  readonly azure: number
+}
+
+/** A running local cluster. */
+export interface LocalCluster {
+  readonly stateDir: string
+  readonly ports: Ports
+  readonly pki: Pki
+  /** Bearer token of the cluster's operator. */
+  readonly adminToken: string
+  readonly adminKubeconfig: string
+  readonly binaries: Readonly<Record<ServerName, string>>
+  readonly supervisor: Supervisor
+  readonly server: string
+  readonly temporalAddress: string
+  readonly temporalUi: string
+  readonly azureEndpoint: string
+  stop(): Promise<void>
+}
+
+export const clusterName = 'local'
+export const azureIds = {
+  subscriptionId: '00000000-0000-4000-8000-000000000001',
+  tenantId: '00000000-0000-4000-8000-000000000002',
+  clientId: '00000000-0000-4000-8000-000000000003',
+  nodeResourceGroup: 'MC_local_joiner_westus2',
+  location: 'westus2',
+} as const
+
+export const subnetId = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}/providers/Microsoft.Network/virtualNetworks/aks-vnet-12345678/subnets/aks-subnet`
+
+/** Where state is kept when nothing else is asked for. */
+export function defaultStateDir(): string {
+  return join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'joiner', 'local')
+}
+
+/**
+ * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, Temporal and the Azure simulator on free ports of the loopback
+ * interface, and waits until each answers. Errors: what did not start, with the end of its log; nothing is left running then.
+ */
+export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
+  const progress = options.progress ?? (() => {})
+  const stateDir = options.stateDir ?? defaultStateDir()
+  const names: readonly ServerName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl', 'kwok', 'temporal', 'helm']
+  const binaries = await resolveBinaries(names, progress)
+  const logs = join(stateDir, 'logs')
+  await mkdir(logs, { recursive: true })
+  let crash: (error: Error) => void = () => {}
+  const crashed = new Promise<never>((_, reject) => {
+    crash = reject
+  })
+  crashed.catch(() => {})
+  const supervisor = new Supervisor(logs, (name, reason) => {
+    void supervisor.tail(name).then((tail) => crash(new Error(`${name} ended by itself (${reason}); the end of ${supervisor.logFile(name)}:\n${tail}`)))
+    options.onCrash?.(name, reason)
+  })
+  try {
+    return await Promise.race([crashed, startAll({ stateDir, binaries, supervisor, inMemory: options.temporalInMemory ?? false })])
+  } catch (error) {
+    await supervisor.stopAll()
+    throw error
+  }
+}
+
+interface StartInput {
+  readonly stateDir: string
+  readonly binaries: Readonly<Record<ServerName, string>>
+  readonly supervisor: Supervisor
+  readonly inMemory: boolean
+}
+
+async function startAll({ stateDir, binaries, supervisor, inMemory }: StartInput): Promise<LocalCluster> {
+  const pki = await createPki(join(stateDir, 'pki'))
+  const [etcd = 0, etcdPeer = 0, apiserver = 0, temporal = 0, temporalUi = 0, azure = 0] = await freePorts(6)
+  const ports: Ports = { etcd, etcdPeer, apiserver, temporal, temporalUi, azure }
+  const server = `https://127.0.0.1:${apiserver}`
+  const adminToken = randomBytes(24).toString('hex')
+  const tokens = join(stateDir, 'pki', 'tokens.csv')
+  await writeFile(tokens, `${adminToken},admin,admin,system:masters\n`, { mode: 0o600 })
+  const adminKubeconfig = join(stateDir, 'kubeconfig')
+  await writeFile(adminKubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { token: adminToken } }), { mode: 0o600 })
+  const cluster: LocalCluster = {
+    stateDir,
+    ports,
+    pki,
+    adminToken,
+    adminKubeconfig,
+    binaries,
+    supervisor,
+    server,
+    temporalAddress: `127.0.0.1:${temporal}`,
+    temporalUi: `http://127.0.0.1:${temporalUi}`,
+    azureEndpoint: `https://127.0.0.1:${azure}`,
+    stop: () => supervisor.stopAll(),
+  }
+  supervisor.start(etcdSpec(cluster))
+  supervisor.start(temporalSpec(cluster, inMemory))
+  supervisor.start(apiserverSpec(cluster, tokens))
+  const simulatorConfig = join(stateDir, 'azure.json')
+  await writeFile(simulatorConfig, JSON.stringify(simulatorSettings(cluster), null, 2))
+  supervisor.start({ name: 'azure', command: process.execPath, args: [fileURLToPath(new URL('./azure/main.ts', import.meta.url)), '--config', simulatorConfig] })
+  await until('kube-apiserver', 30_000, () => isOk(`${server}/readyz`, pki.caFile, adminToken))
+  for (const spec of [controllerManagerSpec(cluster), schedulerSpec(cluster), kwokSpec(cluster)]) supervisor.start(spec)
+  await until('temporal', 30_000, () => isOk(cluster.temporalUi))
+  await until('azure', 20_000, () => isOk(`${cluster.azureEndpoint}/admin/state`, pki.caFile))
+  await until('kube-controller-manager', 20_000, () => isOk(`${server}/api/v1/namespaces/default/serviceaccounts/default`, pki.caFile, adminToken))
+  return cluster
+}
+
+function etcdSpec({ binaries, ports, stateDir }: LocalCluster): ProcessSpec {
+  const client = `http://127.0.0.1:${ports.etcd}`
+  const peer = `http://127.0.0.1:${ports.etcdPeer}`
+  return {
+    name: 'etcd',
+    command: binaries.etcd,
+    args: [
+      `--data-dir=${join(stateDir, 'etcd')}`,
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=default=${peer}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+    ],
+  }
+}
+
+function apiserverSpec({ binaries, ports, pki }: LocalCluster, tokens: string): ProcessSpec {
+  return {
+    name: 'kube-apiserver',
+    command: binaries['kube-apiserver'],
+    args: [
+      `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+      `--secure-port=${ports.apiserver}`,
+      '--bind-address=127.0.0.1',
+      `--tls-cert-file=${pki.serverCertFile}`,
+      `--tls-private-key-file=${pki.serverKeyFile}`,
+      `--client-ca-file=${pki.caFile}`,
+      `--token-auth-file=${tokens}`,
+      '--authorization-mode=Node,RBAC',
+      '--enable-admission-plugins=NodeRestriction',
+      '--enable-bootstrap-token-auth',
+      `--service-account-key-file=${pki.serviceAccountPublicFile}`,
+      `--service-account-signing-key-file=${pki.serviceAccountKeyFile}`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      '--service-cluster-ip-range=10.96.0.0/16',
+      '--allow-privileged',
+      '--max-requests-inflight=1200',
+      '--max-mutating-requests-inflight=600',
+    ],
+  }
+}
+
+// Their own limits would be what a benchmark measures.
+const raisedLimits = ['--kube-api-qps=500', '--kube-api-burst=1000'] as const
+
+function controllerManagerSpec({ binaries, pki, adminKubeconfig }: LocalCluster): ProcessSpec {
+  return {
+    name: 'kube-controller-manager',
+    command: binaries['kube-controller-manager'],
+    args: [
+      `--kubeconfig=${adminKubeconfig}`,
+      '--leader-elect=false',
+      `--service-account-private-key-file=${pki.serviceAccountKeyFile}`,
+      `--root-ca-file=${pki.caFile}`,
+      `--cluster-signing-cert-file=${pki.caFile}`,
+      `--cluster-signing-key-file=${pki.caKeyFile}`,
+      '--controllers=*,bootstrapsigner,tokencleaner',
+      '--secure-port=0',
+      ...raisedLimits,
+    ],
+  }
+}
+
+function schedulerSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
+  return { name: 'kube-scheduler', command: binaries['kube-scheduler'], args: [`--kubeconfig=${adminKubeconfig}`, '--leader-elect=false', '--secure-port=0', ...raisedLimits] }
+}
+
+function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
+  return {
+    name: 'kwok',
+    command: binaries.kwok,
+    args: [
+      `--kubeconfig=${adminKubeconfig}`,
+      '--manage-all-nodes=false',
+      '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
+      '--node-ip=127.0.0.1',
+      '--cidr=10.64.0.0/12',
+      '--node-lease-duration-seconds=40',
+      '--node-lease-parallelism=32',
+      '--node-play-stage-parallelism=32',
+      '--pod-play-stage-parallelism=32',
+      `--config=${fileURLToPath(new URL('./kwok-stages.yaml', import.meta.url))}`,
+    ],
+  }
+}
+
+function temporalSpec({ binaries, ports, stateDir }: LocalCluster, inMemory: boolean): ProcessSpec {
+  const database = inMemory ? [] : ['--db-filename', join(stateDir, 'temporal.db'), '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=off']
+  return {
+    name: 'temporal',
+    command: binaries.temporal,
+    args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(ports.temporal), '--ui-port', String(ports.temporalUi), '--log-level', 'error', ...database],
+  }
+}
+
+function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): SimulatorConfig {
+  return {
+    port: ports.azure,
+    stateDir: join(stateDir, 'azure'),
+    certFile: pki.serverCertFile,
+    keyFile: pki.serverKeyFile,
+    kubernetes: { server, caFile: pki.caFile },
+    ...azureIds,
+    subnetId,
+    clusterName,
+  }
+}
+
+interface KubeconfigInput {
+  readonly server: string
+  readonly caFile: string
+  readonly user: { readonly token: string } | { readonly tokenFile: string }
+}
+
+/** A kubeconfig with one cluster and one user. */
+export function kubeconfig({ server, caFile, user }: KubeconfigInput): string {
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'local',
+    clusters: [{ name: 'local', cluster: { server, 'certificate-authority': caFile } }],
+    users: [{ name: 'local', user }],
+    contexts: [{ name: 'local', context: { cluster: 'local', user: 'local' } }],
+  })
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+async function isOk(url: string, caFile?: string, token?: string): Promise<boolean> {
+  const dispatcher = new Agent(caFile === undefined ? {} : { connect: { ca: await readFile(caFile, 'utf8') } })
+  try {
+    const response = await request(url, { dispatcher, ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }) })
+    await response.body.dump()
+    return response.statusCode === 200
+  } catch {
+    return false
+  } finally {
+    await dispatcher.destroy()
+  }
+}
+
+async function until(what: string, ms: number, isReady: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + ms
+  while (!(await isReady())) {
+    if (Date.now() > deadline) throw new Error(`${what} did not become ready within ${ms / 1000} s; look into its log`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
