@@ -10,7 +10,11 @@ const wanted = join(root, 'package-lock.json')
 
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(wanted).mtimeMs) {
   console.error('installing dependencies (npm ci) ...')
-  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], shell: process.platform === 'win32' })
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell: process.platform === 'win32',
+  })
   if (npm.status !== 0) {
     console.error('npm ci failed: see above. Is the npm registry reachable, and is npm 10 or newer installed?')
     process.exit(npm.status ?? 1)

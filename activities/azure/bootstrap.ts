@@ -1,29 +1,26 @@
-import { labels as known, taintKeys } from '../../core/labels.ts'
-import type { Taint } from '../../core/objects.ts'
-import { formatResources, type Resources } from '../../core/resources.ts'
-import { describeTaint } from '../../core/taints.ts'
 import type { AzureConfig } from './azure-config.ts'
+import { minorVersion } from './kubelet-flags.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+import { parseSubnet } from './subnet.ts'
 
 export interface BootstrapInput {
   readonly config: AzureConfig
   readonly nodeClass: NodeClassSettings
   readonly vmSize: string
   readonly arch: 'amd64' | 'arm64'
+  readonly gpuVendor?: 'nvidia' | 'amd' | undefined
   readonly kubernetesVersion: string
-  readonly imageFamilyResolved: string
   /** `id.secret`. */
   readonly bootstrapToken: string
   readonly nodeLabels: Readonly<Record<string, string>>
-  readonly taints: readonly Taint[]
-  readonly kubeReserved: Resources
-  readonly systemReserved: Resources
+  readonly kubeletFlags: Readonly<Record<string, string>>
 }
 
 /** The document that the node's own controller turns into a kubelet (aks-node-controller, version 1; azure/bootstrap.md 4). */
 export function aksNodeConfig(input: BootstrapInput): Record<string, unknown> {
   const { config, nodeClass, vmSize, kubernetesVersion } = input
   const subnet = parseSubnet(nodeClass.subnetId)
+  const nvidia = input.gpuVendor === 'nvidia' && nodeClass.gpuDriver
   return {
     version: 'v1',
     kubernetes_version: kubernetesVersion,
@@ -51,9 +48,9 @@ export function aksNodeConfig(input: BootstrapInput): Record<string, unknown> {
       vm_type: 'VM_TYPE_STANDARD',
       use_instance_metadata: true,
       cluster_network_config: {
-        vnet_name: subnet.vnet,
-        vnet_resource_group: subnet.resourceGroup,
-        subnet: subnet.name,
+        vnet_name: subnet?.vnet ?? '',
+        vnet_resource_group: subnet?.resourceGroup ?? '',
+        subnet: subnet?.name ?? '',
         security_group_name: 'aks-agentpool-nsg',
         route_table: 'aks-agentpool-routetable',
         core_dns_service_ip: config.clusterDnsServiceIp,
@@ -69,87 +66,39 @@ export function aksNodeConfig(input: BootstrapInput): Record<string, unknown> {
       cluster_join_method: 'CLUSTER_JOIN_METHOD_GENERATE_CSR',
       tls_bootstrapping_token: input.bootstrapToken,
     },
-    network_config: { network_plugin: 'NETWORK_PLUGIN_NONE' },
-    gpu_config: { enable_nvidia: false, config_gpu_driver: false },
-    kubelet_config: { kubelet_flags: kubeletFlags(input), kubelet_node_labels: input.nodeLabels },
+    network_config: { network_plugin: networkPlugin(config) },
+    gpu_config: { enable_nvidia: nvidia, config_gpu_driver: nvidia },
+    ...(nodeClass.artifactStreaming && input.arch === 'amd64' ? { enable_artifact_streaming: true } : {}),
+    kubelet_config: { kubelet_flags: input.kubeletFlags, kubelet_node_labels: input.nodeLabels },
   }
 }
 
+/** Below 1.34 nodes fetch kubelet and the registry's credential provider; later ones have both in the image. */
 function kubeBinary(version: string, arch: string): Record<string, unknown> {
-  const [major = 1, minor = 0] = version.split('.').map(Number)
-  if (major > 1 || minor >= 34) return {}
+  const minor = minorVersion(version)
+  if (minor >= 34) return {}
+  const provider = credentialProviders[minor] ?? (minor > 33 ? credentialProviders[33] : undefined)
+  const source = 'https://acs-mirror.azureedge.net'
   return {
     kube_binary_config: {
-      kube_binary_url: `https://acs-mirror.azureedge.net/kubernetes/v${version}/binaries/kubernetes-node-linux-${arch}.tar.gz`,
+      kube_binary_url: `${source}/kubernetes/v${version}/binaries/kubernetes-node-linux-${arch}.tar.gz`,
       pod_infra_container_image_url: 'mcr.microsoft.com/oss/kubernetes/pause:3.6',
+      ...(provider === undefined
+        ? {}
+        : {
+            linux_credential_provider_url: `${source}/cloud-provider-azure/v${provider}/binaries/azure-acr-credential-provider-linux-${arch}-v${provider}.tar.gz`,
+          }),
     },
   }
 }
 
-function kubeletFlags({
-  nodeClass,
-  taints,
-  kubeReserved,
-  systemReserved,
-  config,
-}: BootstrapInput): Record<string, string> {
-  const list = (amounts: Readonly<Record<string, string>>) =>
-    Object.entries(amounts)
-      .map(([name, amount]) => `${name}=${amount}`)
-      .sort()
-      .join(',')
-  const unregistered: Taint = { key: taintKeys.unregistered, effect: 'NoExecute' }
-  return {
-    '--kubeconfig': '/var/lib/kubelet/kubeconfig',
-    '--cloud-provider': 'external',
-    '--cluster-dns': config.clusterDnsServiceIp,
-    '--cluster-domain': 'cluster.local',
-    '--rotate-certificates': 'true',
-    '--max-pods': String(nodeClass.maxPods),
-    '--eviction-hard': 'memory.available<750Mi',
-    '--kube-reserved': list(formatResources(kubeReserved)),
-    '--system-reserved': list({ cpu: '0', memory: '0', ...formatResources(systemReserved) }),
-    '--register-with-taints': [unregistered, ...taints].map(describeTaint).join(','),
-  }
-}
+// By Kubernetes minor version (reference/azure-provider.md 7.1).
+const credentialProviders: Readonly<Record<number, string>> = { 30: '1.30.12', 31: '1.31.6', 32: '1.32.5', 33: '1.33.0' }
 
-/** A subnet id's parts. Errors: throws when it is not one (the CRD and the node class status check it before). */
-export function parseSubnet(id: string): {
-  readonly resourceGroup: string
-  readonly vnet: string
-  readonly name: string
-} {
-  const match =
-    /^\/subscriptions\/[^/]+\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/virtualNetworks\/([^/]+)\/subnets\/([^/]+)$/i.exec(
-      id,
-    )
-  if (match === null)
-    throw new Error(
-      `vnetSubnetID "${id}": not the id of a subnet; expected /subscriptions/.../virtualNetworks/.../subnets/...`,
-    )
-  return { resourceGroup: match[1] as string, vnet: match[2] as string, name: match[3] as string }
-}
-
-/** Labels that the kubelet registers with (reference/azure-provider.md 2.2); Karpenter's own keys arrive with registration. */
-export function kubeletLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(labels).filter(([key]) => kubeletMaySet(key)))
-}
-
-const kubeletOwn: ReadonlySet<string> = new Set([
-  known.hostname,
-  known.zone,
-  known.region,
-  known.instanceType,
-  known.os,
-  known.arch,
-])
-
-function kubeletMaySet(key: string): boolean {
-  const slash = key.indexOf('/')
-  const domain = slash < 0 ? '' : key.slice(0, slash)
-  const inDomain = (suffix: string) => domain === suffix || domain.endsWith(`.${suffix}`)
-  if (!inDomain('kubernetes.io') && !inDomain('k8s.io')) return true
-  return kubeletOwn.has(key) || inDomain('kubelet.kubernetes.io') || inDomain('node.kubernetes.io')
+/** Azure's own CNI is set up by the node; overlay and Cilium are set up by what runs in the cluster. */
+function networkPlugin({ networkPlugin, networkPluginMode, networkDataplane }: AzureConfig): string {
+  const byNode = networkPlugin === 'azure' && networkPluginMode !== 'overlay' && networkDataplane !== 'cilium'
+  return byNode ? 'NETWORK_PLUGIN_AZURE' : 'NETWORK_PLUGIN_NONE'
 }
 
 const boundary = '==joiner-node-config=='

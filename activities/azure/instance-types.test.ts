@@ -12,12 +12,19 @@ import {
   goldenNodeClass,
   goldenPrices,
   goldenSizes,
+  hasGoldenCases,
   listGolden,
   readGolden,
 } from './golden-cases.ts'
 import { clusterLabel, instanceTypes, kubeReservedMib, kubeReservedMilliCpu } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { hasQuota, usagesByFamily } from './quota.ts'
+
+interface ReservationCase {
+  readonly function: string
+  readonly input: { readonly vcpus: number; readonly memoryGiB: number }
+  readonly output: { readonly cpu: string; readonly memory: string }
+}
 
 type Amounts = Readonly<Record<string, string>>
 
@@ -58,7 +65,11 @@ function listTypes(golden: ListCase): readonly InstanceType[] {
     sizes,
     region: golden.region,
     nodeClass: nodeClassSettings(
-      goldenNodeClass(golden.nodeClass.defaultedSpec, { localDNSState: golden.nodeClass.localDNSState }),
+      // The cases give the resolved state; Joiner resolves it from the mode.
+      goldenNodeClass({
+        ...golden.nodeClass.defaultedSpec,
+        ...(golden.nodeClass.localDNSState === 'Enabled' ? { localDNS: { mode: 'Required' } } : {}),
+      }),
       config,
     ),
     prices: goldenPrices(golden.region),
@@ -115,6 +126,14 @@ describe('the list of a node class', () => {
 })
 
 describe('reservations for the kubelet', () => {
+  it.skipIf(!hasGoldenCases)('equal the reference', () => {
+    const { cases } = readGolden<{ readonly cases: readonly ReservationCase[] }>('vectors/functions.json')
+    for (const { input, output } of cases.filter((golden) => golden.function === 'kubeReserved')) {
+      const own = { cpu: `${kubeReservedMilliCpu(input.vcpus)}m`, memory: `${kubeReservedMib(input.memoryGiB)}Mi` }
+      expect({ input, ...amounts(own) }).toEqual({ input, ...amounts({ ...output }) })
+    }
+  })
+
   it.each([
     [1, 1, 60, 256],
     [4, 7, 140, 1638],

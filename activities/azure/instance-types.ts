@@ -4,6 +4,7 @@ import { integerQuantity, type Quantity, quantity } from '../../core/quantity.ts
 import { inValues, type Requirement } from '../../core/requirement.ts'
 import type { Requirements } from '../../core/requirements.ts'
 import type { Resources } from '../../core/resources.ts'
+import type { GpuSize } from './gpu-sizes.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import type { Prices } from './pricing.ts'
 import type { VmSize } from './sku.ts'
@@ -36,9 +37,15 @@ export function instanceTypes(input: InstanceTypeInput): readonly InstanceType[]
 function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
   if (nodeClass.encryptionAtHost && !size.encryptionAtHost) return false
   if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2'))) return false
-  if (nodeClass.gpuDriver && size.gpus > 0 && size.gpuVendor !== 'nvidia') return false
+  if (size.gpu !== undefined && !runsOn(size.gpu, nodeClass)) return false
   if (nodeClass.artifactStreaming && size.arch === 'arm64') return false
   return !(nodeClass.localDnsEnabled && (size.vCpus < 4 || size.memoryGib * 1024 < 244))
+}
+
+/** A GPU size needs an image with its driver; with mode Driver it must be one that Joiner's nodes install, NVIDIA's. */
+function runsOn({ vendor, images }: GpuSize, { gpuDriver, osSku }: NodeClassSettings): boolean {
+  if (gpuDriver && vendor !== 'nvidia') return false
+  return images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
 }
 
 function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
@@ -120,7 +127,7 @@ function typeRequirements(
       size.ephemeralOsDisk ? [String(size.ephemeralOsDisk.gb)] : [],
     ],
     ['karpenter.azure.com/sku-gpu-count', [String(size.gpus)]],
-    ['karpenter.azure.com/sku-gpu-manufacturer', size.gpuVendor ? [size.gpuVendor] : []],
+    ['karpenter.azure.com/sku-gpu-manufacturer', size.gpu ? [size.gpu.vendor] : []],
     ['karpenter.azure.com/sku-gpu-name', size.gpuName ? [size.gpuName] : []],
     ['karpenter.azure.com/sku-hyperv-generation', size.hyperVGenerations],
     ['kubernetes.azure.com/cluster', [clusterLabel(nodeResourceGroup)]],
@@ -149,46 +156,48 @@ function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent:
     memory: { nano: BigInt(bytes - Math.ceil(bytes * overheadPercent)) * 1_000_000_000n, format: 'BinarySI' },
     'ephemeral-storage': quantity(`${nodeClass.osDiskSizeGb}G`),
     pods: integerQuantity(nodeClass.maxPods),
-    'nvidia.com/gpu': integerQuantity(size.gpuVendor === 'nvidia' ? size.gpus : 0),
-    'amd.com/gpu': integerQuantity(size.gpuVendor === 'amd' ? size.gpus : 0),
+    'nvidia.com/gpu': integerQuantity(size.gpu?.vendor === 'nvidia' ? size.gpus : 0),
+    'amd.com/gpu': integerQuantity(size.gpu?.vendor === 'amd' ? size.gpus : 0),
   }
 }
 
 const milliCpu = (milli: number): Quantity => ({ nano: BigInt(milli) * 1_000_000n, format: 'DecimalSI' })
 
-/** AKS reserves a share of each core for the kubelet: 6 % of the first, 4 % of the second, 2 % of two more, 1 % of the rest (3.4). */
-export function kubeReservedMilliCpu(vCpus: number): number {
-  const brackets = [
-    [1, 60],
-    [1, 40],
-    [2, 20],
-    [Number.POSITIVE_INFINITY, 10],
-  ] as const
-  let left = vCpus
-  let milli = 0
-  for (const [cores, perCore] of brackets) {
-    const part = Math.min(left, cores)
-    milli += part * perCore
+// Shares of the first so many cores or GiB, of the next so many, and so on.
+const cpuShares: Brackets = [
+  [1, 0.06],
+  [1, 0.04],
+  [2, 0.02],
+  [Number.POSITIVE_INFINITY, 0.01],
+]
+const memoryShares: Brackets = [
+  [4, 0.25],
+  [4, 0.2],
+  [8, 0.1],
+  [112, 0.06],
+  [Number.POSITIVE_INFINITY, 0.02],
+]
+
+type Brackets = readonly (readonly [amount: number, share: number])[]
+
+/** Floating point as upstream's, so that rounding down gives the same thousandth. */
+function reservedOf(total: number, brackets: Brackets): number {
+  let left = total
+  let reserved = 0
+  for (const [amount, share] of brackets) {
+    const part = Math.min(left, amount)
+    reserved += part * share
     left -= part
   }
-  return Math.trunc(milli)
+  return reserved
 }
 
-/** And of memory: 25 % of the first 4 GiB, 20 % of the next 4, 10 % of the next 8, 6 % up to 128, 2 % above; in MiB (3.4). */
+/** CPU that AKS keeps for the kubelet, in thousandths of a core: a falling share of each further core (reference/azure-provider.md 3.4). */
+export function kubeReservedMilliCpu(vCpus: number): number {
+  return Math.trunc(reservedOf(vCpus, cpuShares) * 1000)
+}
+
+/** Memory that AKS keeps for the kubelet, in MiB: a falling share of the size's own GiB. */
 export function kubeReservedMib(memoryGib: number): number {
-  const brackets = [
-    [4, 0.25],
-    [4, 0.2],
-    [8, 0.1],
-    [112, 0.06],
-    [Number.POSITIVE_INFINITY, 0.02],
-  ] as const
-  let left = memoryGib
-  let gib = 0
-  for (const [size, share] of brackets) {
-    const part = Math.min(left, size)
-    gib += part * share
-    left -= part
-  }
-  return Math.trunc(gib * 1024)
+  return Math.trunc(reservedOf(memoryGib, memoryShares) * 1024)
 }

@@ -7,10 +7,10 @@ import { isConflict, isNotFound, type Json } from '../kubernetes/client.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 import { isMissing, scrubbedMessage } from './azure-error.ts'
-import { parseSubnet } from './bootstrap.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { type ResolvedImage, resolveImages } from './images.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
+import { parseSubnet } from './subnet.ts'
 
 const nodeClassDependents = [
   'KubernetesVersionReady',
@@ -103,15 +103,13 @@ function imagesCondition(
 
 async function subnetCondition(deps: AzureDeps, { subnetId, name }: NodeClassSettings): Promise<ConditionChange> {
   const type = 'SubnetsReady'
-  let parts: ReturnType<typeof parseSubnet>
-  try {
-    parts = parseSubnet(subnetId)
-  } catch (error) {
+  const parts = parseSubnet(subnetId)
+  if (parts === undefined) {
     return {
       type,
       status: 'False',
       reason: 'SubnetIDInvalid',
-      message: `AKSNodeClass ${name}: ${(error as Error).message}`,
+      message: `AKSNodeClass ${name}: spec.vnetSubnetID "${subnetId}" is not the id of a subnet; write /subscriptions/.../virtualNetworks/.../subnets/...`,
     }
   }
   try {

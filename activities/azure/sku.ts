@@ -1,4 +1,5 @@
 import type { ResourceSku } from '@azure/arm-compute'
+import { type GpuSize, gpuSize } from './gpu-sizes.ts'
 
 /** A VM size as Joiner uses it: the facts of a resource SKU in one region, parsed once. */
 export interface VmSize {
@@ -11,7 +12,7 @@ export interface VmSize {
   readonly memoryGib: number
   readonly arch: 'amd64' | 'arm64'
   readonly gpus: number
-  readonly gpuVendor?: 'nvidia' | 'amd'
+  readonly gpu?: GpuSize
   readonly gpuName?: string
   readonly hyperVGenerations: readonly string[]
   readonly acceleratedNetworking: boolean
@@ -30,21 +31,23 @@ export type SkuResult =
   | { readonly kind: 'size'; readonly size: VmSize }
   | { readonly kind: 'excluded'; readonly reason: string }
 
-const tooSmall = new Set([
-  ...['Standard_A0', 'Standard_A1', 'Standard_A1_v2', 'Standard_B1s', 'Standard_B1ms', 'Standard_F1', 'Standard_F1s'],
-  ...['Basic_A0', 'Basic_A1', 'Basic_A2', 'Basic_A3', 'Basic_A4', 'Standard_E64i_v3', 'Standard_E64is_v3'],
-])
+const neverUsed: ReadonlySet<string> = new Set(
+  (
+    'Standard_A0 Standard_A1 Standard_A1_v2 Standard_B1s Standard_B1ms Standard_F1 Standard_F1s ' +
+    'Basic_A0 Basic_A1 Basic_A2 Basic_A3 Basic_A4 Standard_E64i_v3 Standard_E64is_v3'
+  ).split(' '),
+)
 
 // Family, sub-family, vCPUs, constrained cores, features, accelerator, version (reference/azure-provider.md 3.2).
 const grammar =
-  /^(?<family>[A-Z])(?<sub>[A-Z]{0,2}?)(?<cpus>\d+)(?:-(?<constrained>\d+))?(?<features>[abcdefilmnostpPr]*|C+|NP)_?(?:NDR_)?(?:(?:xl_)?(?<accelerator>[A-Z]+\d+[A-Z]*)_?)?(?:_?cc_)?(?:_?\d+_)?(?<version>v[1-9])?(?:_Promo)?$/
+  /^(?<family>[A-Z])(?<sub>[A-Z]{0,2}?)(?<cpus>\d+)(?:-(?<constrained>\d+))?(?<features>[abcdefilmnostpPr]*|C+|NP)_?(?:(?:xl_)?(?<accelerator>[A-Z]+\d+[A-Z]*)_?)?(?:_?cc_)?(?:_?\d+_)?(?<version>v[1-9])?(?:_Promo)?$/
 
 /** Reads one SKU of a region's list. A size that AKS nodes cannot use is excluded with the reason. */
 export function parseSku(sku: ResourceSku, region: string): SkuResult {
   const name = sku.name ?? ''
   const excluded = (reason: string): SkuResult => ({ kind: 'excluded', reason })
   if (sku.resourceType !== 'virtualMachines') return excluded('not a virtual machine')
-  if (tooSmall.has(name)) return excluded('too small for a node')
+  if (neverUsed.has(name)) return excluded('not fit for an AKS node')
   const parts = grammar.exec(name.replace(/^(Standard|Basic)_/, ''))?.groups
   if (parts === undefined) return excluded('size name not understood')
   if (isRestricted(sku, region)) return excluded('not offered to this subscription in the region')
@@ -56,10 +59,10 @@ export function parseSku(sku: ResourceSku, region: string): SkuResult {
   if (number('MemoryGB') < 3.5) return excluded('less than 3.5 GiB of memory')
   if (parts['constrained'] !== undefined) return excluded('constrained cores')
   if (/^(DC|EC)/.test(`${parts['family']}${parts['sub']}`)) return excluded('confidential size')
-  const gpuVendor = vendorOf(name)
-  if (gpus > 0 && gpuVendor === undefined) return excluded('GPU size without a driver on AKS images')
+  const gpu = gpuSize(name)
+  if (gpus > 0 && gpu === undefined) return excluded('GPU size without a driver on AKS images')
   const architecture = capability.get('CpuArchitectureType')
-  if (architecture === undefined) return excluded('CpuArchitectureType is missing')
+  if (!architecture) return excluded('CpuArchitectureType is missing')
   const ephemeral = ephemeralOsDisk(capability)
   const version = parts['version']
   return {
@@ -73,9 +76,9 @@ export function parseSku(sku: ResourceSku, region: string): SkuResult {
       vCpus: number('vCPUs'),
       memoryGib: number('MemoryGB'),
       arch: architecture === 'Arm64' ? 'arm64' : 'amd64',
-      gpus: gpuVendor === undefined ? 0 : gpus,
-      ...(gpuVendor === undefined || gpus === 0 ? {} : { gpuVendor }),
-      ...(gpuVendor === undefined || parts['accelerator'] === undefined ? {} : { gpuName: parts['accelerator'] }),
+      gpus: gpu === undefined ? 0 : gpus,
+      ...(gpu === undefined ? {} : { gpu }),
+      ...(gpu === undefined || parts['accelerator'] === undefined ? {} : { gpuName: parts['accelerator'] }),
       hyperVGenerations: (capability.get('HyperVGenerations') ?? 'V1')
         .split(',')
         .map((entry) => entry.replace('V', '')),
@@ -134,11 +137,4 @@ function ephemeralOsDisk(capability: ReadonlyMap<string, string>): VmSize['ephem
   if (number('MaxResourceVolumeMB') > 0)
     return { placement: 'ResourceDisk', gb: toGb(number('MaxResourceVolumeMB') * 2 ** 20) }
   return undefined
-}
-
-/** GPU sizes with a driver on AKS images, by the beginnings of their names (3.2). */
-function vendorOf(name: string): 'nvidia' | 'amd' | undefined {
-  const size = name.toLowerCase().replace('standard_', '').replace('_promo', '')
-  if (/_v710_v5$|_mi300x_v5$/.test(size)) return 'amd'
-  return /^n[cdv]\d/.test(size) && !/^nv\d+as_v4$/.test(size) && !/^np/.test(size) ? 'nvidia' : undefined
 }

@@ -1,6 +1,5 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import type { AzureConfig } from './azure-config.ts'
-import { parseSubnet } from './bootstrap.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import type { VmSize } from './sku.ts'
 
@@ -81,9 +80,9 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
 }
 
 function vmTags({ config, nodeClass, claim }: VirtualMachineInput): Record<string, string> {
-  const own = Object.entries(nodeClass.tags).map(([key, value]) => [key.replaceAll('/', '_'), value])
   return {
-    ...(Object.fromEntries(own) as Record<string, string>),
+    ...tagged(config.additionalTags ?? {}),
+    ...tagged(nodeClass.tags),
     'compute.aks.billing': 'linux',
     [tagKeys.cluster]: config.clusterName,
     [tagKeys.claimUid]: claim.uid,
@@ -91,12 +90,20 @@ function vmTags({ config, nodeClass, claim }: VirtualMachineInput): Record<strin
   }
 }
 
-function osDisk({ nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
+/** Tag names may not hold a slash. */
+function tagged(tags: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).map(([key, value]) => [key.replaceAll('/', '_'), value]))
+}
+
+function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
   const base = {
     name: `${vmName(claim.name)}-${attempt}`,
     diskSizeGB: nodeClass.osDiskSizeGb,
     createOption: 'FromImage' as const,
     deleteOption: 'Delete' as const,
+    ...(config.diskEncryptionSetId === undefined
+      ? {}
+      : { managedDisk: { diskEncryptionSet: { id: config.diskEncryptionSetId } } }),
   }
   const ephemeral = size.ephemeralOsDisk
   if (ephemeral === undefined || ephemeral.gb < nodeClass.osDiskSizeGb) return base
@@ -111,14 +118,15 @@ function imageReference(id: string): { id: string } | { communityGalleryImageId:
   return id.toLowerCase().startsWith('/communitygalleries/') ? { communityGalleryImageId: id } : { id }
 }
 
-function networkInterface({ config, nodeClass, claim, attempt, size }: VirtualMachineInput) {
+function networkInterface(input: VirtualMachineInput) {
+  const { config, nodeClass, claim, attempt, size } = input
   const name = `${vmName(claim.name)}-${attempt}`
   const { maxPods } = nodeClass
   const secondary = config.networkPlugin === 'azure' && config.networkPluginMode !== 'overlay' ? maxPods - 1 : 0
   const subnet = { id: nodeClass.subnetId }
-  parseSubnet(nodeClass.subnetId)
   return {
     name,
+    tags: vmTags(input),
     primary: true,
     deleteOption: 'Delete' as const,
     enableAcceleratedNetworking: size.acceleratedNetworking,

@@ -69,7 +69,16 @@ export function defaultStateDir(): string {
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
   const progress = options.progress ?? (() => {})
   const stateDir = options.stateDir ?? defaultStateDir()
-  const names: readonly ServerName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl', 'kwok', 'temporal', 'helm']
+  const names: readonly ServerName[] = [
+    'etcd',
+    'kube-apiserver',
+    'kube-controller-manager',
+    'kube-scheduler',
+    'kubectl',
+    'kwok',
+    'temporal',
+    'helm',
+  ]
   const binaries = await resolveBinaries(names, progress)
   const logs = join(stateDir, 'logs')
   await mkdir(logs, { recursive: true })
@@ -79,11 +88,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   })
   crashed.catch(() => {})
   const supervisor = new Supervisor(logs, (name, reason) => {
-    void supervisor.tail(name).then((tail) => crash(new Error(`${name} ended by itself (${reason}); the end of ${supervisor.logFile(name)}:\n${tail}`)))
+    void supervisor
+      .tail(name)
+      .then((tail) =>
+        crash(new Error(`${name} ended by itself (${reason}); the end of ${supervisor.logFile(name)}:\n${tail}`)),
+      )
     options.onCrash?.(name, reason)
   })
   try {
-    return await Promise.race([crashed, startAll({ stateDir, binaries, supervisor, inMemory: options.temporalInMemory ?? false })])
+    return await Promise.race([
+      crashed,
+      startAll({ stateDir, binaries, supervisor, inMemory: options.temporalInMemory ?? false }),
+    ])
   } catch (error) {
     await supervisor.stopAll()
     throw error
@@ -106,7 +122,9 @@ async function startAll({ stateDir, binaries, supervisor, inMemory }: StartInput
   const tokens = join(stateDir, 'pki', 'tokens.csv')
   await writeFile(tokens, `${adminToken},admin,admin,system:masters\n`, { mode: 0o600 })
   const adminKubeconfig = join(stateDir, 'kubeconfig')
-  await writeFile(adminKubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { token: adminToken } }), { mode: 0o600 })
+  await writeFile(adminKubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { token: adminToken } }), {
+    mode: 0o600,
+  })
   const cluster: LocalCluster = {
     stateDir,
     ports,
@@ -126,12 +144,18 @@ async function startAll({ stateDir, binaries, supervisor, inMemory }: StartInput
   supervisor.start(apiserverSpec(cluster, tokens))
   const simulatorConfig = join(stateDir, 'azure.json')
   await writeFile(simulatorConfig, JSON.stringify(simulatorSettings(cluster), null, 2))
-  supervisor.start({ name: 'azure', command: process.execPath, args: [fileURLToPath(new URL('./azure/main.ts', import.meta.url)), '--config', simulatorConfig] })
+  supervisor.start({
+    name: 'azure',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('./azure/main.ts', import.meta.url)), '--config', simulatorConfig],
+  })
   await until('kube-apiserver', 30_000, () => isOk(`${server}/readyz`, pki.caFile, adminToken))
   for (const spec of [controllerManagerSpec(cluster), schedulerSpec(cluster), kwokSpec(cluster)]) supervisor.start(spec)
   await until('temporal', 30_000, () => isOk(cluster.temporalUi))
   await until('azure', 20_000, () => isOk(`${cluster.azureEndpoint}/admin/state`, pki.caFile))
-  await until('kube-controller-manager', 20_000, () => isOk(`${server}/api/v1/namespaces/default/serviceaccounts/default`, pki.caFile, adminToken))
+  await until('kube-controller-manager', 20_000, () =>
+    isOk(`${server}/api/v1/namespaces/default/serviceaccounts/default`, pki.caFile, adminToken),
+  )
   return cluster
 }
 
@@ -202,7 +226,11 @@ function controllerManagerSpec({ binaries, pki, adminKubeconfig }: LocalCluster)
 }
 
 function schedulerSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
-  return { name: 'kube-scheduler', command: binaries['kube-scheduler'], args: [`--kubeconfig=${adminKubeconfig}`, '--leader-elect=false', '--secure-port=0', ...raisedLimits] }
+  return {
+    name: 'kube-scheduler',
+    command: binaries['kube-scheduler'],
+    args: [`--kubeconfig=${adminKubeconfig}`, '--leader-elect=false', '--secure-port=0', ...raisedLimits],
+  }
 }
 
 function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
@@ -216,20 +244,38 @@ function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
       '--node-ip=127.0.0.1',
       '--cidr=10.64.0.0/12',
       '--node-lease-duration-seconds=40',
-      '--node-lease-parallelism=32',
-      '--node-play-stage-parallelism=32',
-      '--pod-play-stage-parallelism=32',
       `--config=${fileURLToPath(new URL('./kwok-stages.yaml', import.meta.url))}`,
     ],
   }
 }
 
 function temporalSpec({ binaries, ports, stateDir }: LocalCluster, inMemory: boolean): ProcessSpec {
-  const database = inMemory ? [] : ['--db-filename', join(stateDir, 'temporal.db'), '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=off']
+  const database = inMemory
+    ? []
+    : [
+        '--db-filename',
+        join(stateDir, 'temporal.db'),
+        '--sqlite-pragma',
+        'journal_mode=wal',
+        '--sqlite-pragma',
+        'synchronous=off',
+      ]
   return {
     name: 'temporal',
     command: binaries.temporal,
-    args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(ports.temporal), '--ui-port', String(ports.temporalUi), '--log-level', 'error', ...database],
+    args: [
+      'server',
+      'start-dev',
+      '--ip',
+      '127.0.0.1',
+      '--port',
+      String(ports.temporal),
+      '--ui-port',
+      String(ports.temporalUi),
+      '--log-level',
+      'error',
+      ...database,
+    ],
   }
 }
 
@@ -280,7 +326,10 @@ async function freePorts(count: number): Promise<number[]> {
 async function isOk(url: string, caFile?: string, token?: string): Promise<boolean> {
   const dispatcher = new Agent(caFile === undefined ? {} : { connect: { ca: await readFile(caFile, 'utf8') } })
   try {
-    const response = await request(url, { dispatcher, ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }) })
+    const response = await request(url, {
+      dispatcher,
+      ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+    })
     await response.body.dump()
     return response.statusCode === 200
   } catch {

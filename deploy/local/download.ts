@@ -20,7 +20,10 @@ const answerMs = 2000
 const downloadMs = 180_000
 
 /** The bytes of a binary from its official place; undefined where that does not answer at once. Errors: a wrong checksum. */
-export async function download({ url, checksumUrl, member }: Release, progress: (line: string) => void): Promise<Buffer | undefined> {
+export async function download(
+  { url, checksumUrl, member }: Release,
+  progress: (line: string) => void,
+): Promise<Buffer | undefined> {
   const sums = await fetchBytes(checksumUrl, answerMs)
   if (sums === undefined) return undefined
   progress(`downloading ${url}`)
@@ -30,7 +33,8 @@ export async function download({ url, checksumUrl, member }: Release, progress: 
   const lines = sums.toString().trim().split('\n')
   const wanted = (lines.find((line) => line.trim().endsWith(file)) ?? lines[0] ?? '').trim().split(/\s+/)[0]
   const got = createHash('sha256').update(bytes).digest('hex')
-  if (got !== wanted) throw new Error(`${url}: SHA-256 is ${got}, but ${checksumUrl} says ${wanted}; the download was not used`)
+  if (got !== wanted)
+    throw new Error(`${url}: SHA-256 is ${got}, but ${checksumUrl} says ${wanted}; the download was not used`)
   return member === undefined ? bytes : extract(bytes, member)
 }
 

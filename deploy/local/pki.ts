@@ -1,6 +1,7 @@
 import { generateKeyPairSync, webcrypto } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
 
 x509.cryptoProvider.set(webcrypto as never)
@@ -37,7 +38,13 @@ export async function createPki(folder: string): Promise<Pki> {
     name: 'CN=joiner-local-ca',
     keys: caKeys,
     signingAlgorithm: algorithm,
-    extensions: [new x509.BasicConstraintsExtension(true, 1, true), new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign | x509.KeyUsageFlags.digitalSignature, true)],
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 1, true),
+      new x509.KeyUsagesExtension(
+        x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign | x509.KeyUsageFlags.digitalSignature,
+        true,
+      ),
+    ],
   })
   const serverKeys = await keyPair()
   const server = await x509.X509CertificateGenerator.create({
@@ -58,7 +65,11 @@ export async function createPki(folder: string): Promise<Pki> {
       ]),
     ],
   })
-  const serviceAccount = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } })
+  const serviceAccount = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
   await Promise.all([
     secret(files.caKeyFile, await privatePem(caKeys.privateKey)),
     secret(files.serverKeyFile, await privatePem(serverKeys.privateKey)),
@@ -80,7 +91,9 @@ function validity(): { notBefore: Date; notAfter: Date } {
 }
 
 function serial(): string {
-  return Buffer.from(webcrypto.getRandomValues(new Uint8Array(8))).toString('hex').replace(/^[89a-f]/, '1')
+  return Buffer.from(webcrypto.getRandomValues(new Uint8Array(8)))
+    .toString('hex')
+    .replace(/^[89a-f]/, '1')
 }
 
 async function privatePem(key: webcrypto.CryptoKey): Promise<string> {

@@ -85,7 +85,11 @@ const servers = {
     versionArgs: ['version', '--short'],
     release: (platform: string) => {
       const archive = `helm-v4.3.1-${platform.replace('/', '-')}.tar.gz`
-      return { url: `https://get.helm.sh/${archive}`, checksumUrl: `https://get.helm.sh/${archive}.sha256sum`, member: `${platform.replace('/', '-')}/helm` }
+      return {
+        url: `https://get.helm.sh/${archive}`,
+        checksumUrl: `https://get.helm.sh/${archive}.sha256sum`,
+        member: `${platform.replace('/', '-')}/helm`,
+      }
     },
   },
 } as const satisfies Record<string, Server>
@@ -106,7 +110,10 @@ function cachePath(name: ServerName): string {
 }
 
 /** Paths of these servers' binaries; what is missing is downloaded or built, one after the other. */
-export async function resolveBinaries<N extends ServerName>(names: readonly N[], progress: Progress): Promise<Readonly<Record<N, string>>> {
+export async function resolveBinaries<N extends ServerName>(
+  names: readonly N[],
+  progress: Progress,
+): Promise<Readonly<Record<N, string>>> {
   const paths: Partial<Record<N, string>> = {}
   for (const name of names) paths[name] = await resolveBinary(name, progress)
   return paths as Record<N, string>
@@ -120,14 +127,19 @@ export async function resolveBinary(name: ServerName, progress: Progress): Promi
   const variable = `JOINER_${name.toUpperCase().replaceAll('-', '_')}_BINARY`
   const named = process.env[variable]
   if (named !== undefined && named !== '') {
-    if (!(await isExecutable(named))) throw new Error(`${variable}="${named}": no executable file; correct the path, or unset it`)
+    if (!(await isExecutable(named)))
+      throw new Error(`${variable}="${named}": no executable file; correct the path, or unset it`)
     return named
   }
   if (await hasVersion(name, name)) return name
   const cached = cachePath(name)
   if (await isExecutable(cached)) return cached
   await mkdir(dirname(cached), { recursive: true })
-  const release = await lockfile.lock(dirname(cached), { stale: 60_000, update: 10_000, retries: { retries: 1800, minTimeout: 1000, maxTimeout: 1000 } })
+  const release = await lockfile.lock(dirname(cached), {
+    stale: 60_000,
+    update: 10_000,
+    retries: { retries: 1800, minTimeout: 1000, maxTimeout: 1000 },
+  })
   try {
     if (await isExecutable(cached)) return cached
     if (!(await downloaded(name, cached, progress))) await build(name, cached, progress)
@@ -176,7 +188,16 @@ async function build(name: ServerName, target: string, progress: Progress): Prom
   const logPath = `${target}.build.log`
   const log = await open(logPath, 'w')
   try {
-    const args = ['build', '-trimpath', '-mod=readonly', '-ldflags', `-s -w ${server.ldflags ?? ''}`.trim(), '-o', temporary, server.package]
+    const args = [
+      'build',
+      '-trimpath',
+      '-mod=readonly',
+      '-ldflags',
+      `-s -w ${server.ldflags ?? ''}`.trim(),
+      '-o',
+      temporary,
+      server.package,
+    ]
     const child = spawn('go', args, {
       cwd: join(dirname(fileURLToPath(import.meta.url)), 'servers', server.family),
       env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
@@ -184,7 +205,9 @@ async function build(name: ServerName, target: string, progress: Progress): Prom
     })
     const stop = () => child.kill('SIGKILL')
     process.once('exit', stop)
-    const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('exit', resolve))
+    const code = await new Promise<number | null>((resolve, reject) =>
+      child.once('error', reject).once('exit', resolve),
+    )
     process.off('exit', stop)
     if (code !== 0) throw new Error(`${name}: go build failed; its output is in ${logPath}`)
     await rename(temporary, target)
@@ -203,8 +226,11 @@ async function requireGo(): Promise<void> {
   try {
     text = (await run('go', ['env', 'GOVERSION'])).stdout
   } catch (error) {
-    throw new Error(`Go is needed to build the local servers, and ${(error as ExecFileException).code === 'ENOENT' ? 'there is none on the PATH' : 'it does not run'}: ${remedy}`)
+    throw new Error(
+      `Go is needed to build the local servers, and ${(error as ExecFileException).code === 'ENOENT' ? 'there is none on the PATH' : 'it does not run'}: ${remedy}`,
+    )
   }
   const [major = 0, minor = 0] = text.replace('go', '').split('.').map(Number)
-  if (major < oldestGo[0] || (major === oldestGo[0] && minor < oldestGo[1])) throw new Error(`Go ${text.trim()} is too old to build the local servers: ${remedy}`)
+  if (major < oldestGo[0] || (major === oldestGo[0] && minor < oldestGo[1]))
+    throw new Error(`Go ${text.trim()} is too old to build the local servers: ${remedy}`)
 }

@@ -35,7 +35,10 @@ export class Supervisor {
   constructor(logs: string, onCrash: (name: string, reason: string) => void) {
     this.#logs = logs
     this.#onCrash = onCrash
-    this.#reaper = spawn(process.execPath, [fileURLToPath(new URL('./reaper.ts', import.meta.url))], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+    this.#reaper = spawn(process.execPath, [fileURLToPath(new URL('./reaper.ts', import.meta.url))], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
     this.#reaper.stdin?.on('error', () => {})
     this.#reaper.unref()
   }

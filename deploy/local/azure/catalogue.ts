@@ -1,0 +1,278 @@
+import type { SimulatorConfig } from './config.ts'
+
+interface Family {
+  /** Family name as quota knows it. */
+  readonly family: string
+  readonly prefix: string
+  readonly suffix: string
+  readonly vCpus: readonly number[]
+  readonly gibPerVCpu: number
+  /** USD per vCPU and hour, Linux, on demand. */
+  readonly price: number
+  readonly arch?: 'Arm64'
+  readonly localGbPerVCpu?: number
+  readonly zones?: readonly string[]
+  readonly spot?: boolean
+  readonly gpus?: number
+}
+
+const usual = [2, 4, 8, 16, 32, 48, 64, 96]
+const zonal = ['1', '2', '3']
+
+/** VM families of one region, as facts: sizes, memory, price. They expand to the SKUs that the simulator offers. */
+const families: readonly Family[] = [
+  ...generation('D', 4, 0.048, 5),
+  ...generation('D', 4, 0.05, 6),
+  ...generation('E', 8, 0.063, 5),
+  ...generation('E', 8, 0.066, 6),
+  {
+    family: 'standardDPSv5Family',
+    prefix: 'D',
+    suffix: 'ps_v5',
+    vCpus: [2, 4, 8, 16, 32, 48, 64],
+    gibPerVCpu: 4,
+    price: 0.0385,
+    arch: 'Arm64',
+  },
+  {
+    family: 'standardDPDSv5Family',
+    prefix: 'D',
+    suffix: 'pds_v5',
+    vCpus: [2, 4, 8, 16, 32, 48, 64],
+    gibPerVCpu: 4,
+    price: 0.0452,
+    arch: 'Arm64',
+    localGbPerVCpu: 37,
+  },
+  {
+    family: 'standardEPSv5Family',
+    prefix: 'E',
+    suffix: 'ps_v5',
+    vCpus: [2, 4, 8, 16, 20, 32],
+    gibPerVCpu: 8,
+    price: 0.0504,
+    arch: 'Arm64',
+  },
+  {
+    family: 'standardDSv3Family',
+    prefix: 'D',
+    suffix: 's_v3',
+    vCpus: [2, 4, 8, 16, 32, 48, 64],
+    gibPerVCpu: 4,
+    price: 0.048,
+    localGbPerVCpu: 25,
+  },
+  {
+    family: 'standardESv3Family',
+    prefix: 'E',
+    suffix: 's_v3',
+    vCpus: [2, 4, 8, 16, 20, 32, 48, 64],
+    gibPerVCpu: 8,
+    price: 0.063,
+    localGbPerVCpu: 25,
+  },
+  {
+    family: 'standardFSv2Family',
+    prefix: 'F',
+    suffix: 's_v2',
+    vCpus: [2, 4, 8, 16, 32, 48, 64, 72],
+    gibPerVCpu: 2,
+    price: 0.0423,
+    localGbPerVCpu: 16,
+  },
+  {
+    family: 'standardBSFamily',
+    prefix: 'B',
+    suffix: 'ms',
+    vCpus: [2, 4, 8, 12, 16, 20],
+    gibPerVCpu: 4,
+    price: 0.0416,
+    localGbPerVCpu: 8,
+    spot: false,
+  },
+  {
+    family: 'standardLSv3Family',
+    prefix: 'L',
+    suffix: 's_v3',
+    vCpus: [8, 16, 32, 48, 64, 80],
+    gibPerVCpu: 8,
+    price: 0.087,
+    localGbPerVCpu: 10,
+  },
+  {
+    family: 'standardMSFamily',
+    prefix: 'M',
+    suffix: 's',
+    vCpus: [32, 64, 128],
+    gibPerVCpu: 16,
+    price: 0.104,
+    zones: ['1', '2'],
+  },
+  {
+    family: 'standardDv2Family',
+    prefix: 'DS',
+    suffix: '_v2',
+    vCpus: [2, 4, 8, 16],
+    gibPerVCpu: 3.5,
+    price: 0.073,
+    localGbPerVCpu: 7,
+    zones: [],
+  },
+  {
+    family: 'Standard NCASv3_T4 Family',
+    prefix: 'NC',
+    suffix: 'as_T4_v3',
+    vCpus: [4, 8, 16, 64],
+    gibPerVCpu: 7,
+    price: 0.13,
+    localGbPerVCpu: 44,
+    gpus: 1,
+  },
+]
+
+/** The usual variants of a general generation: Intel and AMD, with and without local disk, with and without premium storage. */
+function generation(letter: 'D' | 'E', gibPerVCpu: number, price: number, version: number): Family[] {
+  const variants = [
+    ['s', 1, undefined],
+    ['ds', 1.17, 37],
+    ['as', 0.9, undefined],
+    ['ads', 1.07, 37],
+  ] as const
+  return variants.map(([features, factor, localGbPerVCpu]) => ({
+    family: `standard${letter}${features.toUpperCase()}v${version}Family`,
+    prefix: letter,
+    suffix: `${features}_v${version}`,
+    vCpus: letter === 'E' ? [2, 4, 8, 16, 20, 32, 48, 64, 96] : usual,
+    gibPerVCpu,
+    price: price * factor,
+    ...(localGbPerVCpu === undefined ? {} : { localGbPerVCpu }),
+  }))
+}
+
+export interface Size {
+  readonly name: string
+  readonly family: Family
+  readonly vCpus: number
+  readonly memoryGib: number
+  readonly price: number
+}
+
+/** All sizes by name. */
+export const sizes: ReadonlyMap<string, Size> = new Map(
+  families.flatMap((family) =>
+    family.vCpus.map((vCpus) => {
+      const name = `Standard_${family.prefix}${vCpus}${family.suffix}`
+      return [
+        name,
+        { name, family, vCpus, memoryGib: vCpus * family.gibPerVCpu, price: Number((family.price * vCpus).toFixed(4)) },
+      ] as const
+    }),
+  ),
+)
+
+/** A size as Microsoft.Compute/skus lists it. */
+export function skuJson(
+  { name, family, vCpus, memoryGib }: Size,
+  { location }: SimulatorConfig,
+): Record<string, unknown> {
+  const localGb = (family.localGbPerVCpu ?? 0) * vCpus
+  const capabilities: Record<string, string> = {
+    vCPUs: String(vCpus),
+    MemoryGB: String(memoryGib),
+    CpuArchitectureType: family.arch ?? 'x64',
+    HyperVGenerations: family.arch === 'Arm64' ? 'V2' : 'V1,V2',
+    PremiumIO: 'True',
+    AcceleratedNetworkingEnabled: 'True',
+    EncryptionAtHostSupported: 'True',
+    LowPriorityCapable: family.spot === false ? 'False' : 'True',
+    EphemeralOSDiskSupported: localGb > 0 ? 'True' : 'False',
+    MaxResourceVolumeMB: String(localGb * 1024),
+    ...(localGb > 0 ? { CachedDiskBytes: String(localGb * 1_073_741_824) } : {}),
+    ...(family.gpus === undefined ? {} : { GPUs: String(Math.max(1, Math.floor(vCpus / 16) * family.gpus)) }),
+  }
+  return {
+    resourceType: 'virtualMachines',
+    name,
+    tier: 'Standard',
+    size: name.replace('Standard_', ''),
+    family: family.family,
+    locations: [location],
+    locationInfo: [{ location, zones: family.zones ?? zonal, zoneDetails: [] }],
+    capabilities: Object.entries(capabilities).map(([key, value]) => ({ name: key, value })),
+    restrictions: [],
+  }
+}
+
+const spotShare = 0.2
+
+/** The retail prices of a size: on demand, and spot where there is spot. */
+export function priceItems(
+  { name, family, price }: Size,
+  { location }: SimulatorConfig,
+): readonly Record<string, unknown>[] {
+  const common = {
+    currencyCode: 'USD',
+    armRegionName: location,
+    armSkuName: name,
+    serviceName: 'Virtual Machines',
+    serviceFamily: 'Compute',
+    type: 'Consumption',
+  }
+  const short = name.replace('Standard_', '').replaceAll('_', ' ')
+  const productName = `Virtual Machines ${family.family}`
+  const onDemand = { ...common, retailPrice: price, unitPrice: price, productName, skuName: short, meterName: short }
+  const windows = { ...onDemand, retailPrice: price * 1.9, productName: `${productName} Windows` }
+  if (family.spot === false) return [onDemand, windows]
+  const spotPrice = Number((price * spotShare).toFixed(5))
+  return [
+    onDemand,
+    windows,
+    { ...onDemand, retailPrice: spotPrice, unitPrice: spotPrice, skuName: `${short} Spot`, meterName: `${short} Spot` },
+  ]
+}
+
+/** Quota families with their vCPUs in use. */
+export function usageItems(used: ReadonlyMap<string, number>): readonly Record<string, unknown>[] {
+  const total = [...used.values()].reduce((sum, vCpus) => sum + vCpus, 0)
+  const item = (value: string, limit: number, currentValue: number) => ({
+    unit: 'Count',
+    limit,
+    currentValue,
+    name: { value, localizedValue: value },
+  })
+  const names = [...new Set(families.map(({ family }) => family))]
+  return [
+    item('cores', 100_000, total),
+    item('lowPriorityCores', 100_000, 0),
+    ...names.map((name) => item(name, 50_000, used.get(name) ?? 0)),
+  ]
+}
+
+/** Definitions that the community galleries publish, with the versions of each, oldest first. */
+export const imageVersions: ReadonlyMap<string, readonly { readonly name: string; readonly publishedDate: string }[]> =
+  new Map(
+    [
+      '2204gen2containerd',
+      '2204containerd',
+      '2204gen2arm64containerd',
+      '2204gen2TLcontainerd',
+      '2404gen2containerd',
+      '2404containerd',
+      '2404gen2arm64containerd',
+      '2404gen2TLcontainerd',
+      'V2gen2',
+      'V2',
+      'V2gen2arm64',
+      'V2gen2TL',
+      'V3gen2',
+      'V3',
+      'V3gen2arm64',
+      'V3gen2TL',
+    ].map((name) => [
+      name,
+      [
+        { name: '202604.10.0', publishedDate: '2026-04-12T00:00:00Z' },
+        { name: '202610.20.0', publishedDate: '2026-10-22T00:00:00Z' },
+      ],
+    ]),
+  )

@@ -1,0 +1,23 @@
+/** Configuration of the Azure simulator, as it stands in the file that `--config` names. */
+export interface SimulatorConfig {
+  readonly port: number
+  /** VMs and their NICs and disks are kept here, so that they outlive the process. */
+  readonly stateDir: string
+  readonly certFile: string
+  readonly keyFile: string
+  /** The API server that booted VMs join; absent: VMs boot without joining anything. */
+  readonly kubernetes?: { readonly server: string; readonly caFile: string }
+  readonly subscriptionId: string
+  readonly tenantId: string
+  readonly clientId: string
+  readonly nodeResourceGroup: string
+  readonly location: string
+  readonly subnetId: string
+  readonly clusterName: string
+  /** Time from an accepted PUT to a created VM. Default 0. */
+  readonly createMs?: number
+  /** Time from a created VM to its kubelet's first request. Default 0. */
+  readonly bootMs?: number
+  /** Time from an accepted DELETE to a VM that is gone. Default 0. */
+  readonly deleteMs?: number
+}

@@ -1,0 +1,53 @@
+// The Azure simulator: ARM, the token endpoint and the retail price API on one HTTPS port.
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { fastify } from 'fastify'
+import { registerAdmin } from './admin.ts'
+import { registerArm } from './arm.ts'
+import { priceItems, sizes } from './catalogue.ts'
+import type { SimulatorConfig } from './config.ts'
+import { Faults } from './faults.ts'
+import { AccessTokens, registerIdentity } from './identity.ts'
+import { Kubelets } from './kubelet.ts'
+import { MachineLifecycle } from './lifecycle.ts'
+import { Machines } from './machines.ts'
+
+const { values } = parseArgs({ options: { config: { type: 'string' } } })
+if (values.config === undefined) {
+  console.error('usage: node deploy/local/azure/main.ts --config FILE')
+  process.exit(2)
+}
+const config = JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorConfig
+const machines = new Machines(config.stateDir)
+const faults = new Faults()
+const lifecycle = new MachineLifecycle(config, machines, new Kubelets(config, machines), faults)
+const tokens = new AccessTokens()
+const app = fastify({
+  https: { cert: readFileSync(config.certFile), key: readFileSync(config.keyFile) },
+  routerOptions: { caseSensitive: false },
+  bodyLimit: 4 * 1024 * 1024,
+})
+registerIdentity(app, config, tokens)
+const deps = { config, machines, lifecycle, faults, tokens, calls: new Map<string, number>() }
+registerArm(app, deps)
+registerAdmin(app, deps)
+
+const pricePage = 100
+app.get<{ Querystring: Record<string, string> }>('/api/retail/prices', (request) => {
+  const asked = /armRegionName eq '([^']*)'/.exec(request.query['$filter'] ?? '')?.[1]
+  const all = asked === config.location ? [...sizes.values()].flatMap((size) => [...priceItems(size, config)]) : []
+  const skip = Number(request.query['$skip'] ?? 0)
+  const next = new URL(request.url, `https://${request.host}`)
+  next.searchParams.set('$skip', String(skip + pricePage))
+  return {
+    BillingCurrency: 'USD',
+    Items: all.slice(skip, skip + pricePage),
+    NextPageLink: skip + pricePage < all.length ? next.href : null,
+    Count: Math.min(pricePage, all.length - skip),
+  }
+})
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0))
+const address = await app.listen({ port: config.port, host: '127.0.0.1' })
+console.log(`listening on ${address}`)
+lifecycle.resume()
