@@ -19,7 +19,7 @@ export interface Refusal {
   readonly remedy: string
 }
 
-interface Attempted {
+export interface Attempted {
   readonly instanceType: string
   readonly zone: string
   readonly capacityType: string

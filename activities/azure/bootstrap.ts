@@ -32,7 +32,7 @@ export function aksNodeConfig(input: BootstrapInput): Record<string, unknown> {
     disable_custom_data: true,
     kubernetes_ca_cert: config.clusterCaBundle,
     outbound_command: 'curl -v --insecure --proxy-insecure https://mcr.microsoft.com/v2/',
-    ...kubeBinary(kubernetesVersion, input.arch),
+    kube_binary_config: kubeBinary(kubernetesVersion, input.arch),
     api_server_config: { api_server_name: config.clusterEndpoint },
     auth_config: {
       tenant_id: config.tenantId,
@@ -73,27 +73,31 @@ export function aksNodeConfig(input: BootstrapInput): Record<string, unknown> {
   }
 }
 
-/** Below 1.34 nodes fetch kubelet and the registry's credential provider; later ones have both in the image. */
+/** Below 1.34 nodes fetch the kubelet; later ones have it in the image (reference/azure-provider.md 7.1). */
 function kubeBinary(version: string, arch: string): Record<string, unknown> {
   const minor = minorVersion(version)
-  if (minor >= 34) return {}
-  const provider = credentialProviders[minor] ?? (minor > 33 ? credentialProviders[33] : undefined)
   const source = 'https://acs-mirror.azureedge.net'
+  const provider = credentialProviders[Math.min(minor, 33)]
   return {
-    kube_binary_config: {
-      kube_binary_url: `${source}/kubernetes/v${version}/binaries/kubernetes-node-linux-${arch}.tar.gz`,
-      pod_infra_container_image_url: 'mcr.microsoft.com/oss/kubernetes/pause:3.6',
-      ...(provider === undefined
-        ? {}
-        : {
-            linux_credential_provider_url: `${source}/cloud-provider-azure/v${provider}/binaries/azure-acr-credential-provider-linux-${arch}-v${provider}.tar.gz`,
-          }),
-    },
+    ...(minor >= 34
+      ? {}
+      : { kube_binary_url: `${source}/kubernetes/v${version}/binaries/kubernetes-node-linux-${arch}.tar.gz` }),
+    ...(minor >= 35 ? {} : { pod_infra_container_image_url: 'mcr.microsoft.com/oss/kubernetes/pause:3.6' }),
+    ...(provider === undefined
+      ? {}
+      : {
+          linux_credential_provider_url: `${source}/cloud-provider-azure/v${provider}/binaries/azure-acr-credential-provider-linux-${arch}-v${provider}.tar.gz`,
+        }),
   }
 }
 
-// By Kubernetes minor version (reference/azure-provider.md 7.1).
-const credentialProviders: Readonly<Record<number, string>> = { 30: '1.30.12', 31: '1.31.6', 32: '1.32.5', 33: '1.33.0' }
+// The registry's credential provider by Kubernetes minor version.
+const credentialProviders: Readonly<Record<number, string>> = {
+  30: '1.30.12',
+  31: '1.31.6',
+  32: '1.32.5',
+  33: '1.33.0',
+}
 
 /** Azure's own CNI is set up by the node; overlay and Cilium are set up by what runs in the cluster. */
 function networkPlugin({ networkPlugin, networkPluginMode, networkDataplane }: AzureConfig): string {

@@ -9,8 +9,7 @@ interface Match {
 export type Fault = {
   readonly match?: Match
   count: number
-} & /** The PUT is refused (`failSync`), or accepted and then fails (`failAsync`). */
-(
+} /** The PUT is refused (`failSync`), or accepted and then fails (`failAsync`). */ & (
   | {
       readonly kind: 'failSync' | 'failAsync'
       readonly code: string

@@ -1,0 +1,207 @@
+// Writes the CRDs from the zod schemas in `api/`: into `deploy/crds/` and the chart. With `--check` it only compares.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
+import { z } from 'zod'
+import { type CrdExtensions, crdExtensions } from '../api/fields.ts'
+import { nodeClaimSpec, nodeClaimStatus } from '../api/node-claim.ts'
+import { nodeClassSpec, nodeClassStatus } from '../api/node-class.ts'
+import { nodePoolSpec, nodePoolStatus } from '../api/node-pool.ts'
+
+type Json = Record<string, unknown>
+
+interface Column {
+  readonly name: string
+  readonly type: string
+  readonly jsonPath: string
+  readonly priority?: number
+}
+
+interface Definition {
+  readonly group: string
+  readonly kind: string
+  readonly plural: string
+  readonly shortNames?: readonly string[]
+  readonly categories: readonly string[]
+  readonly versions: readonly { readonly name: string; readonly storage: boolean; readonly deprecated?: boolean }[]
+  readonly description: string
+  readonly spec: z.ZodType
+  readonly status: z.ZodType
+  readonly columns: readonly Column[]
+  readonly scale?: Json
+}
+
+const ready: Column = { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' }
+const age: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
+
+const definitions: readonly Definition[] = [
+  {
+    group: 'karpenter.sh',
+    kind: 'NodePool',
+    plural: 'nodepools',
+    categories: ['karpenter', 'nap'],
+    versions: [{ name: 'v1', storage: true }],
+    description: 'NodePool says which nodes may exist and when they may be disrupted.',
+    spec: nodePoolSpec,
+    status: nodePoolStatus,
+    columns: [
+      { name: 'NodeClass', type: 'string', jsonPath: '.spec.template.spec.nodeClassRef.name' },
+      { name: 'Nodes', type: 'string', jsonPath: '.status.resources.nodes' },
+      ready,
+      age,
+      { name: 'Weight', type: 'integer', jsonPath: '.spec.weight', priority: 1 },
+      { name: 'CPU', type: 'string', jsonPath: '.status.resources.cpu', priority: 1 },
+      { name: 'Memory', type: 'string', jsonPath: '.status.resources.memory', priority: 1 },
+    ],
+    scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.nodes' },
+  },
+  {
+    group: 'karpenter.sh',
+    kind: 'NodeClaim',
+    plural: 'nodeclaims',
+    categories: ['karpenter', 'nap'],
+    versions: [{ name: 'v1', storage: true }],
+    description: 'NodeClaim stands for one node, wanted or existing.',
+    spec: nodeClaimSpec,
+    status: nodeClaimStatus,
+    columns: [
+      { name: 'Type', type: 'string', jsonPath: '.metadata.labels.node\\.kubernetes\\.io/instance-type' },
+      { name: 'Capacity', type: 'string', jsonPath: '.metadata.labels.karpenter\\.sh/capacity-type' },
+      { name: 'Zone', type: 'string', jsonPath: '.metadata.labels.topology\\.kubernetes\\.io/zone' },
+      { name: 'Node', type: 'string', jsonPath: '.status.nodeName' },
+      ready,
+      age,
+      { name: 'NodePool', type: 'string', jsonPath: '.metadata.labels.karpenter\\.sh/nodepool', priority: 1 },
+      { name: 'NodeClass', type: 'string', jsonPath: '.spec.nodeClassRef.name', priority: 1 },
+      { name: 'Drifted', type: 'string', jsonPath: '.status.conditions[?(@.type=="Drifted")].status', priority: 1 },
+    ],
+  },
+  {
+    group: 'karpenter.azure.com',
+    kind: 'AKSNodeClass',
+    plural: 'aksnodeclasses',
+    shortNames: ['aksnc', 'aksncs'],
+    categories: ['karpenter', 'nap'],
+    versions: [
+      { name: 'v1beta1', storage: true },
+      { name: 'v1alpha2', storage: false, deprecated: true },
+    ],
+    description: 'AKSNodeClass is the Azure side of a NodePool: image, disk, subnet, kubelet.',
+    spec: nodeClassSpec,
+    status: nodeClassStatus,
+    columns: [ready, age, { name: 'ImageFamily', type: 'string', jsonPath: '.spec.imageFamily', priority: 1 }],
+  },
+]
+
+function schemaOf(type: z.ZodType): Json {
+  const json = z.toJSONSchema(type, {
+    target: 'openapi-3.0',
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => extend(jsonSchema as Json, crdExtensions.get(zodSchema as unknown as z.ZodType)),
+  })
+  return structural(json as Json)
+}
+
+function extend(schema: Json, extensions: CrdExtensions | undefined): void {
+  if (extensions === undefined) return
+  if (extensions.cel !== undefined) schema['x-kubernetes-validations'] = extensions.cel.map((entry) => ({ ...entry }))
+  if (extensions.listType !== undefined) schema['x-kubernetes-list-type'] = extensions.listType
+  if (extensions.listMapKeys !== undefined) schema['x-kubernetes-list-map-keys'] = [...extensions.listMapKeys]
+  if (extensions.mapType !== undefined) schema['x-kubernetes-map-type'] = extensions.mapType
+  if (extensions.quantity === true) {
+    delete schema['type']
+    schema['anyOf'] = [{ type: 'integer' }, { type: 'string' }]
+    schema['x-kubernetes-int-or-string'] = true
+  }
+}
+
+/** What Kubernetes calls a structural schema: no closed objects, no names of properties, no bounds that only JavaScript's numbers need. */
+function structural(value: unknown): Json {
+  const visit = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(visit)
+    if (node === null || typeof node !== 'object') return node
+    const entries = Object.entries(node as Json).filter(([key, inner]) => !isDropped(key, inner))
+    return Object.fromEntries(entries.map(([key, inner]) => [key, visit(inner)]))
+  }
+  return visit(value) as Json
+}
+
+function isDropped(key: string, value: unknown): boolean {
+  if (key === '$schema' || key === 'propertyNames' || key === '~standard') return true
+  if (key === 'additionalProperties' && value === false) return true
+  return (
+    (key === 'minimum' || key === 'maximum') && typeof value === 'number' && Math.abs(value) === Number.MAX_SAFE_INTEGER
+  )
+}
+
+function crd(definition: Definition): Json {
+  const schema = {
+    description: definition.description,
+    type: 'object',
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: schemaOf(definition.spec),
+      status: schemaOf(definition.status),
+    },
+  }
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${definition.plural}.${definition.group}` },
+    spec: {
+      group: definition.group,
+      names: {
+        kind: definition.kind,
+        listKind: `${definition.kind}List`,
+        plural: definition.plural,
+        singular: definition.kind.toLowerCase(),
+        categories: definition.categories,
+        ...(definition.shortNames === undefined ? {} : { shortNames: definition.shortNames }),
+      },
+      scope: 'Cluster',
+      versions: definition.versions.map(({ name, storage, deprecated }) => ({
+        name,
+        served: true,
+        storage,
+        ...(deprecated === true ? { deprecated } : {}),
+        additionalPrinterColumns: definition.columns,
+        subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
+        schema: { openAPIV3Schema: schema },
+      })),
+    },
+  }
+}
+
+function main(): void {
+  const here = dirname(fileURLToPath(import.meta.url))
+  const differing: string[] = []
+  for (const definition of definitions) {
+    const text = `# Generated from api/ by deploy/generate-crds.ts; edit the schemas there.\n${stringify(crd(definition), { aliasDuplicateObjects: false, lineWidth: 0 })}`
+    for (const folder of ['crds', 'chart/crds']) {
+      const path = join(here, folder, `${definition.group}_${definition.plural}.yaml`)
+      if (process.argv.includes('--check')) {
+        if (read(path) !== text) differing.push(path)
+      } else {
+        mkdirSync(dirname(path), { recursive: true })
+        writeFileSync(path, text)
+      }
+    }
+  }
+  if (differing.length === 0) return
+  console.error(`not what api/ says; run "npm run generate":\n${differing.join('\n')}`)
+  process.exitCode = 1
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+main()
