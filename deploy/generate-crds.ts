@@ -98,7 +98,8 @@ function schemaOf(type: z.ZodType): Json {
   const json = z.toJSONSchema(type, {
     target: 'openapi-3.0',
     io: 'input',
-    override: ({ zodSchema, jsonSchema }) => extend(jsonSchema as Json, crdExtensions.get(zodSchema as unknown as z.ZodType)),
+    override: ({ zodSchema, jsonSchema }) =>
+      extend(jsonSchema as Json, crdExtensions.get(zodSchema as unknown as z.ZodType)),
   })
   return structural(json as Json)
 }

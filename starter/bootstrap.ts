@@ -5,7 +5,7 @@ import {
   ScheduleOverlapPolicy,
   WorkflowIdConflictPolicy,
 } from '@temporalio/client'
-import { temporal } from '@temporalio/proto'
+import proto from '@temporalio/proto'
 import type { Logger } from 'pino'
 import { singletonIds, taskQueue } from '../core/task-queues.ts'
 import type {
@@ -38,7 +38,7 @@ async function ensureSearchAttributes({ connection, namespace, log }: BootstrapD
     .map((key) => key.name)
     .filter((name) => listed.customAttributes?.[name] === undefined)
   if (missing.length === 0) return
-  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+  const keyword = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
   await connection.operatorService.addSearchAttributes({
     namespace,
     searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),

@@ -3,18 +3,28 @@ import { isNotFound, type Json, type KubernetesClient } from '../kubernetes/clie
 import { resourcePath } from '../kubernetes/resources.ts'
 
 const namespace = 'kube-system'
+/** Label of a token's Secret: the UID of the NodeClaim it was made for. */
 export const claimUidLabel = 'joiner.sh/nodeclaim-uid'
 
+/** A token a claim's attempts share must outlive the registration deadline; this much less is still good enough to be used again. */
+const reuseMarginMs = 60_000
+
+/** A token's Secret, without the token. */
+export interface BootstrapTokenSecret {
+  readonly name: string
+  readonly claimUid: string
+}
+
 /**
- * The bootstrap token of one claim: found again while it lives long enough, else minted (design: Azure). The token is a secret: it goes into custom
- * data and nowhere else, never into a result, a log or an error.
+ * The bootstrap token of one claim, `id.secret`: found again while it lives long enough, else minted (design: Azure). The token is a
+ * secret: it goes into custom data and nowhere else, never into a result, a log or an error.
  */
 export async function bootstrapToken(client: KubernetesClient, claimUid: string, expiresAtMs: number): Promise<string> {
   const path = resourcePath('secrets', undefined, namespace)
   const existing = await client.list(path, { labelSelector: `${claimUidLabel}=${claimUid}` })
   for (const secret of existing.items) {
     const found = readToken(secret)
-    if (found !== undefined && found.expiresAtMs >= expiresAtMs - 60_000) return found.token
+    if (found !== undefined && found.expiresAtMs >= expiresAtMs - reuseMarginMs) return found.token
   }
   const id = randomText(6)
   const secret = randomText(16)
@@ -26,7 +36,7 @@ export async function bootstrapToken(client: KubernetesClient, claimUid: string,
     stringData: {
       'token-id': id,
       'token-secret': secret,
-      expiration: new Date(expiresAtMs).toISOString(),
+      expiration: new Date(expiresAtMs).toISOString().replace(/\.\d+Z$/, 'Z'),
       'usage-bootstrap-authentication': 'true',
       description: 'Joins one node; made by Joiner',
     },
@@ -34,23 +44,34 @@ export async function bootstrapToken(client: KubernetesClient, claimUid: string,
   return `${id}.${secret}`
 }
 
-/** Deletes all tokens of a claim; none is success. Returns the names. */
-export async function deleteBootstrapTokens(
+/** The tokens that a label selector finds. */
+export async function listBootstrapTokens(
   client: KubernetesClient,
   labelSelector: string,
-  keep: (claimUid: string) => boolean = () => false,
-): Promise<readonly string[]> {
+): Promise<readonly BootstrapTokenSecret[]> {
   const { items } = await client.list(resourcePath('secrets', undefined, namespace), { labelSelector })
-  const deleted: string[] = []
-  for (const item of items) {
-    const meta = item['metadata'] as { name: string; labels?: Record<string, string> }
-    if (keep(meta.labels?.[claimUidLabel] ?? '')) continue
-    await client.delete(resourcePath('secrets', meta.name, namespace)).catch((error: unknown) => {
+  return items.map((item) => {
+    const { name, labels } = item['metadata'] as { name: string; labels?: Record<string, string> }
+    return { name, claimUid: labels?.[claimUidLabel] ?? '' }
+  })
+}
+
+/** Deletes tokens; one that is gone already is success. Returns the names. */
+export async function deleteBootstrapTokens(
+  client: KubernetesClient,
+  tokens: readonly BootstrapTokenSecret[],
+): Promise<readonly string[]> {
+  for (const { name } of tokens) {
+    await client.delete(resourcePath('secrets', name, namespace)).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })
-    deleted.push(meta.name)
   }
-  return deleted
+  return tokens.map(({ name }) => name)
+}
+
+/** Deletes all tokens of one claim: it is registered, falls back or terminates. None is success. */
+export async function revokeBootstrapTokens(client: KubernetesClient, claimUid: string): Promise<void> {
+  await deleteBootstrapTokens(client, await listBootstrapTokens(client, `${claimUidLabel}=${claimUid}`))
 }
 
 function readToken(secret: Json): { readonly token: string; readonly expiresAtMs: number } | undefined {

@@ -1,8 +1,10 @@
+import type { Usage } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { NodeClass } from '../../core/objects.ts'
+import { pauseFor } from '../activity-context.ts'
 import type { AzureConfig } from './azure-config.ts'
-import type { AzureClient, Usage } from './client.ts'
+import type { AzureClient } from './client.ts'
 import { instanceTypes } from './instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 import { fetchPrices, Prices } from './pricing.ts'
@@ -13,6 +15,9 @@ import type { UnavailableOfferings } from './unavailable-offerings.ts'
 /** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
 const usageLifetimeMs = 15 * 60_000
 const usageEveryMs = 10 * 60_000
+/** Other replicas' refusals are known here at the latest after this long. */
+const marksEveryMs = 5000
+const loadPatienceMs = 10_000
 const catalogueEveryMs = 12 * 3_600_000
 
 /** What the region sells: sizes, prices and quota, the last good answer of each. */
@@ -28,7 +33,8 @@ export class Catalogue {
   #usagesAt = Number.NEGATIVE_INFINITY
   #version = 0
   readonly #cache = new Map<string, { readonly key: string; readonly types: readonly InstanceType[] }>()
-  #timers: NodeJS.Timeout[] = []
+  readonly #timers = new Map<string, NodeJS.Timeout>()
+  #isStopped = false
 
   constructor(deps: {
     readonly azure: AzureClient
@@ -57,25 +63,45 @@ export class Catalogue {
           return false
         },
       )
-      this.#later(load, ok ? catalogueEveryMs : 5000)
+      this.#later('load', load, ok ? catalogueEveryMs : 5000)
     }
     const usages = async () => {
       await this.#refreshUsages().catch((error: unknown) =>
         this.#log.warn({ err: error }, 'usages could not be read; quota counts as free'),
       )
-      this.#later(usages, usageEveryMs)
+      this.#later('usages', usages, usageEveryMs)
+    }
+    const marks = async () => {
+      await this.#unavailable
+        .refresh()
+        .catch((error: unknown) => this.#log.warn({ err: error }, 'unavailable offerings could not be read'))
+      this.#later('marks', marks, marksEveryMs)
     }
     void load()
     void usages()
+    void marks()
   }
 
+  /** Ends the background loading. */
   stop(): void {
-    for (const timer of this.#timers) clearTimeout(timer)
-    this.#timers = []
+    this.#isStopped = true
+    for (const timer of this.#timers.values()) clearTimeout(timer)
   }
 
-  get isLoaded(): boolean {
-    return this.#sizes.size > 0
+  /**
+   * Waits until sizes have been loaded once. Errors: throws when they were not within ten seconds, so that the caller's own retry
+   * says so and goes on.
+   */
+  async whenLoaded(signal: AbortSignal): Promise<void> {
+    const deadline = this.#now() + loadPatienceMs
+    while (this.#sizes.size === 0) {
+      if (this.#now() >= deadline) {
+        throw new Error(
+          `instance types of region "${this.#config.location}" are not loaded yet; see the log for what Azure says`,
+        )
+      }
+      await pauseFor(100, signal)
+    }
   }
 
   size(instanceType: string): VmSize | undefined {
@@ -102,7 +128,8 @@ export class Catalogue {
   /** The instance types of a node class as they can be bought now; the same array until something changes. */
   instanceTypesFor(nodeClass: NodeClass): readonly InstanceType[] {
     const settings = nodeClassSettings(nodeClass, this.#config)
-    const key = `${this.#version}/${this.#unavailable.version}/${JSON.stringify(relevant(settings))}`
+    const quota = this.#usagesAreFresh()
+    const key = `${this.#version}/${this.#unavailable.version}/${quota}/${JSON.stringify(relevant(settings))}`
     const cached = this.#cache.get(nodeClass.metadata.name)
     if (cached?.key === key) return cached.types
     const types = instanceTypes({
@@ -121,8 +148,11 @@ export class Catalogue {
 
   /** On-demand quota by the last usages; unknown families and stale data count as free. */
   #hasQuota(family: string, vCpus: number): boolean {
-    if (this.#now() - this.#usagesAt > usageLifetimeMs) return true
-    return hasQuota(this.#usages, family, vCpus)
+    return !this.#usagesAreFresh() || hasQuota(this.#usages, family, vCpus)
+  }
+
+  #usagesAreFresh(): boolean {
+    return this.#now() - this.#usagesAt <= usageLifetimeMs
   }
 
   async #readSizes(): Promise<ReadonlyMap<string, VmSize>> {
@@ -144,10 +174,11 @@ export class Catalogue {
     this.#version += 1
   }
 
-  #later(run: () => Promise<void>, ms: number): void {
+  #later(name: string, run: () => Promise<void>, ms: number): void {
+    if (this.#isStopped) return
     const timer = setTimeout(() => void run(), ms)
     timer.unref()
-    this.#timers = [...this.#timers.slice(-8), timer]
+    this.#timers.set(name, timer)
   }
 }
 

@@ -1,5 +1,6 @@
-import { ComputeManagementClient, type ResourceSku, type Usage, type VirtualMachine } from '@azure/arm-compute'
+import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
+import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import { DefaultAzureCredential, WorkloadIdentityCredential } from '@azure/identity'
 import type { AzureConfig } from './azure-config.ts'
 
@@ -13,6 +14,17 @@ export interface AzureCredentials {
 export interface AzureClient {
   readonly compute: ComputeManagementClient
   readonly network: NetworkManagementClient
+}
+
+/** A request that ARM does not answer fails after this long: a connection that hangs must not hold up a shared list for ever. */
+const requestTimeoutMs = 30_000
+
+const requestTimeout: PipelinePolicy = {
+  name: 'joinerRequestTimeout',
+  sendRequest(request, next) {
+    if (request.timeout === 0) request.timeout = requestTimeoutMs
+    return next(request)
+  },
 }
 
 /**
@@ -32,6 +44,7 @@ export function createAzureClient(config: AzureConfig, credentials: AzureCredent
       : new DefaultAzureCredential()
   const options = {
     retryOptions: { maxRetries: 0 },
+    additionalPolicies: [{ policy: requestTimeout, position: 'perCall' as const }],
     userAgentOptions: { userAgentPrefix: 'joiner' },
     ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
   }
@@ -40,5 +53,3 @@ export function createAzureClient(config: AzureConfig, credentials: AzureCredent
     network: new NetworkManagementClient(credential, config.subscriptionId, options),
   }
 }
-
-export type { ResourceSku, Usage, VirtualMachine }

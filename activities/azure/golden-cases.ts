@@ -4,7 +4,7 @@ import type { ResourceSku } from '@azure/arm-compute'
 import type { NodeClass } from '../../core/objects.ts'
 import type { AzureConfig } from './azure-config.ts'
 import { covers, type Mark, type OfferingId } from './mark.ts'
-import { Prices } from './pricing.ts'
+import { type PriceItem, type Prices, pricesOf } from './pricing.ts'
 import { parseSku, type VmSize } from './sku.ts'
 
 const folder = fileURLToPath(new URL('../../../shared/azure/', import.meta.url))
@@ -13,8 +13,8 @@ const folder = fileURLToPath(new URL('../../../shared/azure/', import.meta.url))
 export const hasGoldenCases = existsSync(folder)
 
 /** A file of the reference data, such as `vectors/errors.json`. */
-export function readGolden<T>(path: string): T {
-  return JSON.parse(readFileSync(folder + path, 'utf8')) as T
+export function readGolden(path: string): unknown {
+  return JSON.parse(readFileSync(folder + path, 'utf8'))
 }
 
 /** The files of a folder of the reference data; none where it is absent. */
@@ -24,7 +24,7 @@ export function listGolden(path: string): readonly string[] {
 
 /** The sizes of a region's catalogue that a node can have. */
 export function goldenSizes(skusFile: string, region: string): readonly VmSize[] {
-  const { value } = readGolden<{ readonly value: readonly ResourceSku[] }>(skusFile)
+  const { value } = readGolden(skusFile) as { readonly value: readonly ResourceSku[] }
   return value.flatMap((sku) => {
     const parsed = parseSku(sku, region)
     return parsed.kind === 'size' ? [parsed.size] : []
@@ -34,22 +34,13 @@ export function goldenSizes(skusFile: string, region: string): readonly VmSize[]
 /** The on-demand prices of a region for both capacity types: what the vectors were made with. Unknown names have no price. */
 export function goldenPrices(region: string): Prices {
   const known = new Set(
-    readGolden<{ readonly skus: readonly { readonly name: string }[] }>('known-skus.json').skus.map(({ name }) => name),
+    (readGolden('known-skus.json') as { readonly skus: readonly { readonly name: string }[] }).skus.map(({ name }) => name),
   )
-  const { Items } = readGolden<{
-    readonly Items: readonly {
-      readonly armRegionName: string
-      readonly armSkuName: string
-      readonly retailPrice: number
-    }[]
-  }>('prices.json')
-  const prices = new Map(
-    Items.filter((item) => item.armRegionName === region && known.has(item.armSkuName)).map((item) => [
-      item.armSkuName,
-      item.retailPrice,
-    ]),
-  )
-  return new Prices(prices, prices)
+  const { Items } = readGolden('prices.json') as {
+    readonly Items: readonly (PriceItem & { readonly armRegionName: string })[]
+  }
+  const items = Items.filter((item) => item.armRegionName === region && known.has(item.armSkuName ?? ''))
+  return pricesOf(items.flatMap((item) => [item, { ...item, skuName: `${item.skuName} Spot` }]))
 }
 
 /** Options of the reference provider, as the cases name them. */

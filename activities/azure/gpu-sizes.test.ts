@@ -15,7 +15,7 @@ interface SizeCase {
 
 describe.skipIf(!hasGoldenCases)('every known size', () => {
   it('has the vendor and the images that the reference names', () => {
-    const { cases } = readGolden<{ readonly cases: readonly SizeCase[] }>('vectors/vmsizes.json')
+    const { cases } = readGolden('vectors/vmsizes.json') as { readonly cases: readonly SizeCase[] }
     const wrong = cases.filter(({ name, gpu }) => {
       const size = gpuSize(name)
       return (

@@ -105,7 +105,7 @@ const byPlace = (a: { capacityType: string; zone: string }, b: { capacityType: s
 
 describe('the list of a node class', () => {
   it.for(listGolden('vectors/instancetypes'))('%s', (path) => {
-    const golden = readGolden<ListCase>(path)
+    const golden = readGolden(path) as ListCase
     const types = listTypes(golden)
     expect(types.map(({ name }) => name).sort()).toEqual([...golden.names].sort())
     const byName = new Map(types.map((type) => [type.name, type]))
@@ -127,7 +127,7 @@ describe('the list of a node class', () => {
 
 describe('reservations for the kubelet', () => {
   it.skipIf(!hasGoldenCases)('equal the reference', () => {
-    const { cases } = readGolden<{ readonly cases: readonly ReservationCase[] }>('vectors/functions.json')
+    const { cases } = readGolden('vectors/functions.json') as { readonly cases: readonly ReservationCase[] }
     for (const { input, output } of cases.filter((golden) => golden.function === 'kubeReserved')) {
       const own = { cpu: `${kubeReservedMilliCpu(input.vcpus)}m`, memory: `${kubeReservedMib(input.memoryGiB)}Mi` }
       expect({ input, ...amounts(own) }).toEqual({ input, ...amounts({ ...output }) })

@@ -77,7 +77,7 @@ function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: Insta
       const marked = isMarked({ instanceType: size.name, family: size.family, vCpus: size.vCpus, zone, capacityType })
       const priority = capacityType === 'spot' ? 'spot' : 'regular'
       return {
-        price: prices.priceOf(size.name, capacityType),
+        price: prices.priceOf(size, capacityType),
         available: !marked && (capacityType === 'spot' ? size.spotCapable : quota),
         requirements: sets([
           [labels.capacityType, [capacityType]],

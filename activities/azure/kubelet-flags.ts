@@ -110,7 +110,7 @@ function nodeClassFlags(kubelet: Readonly<Record<string, unknown>>): Record<stri
     Object.entries(fieldFlags).flatMap(([field, flag]) => {
       const value = kubelet[field]
       if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return []
-      return [[flag, Array.isArray(value) ? value.join(',') : String(value as string | number | boolean)]]
+      return [[flag, Array.isArray(value) ? value.join(',') : `${value as string | number | boolean}`]]
     }),
   )
 }

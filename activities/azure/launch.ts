@@ -14,11 +14,11 @@ import type { AzureDeps } from './dependencies.ts'
 import { type ResolvedImage, resolveImageFamily, selectImage } from './images.ts'
 import { kubeletFlags } from './kubelet-flags.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
-import { type Chosen, kubeletLabels, requiresUltraSsd } from './node-labels.ts'
+import { type Chosen, kubeletLabels, labelsBeforeLaunch, requiresUltraSsd } from './node-labels.ts'
 import { recordLaunch } from './record-launch.ts'
 import { judgeFailedVm, markRefused, setLaunchedUnknown } from './refusal.ts'
 import type { VmSize } from './sku.ts'
-import { virtualMachine, vmName } from './virtual-machine.ts'
+import { attemptOf, virtualMachine, vmName } from './virtual-machine.ts'
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -40,7 +40,7 @@ export async function launch(
   await deps.catalogue.whenLoaded(signal)
   const vm = await getVm(deps, ref.name)
   if (vm !== undefined) {
-    const taken = await takeOver(deps, claim, vm, signal)
+    const taken = await takeOver(deps, claim, vm, attempt, signal)
     if (taken !== undefined) return taken
   }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
@@ -163,11 +163,12 @@ async function refused(deps: AzureDeps, { claim, chosen }: PutInput, error: unkn
   return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }
 }
 
-/** What a VM of the claim's name means: this attempt's earlier success, its failure, or remains that make room first. */
+/** What a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first. */
 async function takeOver(
   deps: AzureDeps,
   claim: NodeClaim,
   vm: VirtualMachine,
+  attempt: number,
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -180,11 +181,14 @@ async function takeOver(
   const state = vm.provisioningState
   if (owner === 'claim' && (state === 'Creating' || state === 'Updating' || state === 'Succeeded'))
     return adopt(deps, claim, vm)
-  // The answer to its PUT was lost, and then it failed: its offering is marked before another one is chosen.
-  if (owner === 'claim' && state === 'Failed') await judgeFailedVm(deps, vm)
+  // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
+  const failure =
+    owner === 'claim' && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, vm) : undefined
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
-  return undefined
+  if (failure === undefined || !failure.isCapacity) return undefined
+  await setLaunchedUnknown(deps, ref, failure.reason, failure.message)
+  return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
 async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
@@ -225,7 +229,7 @@ function nodeCustomData(deps: AzureDeps, input: PutInput, token: string): string
         nodeClass: settings,
         kubernetesVersion,
         imageFamilyResolved: resolveImageFamily(settings, kubernetesVersion),
-        claimLabels: claim.metadata.labels,
+        claimLabels: labelsBeforeLaunch(claim.metadata.labels),
         wanted: input.wanted,
         chosen,
       }),

@@ -19,6 +19,7 @@ const nodeClassDependents = [
   'ValidationSucceeded',
   'LocalDNSReady',
 ] as const
+const conflictAttempts = 4
 const nodePoolDependents = ['ValidationSucceeded', 'NodeClassReady'] as const
 
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.6, reference/karpenter-core.md 1.7). */
@@ -28,8 +29,26 @@ export async function refreshNodeClasses(
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
   const version = (await deps.client.version()).replace(/^v/, '')
-  const results = await Promise.allSettled(nodeClasses.map((nodeClass) => refreshNodeClass(deps, nodeClass, version)))
-  await Promise.all([...deps.cache.nodePools.values()].map((pool) => refreshNodePool(deps, pool)))
+  const results = await Promise.allSettled(
+    nodeClasses.map(({ kind, metadata: { name } }) =>
+      underLock(
+        deps,
+        kind,
+        () => deps.cache.nodeClasses.get(name),
+        (nodeClass) => refreshNodeClass(deps, nodeClass, version),
+      ),
+    ),
+  )
+  await Promise.all(
+    [...deps.cache.nodePools.values()].map(({ kind, metadata: { name } }) =>
+      underLock(
+        deps,
+        kind,
+        () => deps.cache.nodePools.get(name),
+        (pool) => refreshNodePool(deps, pool),
+      ),
+    ),
+  )
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   return {
@@ -38,35 +57,99 @@ export async function refreshNodeClasses(
   }
 }
 
+/** Decides anew from the current object when somebody else wrote it in between; one that is gone needs nothing. */
+async function underLock<Kind extends NodeClass | NodePool>(
+  deps: AzureDeps,
+  kind: Kind['kind'],
+  current: () => Kind | undefined,
+  refresh: (object: Kind) => Promise<void>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const object = current()
+    if (object === undefined) return
+    try {
+      await refresh(object)
+      return
+    } catch (error) {
+      if (isNotFound(error)) return
+      if (!isConflict(error) || attempt >= conflictAttempts) throw error
+      await deps.cache.catchUp([kind])
+    }
+  }
+}
+
 async function refreshNodeClass(deps: AzureDeps, nodeClass: NodeClass, kubernetesVersion: string): Promise<void> {
   const settings = nodeClassSettings(nodeClass, deps.config)
-  const images = await resolveImages(deps, settings, kubernetesVersion)
+  const found = await findImages(deps, settings, kubernetesVersion)
+  const before = conditionOf(nodeClass.status.conditions, 'ImagesReady')
+  const wereReady = before?.status === 'True' && before.observedGeneration === nodeClass.metadata.generation
+  // What could not be read now stays as it was read before, for the same spec.
+  const images = found.kind === 'images' ? found.images : nodeClass.status.images
   const changes: ConditionChange[] = [
     { type: 'KubernetesVersionReady', status: 'True' },
-    imagesCondition(settings, images),
+    found.kind === 'images'
+      ? imagesCondition(settings, found.images)
+      : wereReady
+        ? { type: 'ImagesReady', status: 'True' }
+        : unreadable('ImagesReady', 'ImagesUnknownError', `AKSNodeClass ${settings.name}: images`, found.error),
     await subnetCondition(deps, settings),
     { type: 'ValidationSucceeded', status: 'True' },
     { type: 'LocalDNSReady', status: 'True' },
   ]
+  await writeNodeClass(deps, nodeClass, changes, {
+    images,
+    kubernetesVersion,
+    localDNSState: settings.localDnsEnabled ? 'Enabled' : 'Disabled',
+  })
+  if (found.kind === 'error') throw found.error
+}
+
+type FoundImages =
+  | { readonly kind: 'images'; readonly images: readonly ResolvedImage[] }
+  | { readonly kind: 'error'; readonly error: unknown }
+
+async function findImages(
+  deps: AzureDeps,
+  settings: NodeClassSettings,
+  kubernetesVersion: string,
+): Promise<FoundImages> {
+  try {
+    return { kind: 'images', images: await resolveImages(deps, settings, kubernetesVersion) }
+  } catch (error) {
+    return { kind: 'error', error }
+  }
+}
+
+/** Azure did not say, so nothing is known: Unknown, not False, which would end launches. */
+function unreadable(type: string, reason: string, what: string, error: unknown): ConditionChange {
+  return {
+    type,
+    status: 'Unknown',
+    reason,
+    message: `${what} could not be read: ${scrubbedMessage(error)}; it is tried again`,
+  }
+}
+
+async function writeNodeClass(
+  deps: AzureDeps,
+  nodeClass: NodeClass,
+  changes: readonly ConditionChange[],
+  found: Pick<NodeClass['status'], 'images'> & { readonly kubernetesVersion: string; readonly localDNSState: string },
+): Promise<void> {
   const context = contextOf(deps, nodeClass.metadata.generation)
   const conditions = withReady(
     changes.reduce((all, change) => withCondition(all, change, context), nodeClass.status.conditions),
     nodeClassDependents,
     context,
   )
-  const status = {
-    images,
-    kubernetesVersion,
-    localDNSState: settings.localDnsEnabled ? 'Enabled' : 'Disabled',
-    conditions,
-  }
+  const { images, kubernetesVersion } = found
   const before = {
     images: nodeClass.status.images,
     kubernetesVersion: nodeClass.status.kubernetesVersion,
     conditions: nodeClass.status.conditions,
   }
   if (JSON.stringify({ images, kubernetesVersion, conditions }) === JSON.stringify(before)) return
-  await patchStatus(deps, 'aksnodeclasses', nodeClass, status)
+  await patchStatus(deps, 'aksnodeclasses', nodeClass, { ...found, conditions })
   const ready = conditionOf(conditions, 'Ready')
   if (ready?.status !== 'True') {
     const why = changes
@@ -123,12 +206,7 @@ async function subnetCondition(deps: AzureDeps, { subnetId, name }: NodeClassSet
         reason: 'SubnetNotFound',
         message: `AKSNodeClass ${name}: subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`,
       }
-    return {
-      type,
-      status: 'False',
-      reason: 'SubnetUnknownError',
-      message: `AKSNodeClass ${name}: subnet "${subnetId}" could not be read: ${scrubbedMessage(error)}`,
-    }
+    return unreadable(type, 'SubnetUnknownError', `AKSNodeClass ${name}: subnet "${subnetId}"`, error)
   }
 }
 
@@ -153,7 +231,7 @@ async function refreshNodePool(deps: AzureDeps, pool: NodePool): Promise<void> {
   )
   await stampHash(deps, pool)
   if (JSON.stringify(conditions) === JSON.stringify(pool.conditions)) return
-  await patchStatus(deps, 'nodepools', pool, { conditions })
+  await patchStatus(deps, 'nodepools', deps.cache.nodePools.get(pool.metadata.name) ?? pool, { conditions })
   for (const { status, type, reason, message } of changes) {
     if (status === 'True') continue
     deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'NodePool is not ready')
@@ -206,19 +284,19 @@ async function stampHash(deps: AzureDeps, pool: NodePool): Promise<void> {
   deps.cache.upsert('NodePool', patched)
 }
 
-/** A status that somebody else wrote at the same time is left to the next pass, which a change brings at once. */
+/** Writes a status under an optimistic lock. */
 async function patchStatus(
   deps: AzureDeps,
   resource: 'nodepools' | 'aksnodeclasses',
   object: NodePool | NodeClass,
   status: Json,
 ): Promise<void> {
-  try {
-    const json = await deps.client.patchStatus(resourcePath(resource, object.metadata.name), { status })
-    deps.cache.upsert(object.kind, json)
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error
-  }
+  const { name, resourceVersion, uid } = object.metadata
+  const json = await deps.client.patchStatus(resourcePath(resource, name), {
+    metadata: { resourceVersion, uid },
+    status,
+  })
+  deps.cache.upsert(object.kind, json)
 }
 
 function contextOf(

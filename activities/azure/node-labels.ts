@@ -38,13 +38,20 @@ export function launchedLabels(chosen: Chosen, wanted: Requirements, region: str
   }
 }
 
+const notFromLaunch: ReadonlySet<string> = new Set([labels.nodePool, labels.nodeClass])
+const isFromLaunch = (key: string) => wellKnownLabels.has(key) && !notFromLaunch.has(key)
+
 /** Labels of an earlier launch of the same claim that the new one does not have. */
 export function outdatedLabels(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
 ): readonly string[] {
-  const kept: ReadonlySet<string> = new Set([labels.nodePool, labels.nodeClass])
-  return Object.keys(before).filter((key) => wellKnownLabels.has(key) && !kept.has(key) && after[key] === undefined)
+  return Object.keys(before).filter((key) => isFromLaunch(key) && after[key] === undefined)
+}
+
+/** A claim's labels without those that launches write: an earlier attempt's zone or size says nothing about the next one. */
+export function labelsBeforeLaunch(given: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => !isFromLaunch(key)))
 }
 
 function choiceLabels({ zone, capacityType, ultraSsd }: Chosen): Record<string, string> {

@@ -33,6 +33,12 @@ export function claimNameOf(vm: string): string {
   return vm.replace(/^aks-/, '')
 }
 
+/** Which attempt of its claim made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
+export function attemptOf(vm: VirtualMachine): number | undefined {
+  const digits = /-(\d+)$/.exec(vm.storageProfile?.osDisk?.name ?? '')?.[1]
+  return digits === undefined || vm.tags?.[tagKeys.claimUid] === undefined ? undefined : Number(digits)
+}
+
 /** The node's provider id: ARM's id with the resource group in lower case. */
 export function providerId(config: AzureConfig, claimName: string): string {
   return `azure:///subscriptions/${config.subscriptionId}/resourceGroups/${config.nodeResourceGroup.toLowerCase()}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`

@@ -4,8 +4,14 @@ import type { Logger } from 'pino'
 /** VMs by name; `undefined` for a name: no such VM in the last list. */
 export type VmSnapshot = ReadonlyMap<string, VirtualMachine>
 
-const fastestMs = 500
-const slowestMs = 5000
+export interface VmListPace {
+  /** Pause between two lists after something changed. */
+  readonly fastestMs: number
+  /** Pause while nothing happens. */
+  readonly slowestMs: number
+}
+
+const defaultPace: VmListPace = { fastestMs: 500, slowestMs: 5000 }
 
 interface Waiter {
   readonly look: (snapshot: VmSnapshot) => boolean
@@ -20,13 +26,16 @@ export class VmList {
   readonly #list: () => AsyncIterable<VirtualMachine>
   readonly #log: Logger
   readonly #waiters = new Set<Waiter>()
+  readonly #pace: VmListPace
   #polling = false
-  #intervalMs = fastestMs
+  #intervalMs: number
   #wake: (() => void) | undefined
 
-  constructor(list: () => AsyncIterable<VirtualMachine>, log: Logger) {
+  constructor(list: () => AsyncIterable<VirtualMachine>, log: Logger, pace: VmListPace = defaultPace) {
     this.#list = list
     this.#log = log
+    this.#pace = pace
+    this.#intervalMs = pace.fastestMs
   }
 
   /** Waits until `observe` returns something about the list. Every look uses a list that was begun after the wait. */
@@ -38,10 +47,14 @@ export class VmList {
       }
       const waiter: Waiter = {
         look: (snapshot) => {
-          const value = observe(snapshot)
-          if (value === undefined) return false
-          end()
-          resolve(value)
+          try {
+            const value = observe(snapshot)
+            if (value === undefined) return false
+            end()
+            resolve(value)
+          } catch (error) {
+            waiter.fail(error)
+          }
           return true
         },
         fail: (error) => {
@@ -54,7 +67,7 @@ export class VmList {
       if (signal.aborted) return cancelled()
       signal.addEventListener('abort', cancelled, { once: true })
       this.#waiters.add(waiter)
-      this.#intervalMs = fastestMs
+      this.#intervalMs = this.#pace.fastestMs
       this.#wake?.()
       if (!this.#polling) void this.#poll()
     })
@@ -69,10 +82,10 @@ export class VmList {
           const snapshot = new Map<string, VirtualMachine>()
           for await (const vm of this.#list()) if (vm.name !== undefined) snapshot.set(vm.name, vm)
           const answered = asked.filter((waiter) => this.#waiters.has(waiter) && waiter.look(snapshot)).length
-          this.#intervalMs = answered > 0 ? fastestMs : Math.min(slowestMs, this.#intervalMs * 1.3)
+          this.#intervalMs = answered > 0 ? this.#pace.fastestMs : Math.min(this.#pace.slowestMs, this.#intervalMs * 1.3)
         } catch (error) {
           this.#log.warn({ err: error }, 'the list of VMs could not be read; trying again')
-          this.#intervalMs = slowestMs
+          this.#intervalMs = this.#pace.slowestMs
         }
         if (this.#waiters.size > 0) await this.#pause()
       }
@@ -90,7 +103,7 @@ export class VmList {
       }
       const timer = setTimeout(done, this.#intervalMs)
       // A new waiter should not sit out a long interval, yet a burst of them must not list without pause.
-      this.#wake = this.#intervalMs > fastestMs ? done : undefined
+      this.#wake = this.#intervalMs > this.#pace.fastestMs ? done : undefined
     })
   }
 }

@@ -1,0 +1,185 @@
+import type { Client, Connection } from '@temporalio/client'
+import { WorkflowIdConflictPolicy } from '@temporalio/client'
+import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
+import { Lease } from '../activities/kubernetes/lease.ts'
+import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import type { Node, NodeClaim } from '../core/objects.ts'
+import { singletonIds, taskQueue } from '../core/task-queues.ts'
+import type { nodeClassStatus } from '../workflows/index.ts'
+import { bootstrap } from './bootstrap.ts'
+import { WorkQueue } from './work-queue.ts'
+
+export interface BridgeInput {
+  readonly deps: PlanningDeps
+  readonly client: Client
+  readonly connection: Connection
+  readonly temporalNamespace: string
+  readonly identity: string
+  readonly resyncMs: number
+}
+
+const leaseSeconds = 10
+const renewMs = 3000
+const statusKey = 'status'
+
+/**
+ * Turns watch events into pokes: "look again", without content. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
+ * many changes nothing. Every resync starts what should run and does not, at no cost for what runs.
+ */
+export class Bridge {
+  readonly #input: BridgeInput
+  readonly #lease: Lease
+  readonly #queue: WorkQueue
+  #isLeader = false
+  #unsubscribe: () => void = () => {}
+  #timers: NodeJS.Timeout[] = []
+  #stopped = false
+
+  constructor(input: BridgeInput) {
+    this.#input = input
+    this.#lease = new Lease(input.deps, {
+      name: 'joiner-bridge',
+      identity: input.identity,
+      durationSeconds: leaseSeconds,
+    })
+    this.#queue = new WorkQueue((key) => this.#work(key), {
+      concurrency: 20,
+      spacingMs: 500,
+      maxBackoffMs: 30_000,
+      onError: (key, error, attempt) => {
+        if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'a poke failed; trying again')
+      },
+    })
+  }
+
+  /** Search attributes, loops and schedules; tried until it works. */
+  async bootstrapUntilDone(signal: AbortSignal): Promise<void> {
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        return await this.#bootstrap()
+      } catch (error) {
+        if (attempt % 10 === 1) this.#input.deps.log.warn({ err: error }, 'bootstrap in Temporal failed; trying again')
+        await new Promise((resolve) => setTimeout(resolve, 1000))
+      }
+    }
+  }
+
+  start(): void {
+    const { deps, resyncMs } = this.#input
+    this.#unsubscribe = deps.cache.onChange((kind, key, before, after) => this.#onChange(kind, key, before, after))
+    void this.#holdLease()
+    this.#timers.push(
+      setInterval(() => void this.#holdLease(), renewMs),
+      setInterval(() => void this.#resync(), resyncMs),
+    )
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#unsubscribe()
+    this.#queue.stop()
+    if (this.#isLeader)
+      await this.#lease
+        .release()
+        .catch((error: unknown) =>
+          this.#input.deps.log.debug({ err: error }, 'the bridge lease was not released; it runs out'),
+        )
+  }
+
+  #bootstrap(): Promise<void> {
+    const { client, connection, temporalNamespace, deps } = this.#input
+    return bootstrap({ client, connection, namespace: temporalNamespace, cluster: deps.cluster, log: deps.log })
+  }
+
+  async #holdLease(): Promise<void> {
+    if (this.#stopped) return
+    const { deps, identity } = this.#input
+    try {
+      const held = await this.#lease.tryHold()
+      if (held && !this.#isLeader) {
+        deps.log.info({ identity }, 'this process bridges watches to workflows now')
+        this.#isLeader = true
+        await deps.cache.synced()
+        this.#pokeAll()
+      }
+      this.#isLeader = held
+    } catch (error) {
+      this.#isLeader = false
+      deps.log.warn({ err: error }, 'the bridge lease could not be renewed; trying again')
+    }
+  }
+
+  /** A new leader looks at everything once: it cannot know what its predecessor still had to tell. */
+  #pokeAll(): void {
+    this.#queue.add(statusKey)
+    for (const claim of this.#input.deps.cache.nodeClaims.values()) this.#queue.add(`poke/${claim.metadata.name}`)
+  }
+
+  async #resync(): Promise<void> {
+    if (this.#stopped) return
+    const { deps } = this.#input
+    try {
+      await this.#bootstrap()
+    } catch (error) {
+      deps.log.warn({ err: error }, 'bootstrap in Temporal failed; the next resync tries again')
+    }
+    if (!this.#isLeader) return
+    for (const claim of deps.cache.nodeClaims.values()) this.#queue.add(`start/${claim.metadata.name}`)
+  }
+
+  #onChange(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
+    if (!this.#isLeader) return
+    if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
+    else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
+    else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
+      const conditionsOnly =
+        before !== undefined &&
+        before.metadata.generation === after.metadata.generation &&
+        before.metadata.deletionTimestamp === after.metadata.deletionTimestamp
+      if (!conditionsOnly) this.#queue.add(statusKey)
+    }
+  }
+
+  #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
+    if (after === undefined) return
+    if (before === undefined) {
+      // The planner starts the lifecycles of what it made; a claim made by hand has nobody else.
+      if (!this.#input.deps.lifecycles.hasStarted(after))
+        setTimeout(() => this.#queue.add(`start/${name}`), 1000).unref()
+    } else if (isDeleting(after) && !isDeleting(before)) this.#queue.add(`poke/${name}`)
+  }
+
+  #onNode(before: Node | undefined, after: Node | undefined): void {
+    const node = after ?? before
+    const [claim] =
+      node?.providerId === undefined
+        ? []
+        : this.#input.deps.cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase())
+    if (claim === undefined || isDeleting(claim)) return
+    const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
+    if (leaving) this.#queue.add(`poke/${claim.metadata.name}`)
+  }
+
+  async #work(key: string): Promise<void> {
+    const { deps, client } = this.#input
+    if (key === statusKey) {
+      await client.workflow.start<typeof nodeClassStatus>('nodeClassStatus', {
+        workflowId: singletonIds.nodeClassStatus(deps.cluster),
+        taskQueue: taskQueue('core', deps.cluster),
+        args: [],
+        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+        staticSummary: 'a spec changed',
+      })
+      return
+    }
+    const [action, name = ''] = key.split('/')
+    const claim = deps.cache.nodeClaims.get(name)
+    if (claim === undefined) return
+    await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
+  }
+}
+
+function isDeleting(object: NodeClaim | Node): boolean {
+  return object.metadata.deletionTimestamp !== undefined
+}

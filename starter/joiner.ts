@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+const program = new Command('joiner')
+  .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
+  .showHelpAfterError('(see joiner --help)')
+  .version(version, '-V, --version', 'print the version')
+
+program
+  .command('version')
+  .description('print the version')
+  .action(() => console.log(version))
+
+program
+  .command('worker')
+  .description('run the roles named in JOINER_ROLES (core, azure, planner, bridge; default: all); settings come from the environment')
+  .action(async () => {
+    const { runWorker } = await import('../workers/run-worker.ts')
+    process.exit(await runWorker(process.env))
+  })
+
+// The image ships without the local cluster, whose libraries are for development.
+if (process.argv[2] !== 'worker') {
+  const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  })
+  local?.registerLocalCommands(program)
+}
+
+await program.parseAsync()

@@ -1,0 +1,133 @@
+import { hostname } from 'node:os'
+import { Client, Connection } from '@temporalio/client'
+import { NativeConnection } from '@temporalio/worker'
+import type { Logger } from 'pino'
+import { collectDefaultMetrics } from 'prom-client'
+import { trackPodEvents } from '../activities/planning/pod-events.ts'
+import type { Config } from '../api/config.ts'
+import { Bridge } from '../starter/bridge.ts'
+import { createDependencies } from './dependencies.ts'
+import { type HealthServer, startHealthServer } from './health-server.ts'
+import { createTaskWorkers } from './task-workers.ts'
+
+const retryMs = 2000
+
+/**
+ * Runs a process's roles until the signal fires, then ends polls and waits and lets writes finish. While Temporal or the API server
+ * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
+ */
+export async function runJoiner(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
+  const missing = new Set(['temporal'])
+  collectDefaultMetrics()
+  const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
+    notReady: () => [...missing].map((what) => `waiting for ${what}`),
+  })
+  log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
+  try {
+    const connected = await connect(config, log, signal)
+    if (connected !== undefined) await work(config, log, signal, connected, missing)
+  } finally {
+    await closeQuietly(health, log)
+  }
+}
+
+interface Connected {
+  readonly native: NativeConnection
+  readonly connection: Connection
+}
+
+/** Tries until Temporal answers. Undefined: the process is to end. */
+async function connect(config: Config, log: Logger, signal: AbortSignal): Promise<Connected | undefined> {
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      const native = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS })
+      const connection = await Connection.connect({ address: config.TEMPORAL_ADDRESS, connectTimeout: '5s' })
+      await connection.workflowService.describeNamespace({ namespace: config.TEMPORAL_NAMESPACE })
+      return { native, connection }
+    } catch (error) {
+      if (attempt % 15 === 1)
+        log.warn(
+          { address: config.TEMPORAL_ADDRESS, err: error },
+          'Temporal cannot be reached; trying again. Check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE',
+        )
+      await pause(retryMs, signal)
+    }
+  }
+  return undefined
+}
+
+async function work(
+  config: Config,
+  log: Logger,
+  signal: AbortSignal,
+  { native, connection }: Connected,
+  missing: Set<string>,
+): Promise<void> {
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE })
+  const deps = await createDependencies(config, client, log)
+  const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
+  const roles = new Set(config.JOINER_ROLES)
+  deps.cache.start()
+  missing.add('the watch caches')
+  void deps.cache.synced().then(() => missing.delete('the watch caches'))
+  if (roles.has('azure') || roles.has('planner')) deps.catalogue.start()
+  const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
+  const bridge = new Bridge({
+    deps,
+    client,
+    connection,
+    temporalNamespace: config.TEMPORAL_NAMESPACE,
+    identity,
+    resyncMs: config.JOINER_RESYNC_INTERVAL,
+  })
+  // An unregistered search attribute would fail every start, so bootstrap comes before the workers.
+  await bridge.bootstrapUntilDone(signal)
+  const workers = await createTaskWorkers({
+    connection: native,
+    namespace: config.TEMPORAL_NAMESPACE,
+    roles,
+    deps,
+    identity,
+  })
+  missing.delete('temporal')
+  log.info({ identity, roles: [...roles] }, 'workers run')
+  if (roles.has('bridge')) bridge.start()
+  const running = Promise.all(workers.map((worker) => worker.run()))
+  const stop = () => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    await running
+  } finally {
+    stop()
+    endTracking()
+    await bridge.stop()
+    deps.catalogue.stop()
+    deps.cache.stop()
+    await native
+      .close()
+      .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))
+    await connection.close()
+    await deps.client.close()
+  }
+}
+
+async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
+  await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}

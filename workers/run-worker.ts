@@ -1,0 +1,29 @@
+import { readConfig } from '../api/config.ts'
+import { runJoiner } from './joiner-process.ts'
+import { createLogger, installRuntime } from './telemetry.ts'
+
+/** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
+export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
+  const parsed = readConfig(env)
+  if (parsed.kind === 'errors') {
+    for (const error of parsed.errors) console.error(error)
+    return 2
+  }
+  const log = createLogger(parsed.config.LOG_LEVEL)
+  installRuntime(log)
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1)
+      log.info({ signal }, 'stopping')
+      stop.abort()
+    })
+  }
+  try {
+    await runJoiner(parsed.config, log, stop.signal)
+    return 0
+  } catch (error) {
+    log.fatal({ err: error }, 'joiner ends because a part of it failed')
+    return 1
+  }
+}
