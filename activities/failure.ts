@@ -9,7 +9,7 @@ const maxMessageLength = 1000
  * The only translation of a failure into Temporal's: a short message without request bodies, the code as type, and Azure's or Kubernetes' own
  * wish for the next try. Everything is retried: what may not be retried is a value, not an exception.
  */
-export function toFailure(error: unknown): unknown {
+function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError)
     return error
   const message = (error instanceof ApiError ? error.message : scrubbedMessage(error)).slice(0, maxMessageLength)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-export const roles = ['core', 'azure', 'planner', 'bridge'] as const
+const roles = ['core', 'azure', 'planner', 'bridge'] as const
 export type Role = (typeof roles)[number]
 
 /** A Go-like duration in the environment, in milliseconds. */

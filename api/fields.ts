@@ -18,7 +18,7 @@ const quantityPattern =
   /^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$/
 
 /** A Kubernetes quantity such as `500m` or `4Gi`. */
-export const quantityField = z.string().regex(quantityPattern).register(crdExtensions, { quantity: true })
+const quantityField = z.string().regex(quantityPattern).register(crdExtensions, { quantity: true })
 
 export const resourceList = z.record(z.string(), quantityField)
 
@@ -33,7 +33,7 @@ export const durationField = (example: string) =>
     .describe(`A duration such as ${example}.`)
 export const nillableDuration = z.string().regex(/^(([0-9]+(s|m|h))+|Never)$/)
 
-export const conditionField = z.object({
+const conditionField = z.object({
   type: z.string().max(316),
   status: z.enum(['True', 'False', 'Unknown']),
   reason: z.string().max(1024),
@@ -114,7 +114,7 @@ function keyRules(key: string, options: { readonly nodePoolAllowed: boolean }, e
       'labels "agentpool", "storageprofile", "storagetier" and "accelerator" are set by AKS alone',
     ],
   ] as const
-  return rules.map(([rule, message]) => ({ rule: each(rule as string), message: message as string }))
+  return rules.map(([rule, message]) => ({ rule: each(rule), message: message }))
 }
 
 /** Requirement entries; a NodeClaim's may name its pool, a NodePool's may not. */

@@ -9,7 +9,7 @@ interface HostPort {
 }
 
 /** The host ports that a pod's containers ask for. */
-export function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] {
+function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] {
   return ports
     .filter(({ hostPort }) => (hostPort ?? 0) !== 0)
     .map(({ hostIP, hostPort, protocol }) => ({

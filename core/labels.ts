@@ -80,7 +80,7 @@ export function normalizedLabel(key: string): string {
 }
 
 /** The domain of a label key: what stands before the slash. */
-export function labelDomain(key: string): string {
+function labelDomain(key: string): string {
   const slash = key.indexOf('/')
   return slash < 0 ? '' : key.slice(0, slash)
 }

@@ -15,7 +15,7 @@ export interface TemplateInput {
 }
 
 /** The label that names a claim's node class: `<group>/<lower-case kind>`. */
-export function nodeClassLabel(ref: NodeClassRef): string {
+function nodeClassLabel(ref: NodeClassRef): string {
   return `${ref.group}/${ref.kind.toLowerCase()}`
 }
 

@@ -33,7 +33,7 @@ export interface Condition {
   readonly observedGeneration?: number
 }
 
-export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
+type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
 
 export interface Taint {
   readonly key: string
@@ -68,7 +68,7 @@ export interface LabelSelector {
   }[]
 }
 
-export interface NodeSelectorTerm {
+interface NodeSelectorTerm {
   readonly matchExpressions?: readonly RequirementSpec[]
   readonly matchFields?: readonly RequirementSpec[]
 }
@@ -94,7 +94,7 @@ export interface Affinity {
   readonly podAntiAffinity?: PodAffinityTerms
 }
 
-export interface PodAffinityTerms {
+interface PodAffinityTerms {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[]
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
     readonly weight: number

@@ -1,5 +1,5 @@
 /** How a quantity is written: 1024-based suffixes, 1000-based suffixes, or an exponent. */
-export type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
+type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
 
 /** A Kubernetes resource quantity, exact: a whole number of 1e-9 units, and the way it prints. */
 export interface Quantity {
@@ -117,7 +117,8 @@ function formatBinary(units: bigint): string {
 function formatDecimal(nano: bigint, asExponent: boolean): string {
   let mantissa = nano
   let exponent = -9
-  while (mantissa % 1000n === 0n && (asExponent || exponent < 18)) {
+  const highest = asExponent ? Number.POSITIVE_INFINITY : 18
+  while (mantissa % 1000n === 0n && exponent < highest) {
     mantissa /= 1000n
     exponent += 3
   }

@@ -1,7 +1,6 @@
 import { normalizedLabel } from './labels.ts'
 import type { Affinity, RequirementSpec } from './objects.ts'
 import {
-  allows,
   describe,
   intersect,
   intersects,
@@ -117,15 +116,6 @@ export function serializeAll(sets: Requirements): readonly RequirementSpec[] {
 /** The text that logs and errors show. Karpenter's own keys that say nothing to a user are left out by the caller. */
 export function describeAll(sets: Requirements): string {
   return [...sets.values()].map(describe).sort().join(', ')
-}
-
-/** Whether labels meet every set (an absent label meets what may be absent). */
-export function labelsSatisfy(labels: Readonly<Record<string, string>>, sets: Requirements): boolean {
-  for (const [key, set] of sets) {
-    const value = labels[key]
-    if (value === undefined ? !canBeAbsent(set) : !allows(set, value)) return false
-  }
-  return true
 }
 
 interface PodSelection {

@@ -1,12 +1,4 @@
-import {
-  addQuantity,
-  formatQuantity,
-  parseQuantity,
-  type Quantity,
-  quantity,
-  subtractQuantity,
-  zero,
-} from './quantity.ts'
+import { addQuantity, formatQuantity, parseQuantity, type Quantity, subtractQuantity, zero } from './quantity.ts'
 
 /** Amounts by resource name. A resource that is not named counts as zero. */
 export type Resources = Readonly<Record<string, Quantity>>
@@ -95,12 +87,6 @@ export function fits(wanted: Resources, available: Resources): boolean {
 /** The resources of which `usage` is above `limits`, in name order; an unlimited resource never is. */
 export function exceeded(limits: Resources, usage: Resources): readonly string[] {
   return Object.keys(usage)
-    .filter((name) => limits[name] !== undefined && (usage[name] as Quantity).nano > (limits[name] as Quantity).nano)
+    .filter((name) => limits[name] !== undefined && (usage[name] as Quantity).nano > limits[name].nano)
     .sort()
-}
-
-/** The amount of one resource in units, rounded up; 0 when it is not named. */
-export function unitsOf(amounts: Resources, name: string): number {
-  const amount = amounts[name] ?? quantity('0')
-  return Number(amount.nano) / 1e9
 }

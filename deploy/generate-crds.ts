@@ -101,7 +101,7 @@ function schemaOf(type: z.ZodType): Json {
     override: ({ zodSchema, jsonSchema }) =>
       extend(jsonSchema as Json, crdExtensions.get(zodSchema as unknown as z.ZodType)),
   })
-  return structural(json as Json)
+  return structural(json)
 }
 
 function extend(schema: Json, extensions: CrdExtensions | undefined): void {

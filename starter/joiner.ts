@@ -16,7 +16,9 @@ program
 
 program
   .command('worker')
-  .description('run the roles named in JOINER_ROLES (core, azure, planner, bridge; default: all); settings come from the environment')
+  .description(
+    'run the roles named in JOINER_ROLES (core, azure, planner, bridge; default: all); settings come from the environment',
+  )
   .action(async () => {
     const { runWorker } = await import('../workers/run-worker.ts')
     process.exit(await runWorker(process.env))

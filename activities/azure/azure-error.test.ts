@@ -19,7 +19,11 @@ interface ErrorCase {
   readonly zone: string
   readonly capacityType: string
   readonly priorMarks?: readonly GoldenMark[]
-  readonly response: { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+  readonly response: {
+    readonly status?: number
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+  }
   readonly expected: {
     readonly handled: boolean
     readonly conditionReason?: string
@@ -70,11 +74,11 @@ describe('a refused VM', () => {
     const sizes = goldenSizes(`skus/${region}.json`, region)
     const size = sizes.find(({ name }) => name === instanceType)
     const zoneLabels = (numbers: readonly string[]) => ['0', ...numbers.map((number) => `${region}-${number}`)]
-    const marks = marksFor(
-      { ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 },
-      refusal.scope,
-      { untilMs: refusal.ttlMs, reason: refusal.reason, zones: zoneLabels(size?.zones ?? []) },
-    )
+    const marks = marksFor({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal.scope, {
+      untilMs: refusal.ttlMs,
+      reason: refusal.reason,
+      zones: zoneLabels(size?.zones ?? []),
+    })
     const expectedBlocks = blockedBy(expected.marks, sizes)
     for (const { name, family, vCpus, zones } of sizes) {
       for (const where of zoneLabels(zones)) {
@@ -90,11 +94,9 @@ describe('a refused VM', () => {
 })
 
 describe('an error of ARM', () => {
-  const quota = restError(
-    429,
-    '{"error":{"code":"TooManyRequests","message":"slow down\\nsecret line"}}',
-    { 'retry-after': '17' },
-  )
+  const quota = restError(429, '{"error":{"code":"TooManyRequests","message":"slow down\\nsecret line"}}', {
+    'retry-after': '17',
+  })
 
   it('gives code, missing and Retry-After', () => {
     expect(armErrorCode(quota)).toBe('TooManyRequests')

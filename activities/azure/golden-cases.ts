@@ -34,7 +34,9 @@ export function goldenSizes(skusFile: string, region: string): readonly VmSize[]
 /** The on-demand prices of a region for both capacity types: what the vectors were made with. Unknown names have no price. */
 export function goldenPrices(region: string): Prices {
   const known = new Set(
-    (readGolden('known-skus.json') as { readonly skus: readonly { readonly name: string }[] }).skus.map(({ name }) => name),
+    (readGolden('known-skus.json') as { readonly skus: readonly { readonly name: string }[] }).skus.map(
+      ({ name }) => name,
+    ),
   )
   const { Items } = readGolden('prices.json') as {
     readonly Items: readonly (PriceItem & { readonly armRegionName: string })[]

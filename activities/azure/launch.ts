@@ -1,24 +1,22 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf } from '../../core/conditions.ts'
-import { labels } from '../../core/labels.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
-import { type Requirements, requirements } from '../../core/requirements.ts'
+import { requirements } from '../../core/requirements.ts'
 import { liveClaim } from '../kubernetes/object-writes.ts'
 import { armErrorCode, armErrorText, classifyRefusal, scrubbedMessage } from './azure-error.ts'
-import { aksNodeConfig, customData } from './bootstrap.ts'
 import { bootstrapToken } from './bootstrap-token.ts'
 import { chooseOffering } from './choose-offering.ts'
 import { capacityTypeOfVm, deleteVm, getVm, ownerOf, vmGone, zoneLabelOf } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { type ResolvedImage, resolveImageFamily, selectImage } from './images.ts'
-import { kubeletFlags } from './kubelet-flags.ts'
-import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
-import { type Chosen, kubeletLabels, labelsBeforeLaunch, requiresUltraSsd } from './node-labels.ts'
+import { type ResolvedImage, selectImage } from './images.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
+import { type Chosen, requiresUltraSsd } from './node-labels.ts'
 import { recordLaunch } from './record-launch.ts'
 import { judgeFailedVm, markRefused, setLaunchedUnknown } from './refusal.ts'
 import type { VmSize } from './sku.ts'
-import { attemptOf, virtualMachine, vmName } from './virtual-machine.ts'
+import { attemptOf, vmName } from './virtual-machine.ts'
+import { vmRequest } from './vm-request.ts'
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -79,32 +77,27 @@ async function choose(
   attempt: number,
 ): Promise<LaunchOutcome> {
   const wanted = requirements(claim.spec.requirements)
-  const choice = chooseOffering(deps.catalogue.instanceTypesFor(nodeClass), {
-    uid: claim.metadata.uid,
-    requirements: wanted,
-    requests: claim.spec.requests,
-  })
-  if (choice === undefined)
-    return { kind: 'exhausted', message: 'all requested instance types were unavailable during launch' }
-  const { instanceType, zone, capacityType } = choice
-  const image = selectImage(nodeClass.status.images, instanceType)
-  const size = deps.catalogue.size(instanceType.name)
-  if (image === undefined || size === undefined) {
+  const { images } = nodeClass.status
+  const types = deps.catalogue.instanceTypesFor(nodeClass)
+  const request = { uid: claim.metadata.uid, requirements: wanted, requests: claim.spec.requests }
+  const choice = chooseOffering(
+    types.filter((type) => selectImage(images, type) !== undefined),
+    request,
+  )
+  const image = choice && selectImage(images, choice.instanceType)
+  const size = choice && deps.catalogue.size(choice.instanceType.name)
+  if (choice === undefined || image === undefined || size === undefined) {
+    const without = chooseOffering(types, request)
+    if (without === undefined)
+      return { kind: 'exhausted', message: 'all requested instance types were unavailable during launch' }
     return {
       kind: 'nodeClassNotReady',
-      message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${instanceType.name}`,
+      message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${without.instanceType.name}; choose another imageFamily or other instance types`,
     }
   }
-  return put(deps, {
-    claim,
-    chosen: { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) },
-    size,
-    image,
-    attempt,
-    settings: nodeClassSettings(nodeClass, deps.config),
-    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
-    wanted,
-  })
+  const { instanceType, zone, capacityType } = choice
+  const chosen = { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) }
+  return put(deps, { claim, chosen, size, image, attempt, nodeClass })
 }
 
 interface PutInput {
@@ -113,27 +106,22 @@ interface PutInput {
   readonly size: VmSize
   readonly image: ResolvedImage
   readonly attempt: number
-  readonly settings: NodeClassSettings
-  readonly kubernetesVersion: string
-  readonly wanted: Requirements
+  readonly nodeClass: NodeClass
 }
 
 async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
-  const { claim, chosen, image, size } = input
+  const { claim, chosen, image, size, attempt, nodeClass } = input
   const { name, uid } = claim.metadata
-  const nodePool = claim.metadata.labels[labels.nodePool]
-  const token = await bootstrapToken(deps.client, uid, deps.now() + registrationMs + tokenMarginMs)
-  const body = virtualMachine({
+  const body = vmRequest({
     config: deps.config,
-    nodeClass: input.settings,
-    claim: { name, uid, ...(nodePool === undefined ? {} : { nodePool }) },
+    nodeClass: nodeClassSettings(nodeClass, deps.config),
+    claim,
+    chosen,
     size,
-    zone: chosen.zone,
-    capacityType: chosen.capacityType,
     imageId: image.id,
-    customData: nodeCustomData(deps, input, token),
-    attempt: input.attempt,
-    ultraSsd: chosen.ultraSsd,
+    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
+    attempt,
+    bootstrapToken: await bootstrapToken(deps.client, uid, deps.now() + registrationMs + tokenMarginMs),
   })
   try {
     await deps.azure.compute.virtualMachines
@@ -143,7 +131,7 @@ async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
     return refused(deps, input, error)
   }
   const { typeName, zone, capacityType } = chosen
-  deps.log.info({ nodeClaim: name, instanceType: typeName, zone, capacityType, attempt: input.attempt }, 'VM accepted')
+  deps.log.info({ nodeClaim: name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
   return recordLaunch(deps, claim, chosen, image.id)
 }
 
@@ -208,41 +196,5 @@ async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Pro
       ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
     },
     image?.communityGalleryImageId ?? image?.id ?? '',
-  )
-}
-
-/** Custom data of a node. It holds the bootstrap token, so it goes into the PUT and nowhere else. */
-function nodeCustomData(deps: AzureDeps, input: PutInput, token: string): string {
-  const { claim, chosen, settings, kubernetesVersion, size } = input
-  const { config } = deps
-  return customData(
-    aksNodeConfig({
-      config,
-      nodeClass: settings,
-      vmSize: chosen.typeName,
-      arch: size.arch,
-      gpuVendor: size.gpu?.vendor,
-      kubernetesVersion,
-      bootstrapToken: token,
-      nodeLabels: kubeletLabels({
-        config,
-        nodeClass: settings,
-        kubernetesVersion,
-        imageFamilyResolved: resolveImageFamily(settings, kubernetesVersion),
-        claimLabels: labelsBeforeLaunch(claim.metadata.labels),
-        wanted: input.wanted,
-        chosen,
-      }),
-      kubeletFlags: kubeletFlags({
-        kubernetesVersion,
-        maxPods: settings.maxPods,
-        clusterDnsServiceIp: config.clusterDnsServiceIp,
-        kubelet: settings.kubelet,
-        taints: claim.spec.taints,
-        startupTaints: claim.spec.startupTaints,
-        kubeReserved: chosen.instanceType?.overhead.kubeReserved ?? {},
-        systemReserved: chosen.instanceType?.overhead.systemReserved ?? {},
-      }),
-    }),
   )
 }

@@ -82,7 +82,8 @@ export class VmList {
           const snapshot = new Map<string, VirtualMachine>()
           for await (const vm of this.#list()) if (vm.name !== undefined) snapshot.set(vm.name, vm)
           const answered = asked.filter((waiter) => this.#waiters.has(waiter) && waiter.look(snapshot)).length
-          this.#intervalMs = answered > 0 ? this.#pace.fastestMs : Math.min(this.#pace.slowestMs, this.#intervalMs * 1.3)
+          this.#intervalMs =
+            answered > 0 ? this.#pace.fastestMs : Math.min(this.#pace.slowestMs, this.#intervalMs * 1.3)
         } catch (error) {
           this.#log.warn({ err: error }, 'the list of VMs could not be read; trying again')
           this.#intervalMs = this.#pace.slowestMs

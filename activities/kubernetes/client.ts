@@ -96,7 +96,7 @@ export class KubernetesClient {
         `kubeconfig ${kubeconfig ?? '(in cluster)'}: current-context names no cluster; set current-context`,
       )
     const tls: { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer } = {}
-    await config.applyToHTTPSOptions(tls as never)
+    await config.applyToHTTPSOptions(tls)
     return new KubernetesClient({
       server: cluster.server.replace(/\/$/, ''),
       dispatcher: new Agent({ connect: tlsOptions(tls, cluster), connections: 64, keepAliveTimeout: 30_000 }),

@@ -244,7 +244,7 @@ export class ClusterCache {
   }
 
   #tell(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
-    for (const listener of [...this.#listeners]) {
+    for (const listener of this.#listeners) {
       try {
         listener(kind, key, before, after)
       } catch (error) {

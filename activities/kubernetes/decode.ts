@@ -19,7 +19,7 @@ import type {
   TopologySpreadConstraint,
   VolumeAttachment,
 } from '../../core/objects.ts'
-import { type PodResourcesInput, podRequests } from '../../core/pod-requests.ts'
+import { podRequests } from '../../core/pod-requests.ts'
 import { integerQuantity } from '../../core/quantity.ts'
 import { parseResources } from '../../core/resources.ts'
 import type { Json } from './client.ts'
@@ -91,7 +91,7 @@ export function decodePod(json: Json): Pod {
     metadata,
     phase: status.phase ?? 'Pending',
     conditions: status.conditions ?? [],
-    requests: { ...podRequests(json as PodResourcesInput), pods: integerQuantity(1) },
+    requests: { ...podRequests(json), pods: integerQuantity(1) },
     nodeSelector: spec.nodeSelector ?? {},
     tolerations: spec.tolerations ?? [],
     topologySpreadConstraints: spec.topologySpreadConstraints ?? [],

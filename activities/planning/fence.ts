@@ -6,7 +6,7 @@ const validMs = 3000
 const leaseName = 'joiner-planner-fence'
 
 /** Thrown by an attempt that found its successor in the Lease. Its work is the successor's now. */
-export class FenceLostError extends Error {
+class FenceLostError extends Error {
   override readonly name = 'FenceLostError'
 }
 

@@ -44,7 +44,7 @@ export class LifecycleStarter {
 
   /** Tells a claim's lifecycle to look again; starts it if it does not run. */
   async poke(claim: NodeClaim): Promise<void> {
-    await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, []>('nodeClaimLifecycle', {
+    await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
       ...this.#options(claim),
       signal: pokeSignal,
     })

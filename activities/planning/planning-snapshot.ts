@@ -46,7 +46,7 @@ export function planningSnapshot(deps: PlanningDeps, pods: readonly Pod[]): Sche
 }
 
 /** The pools that may be extended, each with what it can buy now. */
-export function nodePoolOptions({ cache, catalogue }: PlanningDeps): readonly NodePoolOption[] {
+function nodePoolOptions({ cache, catalogue }: PlanningDeps): readonly NodePoolOption[] {
   const usage = usageByPool(cache)
   return [...cache.nodePools.values()].flatMap((nodePool) => {
     const nodeClass = cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name)

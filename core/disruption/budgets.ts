@@ -5,9 +5,9 @@ import type { Budget } from '../objects.ts'
 export type NextCronHit = (schedule: string, after: number) => number | undefined
 
 /** No budget speaks of the reason: nothing limits it. */
-export const unlimited = 2147483647
+const unlimited = 2147483647
 
-export type BudgetState = boolean | 'invalid'
+type BudgetState = boolean | 'invalid'
 
 export interface AllowedDisruptions {
   readonly allowed: number

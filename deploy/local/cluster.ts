@@ -20,7 +20,7 @@ export interface ClusterOptions {
   readonly onCrash?: (name: string, reason: string) => void
 }
 
-export interface Ports {
+interface Ports {
   readonly etcd: number
   readonly etcdPeer: number
   readonly apiserver: number

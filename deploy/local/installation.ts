@@ -10,7 +10,7 @@ import type { ProcessSpec } from './supervisor.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-export const namespace = 'joiner'
+const namespace = 'joiner'
 const serviceAccount = 'joiner'
 const tokenSeconds = 600
 /** Tokens are made anew long before they end, as the kubelet does for pods. */
@@ -30,14 +30,19 @@ export class Installation {
   /** Applies exactly what the chart holds besides the Deployments, which are processes here. */
   async install(): Promise<void> {
     await this.#operator.kubectl(['apply', '--server-side', '-f', join(root, 'deploy', 'crds')])
-    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`)
+    await this.#operator.kubectl(
+      ['apply', '--server-side', '-f', '-'],
+      `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`,
+    )
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#rights())
     await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
     await this.#writeTokens()
     const { server, pki } = this.#cluster
     await writeFile(this.kubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { tokenFile: this.#tokenFile } }))
     this.#timer = setInterval(() => {
-      this.#writeTokens().catch((error: unknown) => console.error(`the ServiceAccount token could not be renewed: ${String(error)}`))
+      this.#writeTokens().catch((error: unknown) =>
+        console.error(`the ServiceAccount token could not be renewed: ${String(error)}`),
+      )
     }, renewMs)
     this.#timer.unref()
   }
@@ -53,7 +58,13 @@ export class Installation {
 
   /** A Joiner process as the chart would run it. Names tell replicas apart. */
   processSpec(name = 'joiner', overrides: Readonly<Record<string, string>> = {}): ProcessSpec {
-    return { name, command: process.execPath, args: [join(root, 'starter', 'joiner.ts'), 'worker'], cwd: root, env: { ...this.#environment(name), ...overrides } }
+    return {
+      name,
+      command: process.execPath,
+      args: [join(root, 'starter', 'joiner.ts'), 'worker'],
+      cwd: root,
+      env: { ...this.#environment(name), ...overrides },
+    }
   }
 
   #environment(name: string): Record<string, string> {
@@ -100,19 +111,36 @@ export class Installation {
     }
     const sets = Object.entries(values).flatMap(([key, value]) => ['--set-string', `${key}=${value}`])
     const shown = ['templates/serviceaccount.yaml', 'templates/rbac.yaml'].flatMap((file) => ['--show-only', file])
-    return (await run(this.#cluster.binaries.helm, ['template', 'joiner', join(root, 'deploy', 'chart'), '--namespace', namespace, ...sets, ...shown])).stdout
+    return (
+      await run(this.#cluster.binaries.helm, [
+        'template',
+        'joiner',
+        join(root, 'deploy', 'chart'),
+        '--namespace',
+        namespace,
+        ...sets,
+        ...shown,
+      ])
+    ).stdout
   }
 
   async #writeTokens(): Promise<void> {
-    await Promise.all([this.#writeToken(this.#tokenFile), this.#writeToken(this.#federatedFile, 'api://AzureADTokenExchange')])
+    await Promise.all([
+      this.#writeToken(this.#tokenFile),
+      this.#writeToken(this.#federatedFile, 'api://AzureADTokenExchange'),
+    ])
   }
 
   async #writeToken(path: string, audience?: string): Promise<void> {
-    const answer = await this.#operator.api<{ status: { token: string } }>('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: { expirationSeconds: tokenSeconds, ...(audience === undefined ? {} : { audiences: [audience] }) },
-    })
+    const answer = await this.#operator.api<{ status: { token: string } }>(
+      'POST',
+      `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`,
+      {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        spec: { expirationSeconds: tokenSeconds, ...(audience === undefined ? {} : { audiences: [audience] }) },
+      },
+    )
     // Readers never see half a token.
     await writeFile(`${path}.tmp`, answer.status.token, { mode: 0o600 })
     await rename(`${path}.tmp`, path)

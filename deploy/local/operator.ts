@@ -31,7 +31,9 @@ export class Operator {
         errors += String(chunk)
       })
       child.once('error', reject)
-      child.once('exit', (code) => (code === 0 ? resolve(output) : reject(new Error(`kubectl ${args.join(' ')}: ${errors.trim()}`))))
+      child.once('exit', (code) =>
+        code === 0 ? resolve(output) : reject(new Error(`kubectl ${args.join(' ')}: ${errors.trim()}`)),
+      )
       child.stdin.end(input)
     })
   }
@@ -48,7 +50,12 @@ export class Operator {
 
   /** A request to the simulator's admin endpoint. */
   async simulator<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    const response = await this.#request(method, `${this.#cluster.azureEndpoint}/admin${path}`, body, body === undefined ? {} : { 'content-type': 'application/json' })
+    const response = await this.#request(
+      method,
+      `${this.#cluster.azureEndpoint}/admin${path}`,
+      body,
+      body === undefined ? {} : { 'content-type': 'application/json' },
+    )
     if (response.status >= 300) throw new Error(`simulator ${method} ${path}: ${response.status} ${response.text}`)
     return (response.text === '' ? undefined : JSON.parse(response.text)) as T
   }
@@ -57,9 +64,19 @@ export class Operator {
     await this.#agent?.destroy()
   }
 
-  async #request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, body: unknown, headers: Record<string, string>) {
+  async #request(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    url: string,
+    body: unknown,
+    headers: Record<string, string>,
+  ) {
     this.#agent ??= new Agent({ connect: { ca: await readFile(this.#cluster.pki.caFile, 'utf8') } })
-    const response = await request(url, { method, headers, dispatcher: this.#agent, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+    const response = await request(url, {
+      method,
+      headers,
+      dispatcher: this.#agent,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
     return { status: response.statusCode, text: await response.body.text() }
   }
 }

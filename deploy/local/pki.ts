@@ -82,7 +82,7 @@ export async function createPki(folder: string): Promise<Pki> {
 }
 
 async function keyPair(): Promise<webcrypto.CryptoKeyPair> {
-  return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair
+  return await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
 }
 
 function validity(): { notBefore: Date; notAfter: Date } {

@@ -123,7 +123,7 @@ export async function resolveBinaries<N extends ServerName>(
  * The path of one server's binary: from the environment (`JOINER_ETCD_BINARY` and so on), the right version on the PATH, the user's cache,
  * a download where the official place answers at once, else a build from its pinned Go module.
  */
-export async function resolveBinary(name: ServerName, progress: Progress): Promise<string> {
+async function resolveBinary(name: ServerName, progress: Progress): Promise<string> {
   const variable = `JOINER_${name.toUpperCase().replaceAll('-', '_')}_BINARY`
   const named = process.env[variable]
   if (named !== undefined && named !== '') {
@@ -228,6 +228,7 @@ async function requireGo(): Promise<void> {
   } catch (error) {
     throw new Error(
       `Go is needed to build the local servers, and ${(error as ExecFileException).code === 'ENOENT' ? 'there is none on the PATH' : 'it does not run'}: ${remedy}`,
+      { cause: error },
     )
   }
   const [major = 0, minor = 0] = text.replace('go', '').split('.').map(Number)

@@ -22,7 +22,7 @@ interface NodeConfig {
 }
 
 /** The node's own configuration, read out of its custom data as the boothook would write it to disk. */
-export function readNodeConfig(customData: string): NodeConfig {
+function readNodeConfig(customData: string): NodeConfig {
   const document = Buffer.from(customData, 'base64').toString()
   const heredoc = /base64 -d <<-?'?"?(\w+)'?"?[^\n]*aks-node-controller-config\.json[^\n]*\n([\s\S]*?)\n\1/.exec(
     document,
@@ -104,7 +104,7 @@ export class Kubelets {
     machine: Machine,
     input: { readonly server: string; readonly ca: string; readonly token: string; readonly deadline: number },
   ) {
-    const keys = (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair
+    const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
     const csr = await x509.Pkcs10CertificateRequestGenerator.create({
       name: `O=system:nodes, CN=system:node:${nodeName(machine)}`,
       keys,
@@ -216,7 +216,7 @@ export class Kubelets {
 }
 
 /** A Node is named as its VM's computer. */
-export function nodeName(machine: Machine): string {
+function nodeName(machine: Machine): string {
   return (machine.body.properties.osProfile?.computerName ?? machine.name).toLowerCase()
 }
 

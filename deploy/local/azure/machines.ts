@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
+type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
 
 /** A VM as the simulator keeps it: the body of its PUT, and what became of it. */
 export interface Machine {
@@ -41,7 +41,7 @@ export interface MachineBody {
   }
 }
 
-export interface NetworkInterfaceConfiguration {
+interface NetworkInterfaceConfiguration {
   readonly name: string
   readonly properties?: {
     readonly primary?: boolean

@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import color from 'picocolors'
+import { defaultStateDir, type LocalCluster, startCluster } from './cluster.ts'
+import { demo } from './demo.ts'
+
+interface State {
+  readonly pid: number
+  readonly kubeconfig: string
+  readonly temporalUi: string
+  readonly processes: Readonly<Record<string, number>>
+}
+
+/** Adds `local` and `demo` to the command line. */
+export function registerLocalCommands(program: Command): void {
+  const local = program
+    .command('local')
+    .description('a whole cluster on this machine: Kubernetes, Temporal and a simulated Azure')
+  const withState = (command: Command) =>
+    command.option('--state-dir <directory>', 'where state, logs and keys are kept', defaultStateDir())
+  withState(local.command('up'))
+    .description('start it; Ctrl-C or "local down" ends it')
+    .option('--detach', 'return when it is ready')
+    .action((options: { stateDir: string; detach?: boolean }) =>
+      options.detach === true ? upDetached(options.stateDir) : up(options.stateDir),
+    )
+  withState(local.command('down'))
+    .description('end it, and everything that it started')
+    .action((options: { stateDir: string }) => down(options.stateDir))
+  withState(local.command('status'))
+    .description('what runs, and where')
+    .action((options: { stateDir: string }) => status(options.stateDir))
+  withState(local.command('logs'))
+    .description('print the log of one process, or name the processes')
+    .argument('[process]', 'such as kube-apiserver, temporal or azure')
+    .action((name: string | undefined, options: { stateDir: string }) => logs(options.stateDir, name))
+  program
+    .command('demo')
+    .description('bring up a cluster, install Joiner and watch it scale; Ctrl-C ends everything')
+    .option('--exit', 'end when the demonstration is over, non-zero if anything was left behind')
+    .action(async (options: { exit?: boolean }) => process.exit(await demo({ exit: options.exit === true })))
+}
+
+const stateFile = (stateDir: string) => join(stateDir, 'state.json')
+
+function readState(stateDir: string): State | undefined {
+  if (!existsSync(stateFile(stateDir))) return undefined
+  const state = JSON.parse(readFileSync(stateFile(stateDir), 'utf8')) as State
+  return isSupervisor(state.pid) ? state : undefined
+}
+
+/** Whether a process id still is a `local up`, and not somebody who got the number later. */
+function isSupervisor(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('local')
+  } catch {
+    return false
+  }
+}
+
+async function up(stateDir: string): Promise<void> {
+  const running = readState(stateDir)
+  if (running !== undefined) {
+    console.error(
+      `a local cluster runs already from ${stateDir} (process ${running.pid}); end it with "joiner local down"`,
+    )
+    process.exit(1)
+  }
+  // A cluster begins empty: what an earlier one left belongs to servers that are gone.
+  rmSync(stateDir, { recursive: true, force: true })
+  mkdirSync(stateDir, { recursive: true })
+  const started = Date.now()
+  let cluster: LocalCluster | undefined
+  const stop = async (code: number) => {
+    rmSync(stateFile(stateDir), { force: true })
+    await cluster?.stop()
+    process.exit(code)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void stop(0))
+  try {
+    cluster = await startCluster({
+      stateDir,
+      progress: (line) => console.log(color.dim(line)),
+      onCrash: (name, reason) => {
+        console.error(
+          color.red(`${name} ended by itself (${reason}); see "joiner local logs ${name}". Everything is stopped.`),
+        )
+        void stop(1)
+      },
+    })
+  } catch (error) {
+    console.error(color.red(error instanceof Error ? error.message : String(error)))
+    process.exit(1)
+  }
+  const state: State = {
+    pid: process.pid,
+    kubeconfig: cluster.adminKubeconfig,
+    temporalUi: cluster.temporalUi,
+    processes: cluster.supervisor.pids,
+  }
+  writeFileSync(stateFile(stateDir), JSON.stringify(state, null, 2))
+  console.log(`ready in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+  printAddresses(state)
+}
+
+function printAddresses(state: State): void {
+  console.log(`export KUBECONFIG=${state.kubeconfig}`)
+  console.log(`Temporal UI: ${state.temporalUi}`)
+}
+
+async function upDetached(stateDir: string): Promise<void> {
+  if (readState(stateDir) !== undefined) {
+    console.error(`a local cluster runs already from ${stateDir}`)
+    process.exit(1)
+  }
+  mkdirSync(stateDir, { recursive: true })
+  const logPath = `${stateDir}.log`
+  const log = openSync(logPath, 'w')
+  const child = spawn(process.execPath, [process.argv[1] as string, 'local', 'up', '--state-dir', stateDir], {
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
+  const ended = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)))
+  const ready = (async () => {
+    for (;;) {
+      const state = readState(stateDir)
+      if (state !== undefined) return state
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  })()
+  const result = await Promise.race([ended, ready])
+  if (typeof result === 'number') {
+    console.error(readFileSync(logPath, 'utf8'))
+    process.exit(1)
+  }
+  child.unref()
+  printAddresses(result)
+  process.exit(0)
+}
+
+async function down(stateDir: string): Promise<void> {
+  const state = readState(stateDir)
+  if (state === undefined) {
+    console.log(`no local cluster runs from ${stateDir}`)
+    return
+  }
+  process.kill(state.pid, 'SIGTERM')
+  const deadline = Date.now() + 60_000
+  while (isSupervisor(state.pid)) {
+    if (Date.now() > deadline) process.kill(state.pid, 'SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  console.log('the local cluster is down')
+}
+
+function status(stateDir: string): void {
+  const state = readState(stateDir)
+  if (state === undefined) {
+    console.log(`no local cluster runs from ${stateDir}`)
+    process.exitCode = 1
+    return
+  }
+  for (const [name, pid] of Object.entries(state.processes)) console.log(`${name.padEnd(26)} process ${pid}`)
+  printAddresses(state)
+}
+
+function logs(stateDir: string, name: string | undefined): void {
+  const folder = join(stateDir, 'logs')
+  const names = existsSync(folder) ? readdirSync(folder).map((file) => file.replace(/\.log$/, '')) : []
+  if (name !== undefined && names.includes(name)) {
+    process.stdout.write(readFileSync(join(folder, `${name}.log`)))
+    return
+  }
+  console.error(name === undefined ? 'name one of:' : `no process "${name}"; there are:`)
+  for (const known of names) console.error(`  ${known}`)
+  process.exitCode = 1
+}
