@@ -1,5 +1,5 @@
 /** Operating systems of node images that have a driver for a GPU size. */
-export type GpuImage = 'Ubuntu' | 'AzureLinux2' | 'AzureLinux3'
+type GpuImage = 'Ubuntu' | 'AzureLinux2' | 'AzureLinux3'
 
 export interface GpuSize {
   readonly vendor: 'nvidia' | 'amd'

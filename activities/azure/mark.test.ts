@@ -64,11 +64,7 @@ describe.skipIf(!hasGoldenCases)('marks of the reference', () => {
   it('block the same offerings', () => {
     const { cases, probes, skusFile } = readGolden('vectors/unavailable-cache.json') as {
       readonly cases: readonly CacheCase[]
-      readonly probes: readonly {
-        readonly instanceType: string
-        readonly zone: string
-        readonly capacityType: string
-      }[]
+      readonly probes: Readonly<Record<'instanceTypes' | 'zones' | 'capacityTypes', readonly string[]>>
       readonly skusFile: string
     }
     const region = skusFile.replace(/^skus\/|\.json$/g, '')

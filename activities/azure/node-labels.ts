@@ -159,7 +159,7 @@ export function kubeletMaySet(key: string): boolean {
 }
 
 /** The labels that requirements leave no choice for. */
-export function singleValued(sets: Requirements): Record<string, string> {
+function singleValued(sets: Requirements): Record<string, string> {
   return Object.fromEntries(
     [...sets.values()].flatMap((set) =>
       operatorOf(set) === 'In' && set.values.size === 1 ? [[set.key, [...set.values][0] as string]] : [],

@@ -31,7 +31,10 @@ interface CreateCase {
   readonly error?: string
   readonly nodeClass: {
     readonly defaultedSpec: Readonly<Record<string, unknown>>
-    readonly status: NodeClass['status'] & { readonly localDNSState: string }
+    readonly status: Pick<NodeClass['status'], 'kubernetesVersion'> & {
+      readonly images: NodeClass['status']['images'] | null
+      readonly localDNSState: string
+    }
   }
   readonly nodeClaim: {
     readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> }
@@ -69,13 +72,10 @@ const token = 'abcdef.0123456789abcdef'
 
 function create({ region, options, nodeClass, nodeClaim }: CreateCase) {
   const config = goldenConfig(region, options)
-  const stored = goldenNodeClass(
-    {
-      ...nodeClass.defaultedSpec,
-      ...(nodeClass.status.localDNSState === 'Enabled' ? { localDNS: { mode: 'Required' } } : {}),
-    },
-    nodeClass.status,
-  )
+  const stored = goldenNodeClass({
+    ...nodeClass.defaultedSpec,
+    ...(nodeClass.status.localDNSState === 'Enabled' ? { localDNS: { mode: 'Required' } } : {}),
+  })
   const settings = nodeClassSettings(stored, config)
   const sizes = goldenSizes(`skus/${region}.json`, region)
   const types = instanceTypes({
@@ -91,7 +91,7 @@ function create({ region, options, nodeClass, nodeClaim }: CreateCase) {
   const wanted = requirements(nodeClaim.spec.requirements)
   const requests = parseResources(nodeClaim.spec.resources?.requests)
   const choice = chooseOffering(types, { uid, requirements: wanted, requests })
-  const image = choice && selectImage(nodeClass.status.images, choice.instanceType)
+  const image = choice && selectImage(nodeClass.status.images ?? [], choice.instanceType)
   if (choice === undefined || image === undefined) return undefined
   const { instanceType, zone, capacityType } = choice
   const chosen = { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) }
