@@ -1,0 +1,375 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Config, type Role, readConfig } from '../api/config.ts'
+import {
+  binding,
+  budget,
+  chartFolder,
+  type Deployment,
+  deployment,
+  helm,
+  ofShape,
+  podEnvironment,
+  releaseNamespace,
+  renderChart,
+  role,
+  smallestValues,
+} from './chart.ts'
+
+const allRoles: readonly Role[] = ['azure', 'bridge', 'core', 'planner']
+
+/** Every value that the chart has, each other than its default. */
+const fullValues = {
+  image: { repository: 'registry.example/joiner', tag: '9.8.7', pullPolicy: 'Always' },
+  imagePullSecrets: [{ name: 'pull' }],
+  controller: { replicas: 3, resources: { requests: { cpu: '2' } } },
+  planner: { replicas: 1, resources: { requests: { cpu: '3' } } },
+  serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
+  workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
+  temporal: { address: 'temporal.example:17233', namespace: 'nodes' },
+  cluster: { name: 'prod', endpoint: 'https://prod.example' },
+  azure: {
+    subscriptionId: 'sub',
+    location: 'swedencentral',
+    nodeResourceGroup: 'MC_prod',
+    subnetId: '/subscriptions/sub/subnets/nodes',
+    nodeIdentities: ['/subscriptions/sub/identities/a', '/subscriptions/sub/identities/b'],
+    kubeletIdentityClientId: 'kubelet',
+    networkPlugin: 'none',
+    networkPluginMode: '',
+    dnsServiceIp: '10.9.0.10',
+    sshPublicKey: 'ssh-ed25519 AAAA someone',
+    linuxAdminUsername: 'operator',
+  },
+  settings: {
+    logLevel: 'debug',
+    batchIdleDuration: '500ms',
+    batchMaxDuration: '1m',
+    resyncInterval: '1h',
+    vmMemoryOverheadPercent: 0.1,
+  },
+  nodeSelector: { disk: 'fast' },
+  tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
+}
+
+interface Case {
+  readonly name: string
+  readonly values: unknown
+  readonly serviceAccount: string
+}
+const cases: readonly Case[] = [
+  { name: 'the smallest values', values: smallestValues, serviceAccount: 'joiner' },
+  { name: 'every value set', values: fullValues, serviceAccount: 'scaler' },
+]
+
+describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
+  let manifests: Awaited<ReturnType<typeof renderChart>>
+  let deployments: readonly Deployment[]
+
+  beforeAll(async () => {
+    manifests = await renderChart(values)
+    deployments = ofShape(manifests, ['Deployment'], deployment)
+  })
+
+  test('helm lint finds nothing to warn of', async () => {
+    const { code, stdout } = await helm(['lint', chartFolder, '--strict'], values)
+    expect(stdout).toContain('0 chart(s) failed')
+    expect(code).toBe(0)
+  })
+
+  test('everything is in the release namespace, of the cluster, or the tokens of kube-system', () => {
+    const places = manifests.map(({ kind, metadata }) => `${metadata.namespace ?? 'cluster'} ${kind}`)
+    const elsewhere = places.filter((place) => !place.startsWith(`${releaseNamespace} `))
+    expect(elsewhere.toSorted()).toEqual([
+      'cluster ClusterRole',
+      'cluster ClusterRoleBinding',
+      'cluster ClusterRoleBinding',
+      'cluster ClusterRoleBinding',
+      'kube-system Role',
+      'kube-system RoleBinding',
+    ])
+  })
+
+  test('no rule has a wildcard', () => {
+    const rules = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap((each) => each.rules)
+    expect(rules.length).toBeGreaterThan(0)
+    for (const { apiGroups, resources, verbs } of rules)
+      expect([...apiGroups, ...resources, ...verbs].filter((each) => each.includes('*'))).toEqual([])
+  })
+
+  test('Secrets can only be listed, made and deleted, and only in kube-system', () => {
+    const onSecrets = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap(({ kind, metadata, rules }) =>
+      rules
+        .filter(({ resources }) => resources.some((resource) => resource.startsWith('secrets')))
+        .map((rule) => ({ kind, namespace: metadata.namespace, rule })),
+    )
+    expect(onSecrets).toEqual([
+      {
+        kind: 'Role',
+        namespace: 'kube-system',
+        rule: { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'list', 'delete'] },
+      },
+    ])
+  })
+
+  test("no right leads to more rights, and Joiner's own roles go to its ServiceAccount only", () => {
+    const rules = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap((each) => each.rules)
+    expect(rules.flatMap(({ verbs }) => verbs).filter((verb) => /^(escalate|bind|impersonate)$/.test(verb))).toEqual([])
+    expect(rules.flatMap(({ apiGroups }) => apiGroups)).not.toContain('rbac.authorization.k8s.io')
+    const names = new Set(ofShape(manifests, ['Role', 'ClusterRole'], role).map(({ metadata }) => metadata.name))
+    const bindings = ofShape(manifests, ['RoleBinding', 'ClusterRoleBinding'], binding)
+    const ours = bindings.filter(({ roleRef }) => names.has(roleRef.name))
+    expect(ours).toHaveLength(3)
+    for (const { subjects } of ours)
+      expect(subjects).toEqual([{ kind: 'ServiceAccount', name: serviceAccount, namespace: releaseNamespace }])
+    const others = bindings.filter(({ roleRef }) => !names.has(roleRef.name))
+    expect(others.map(({ roleRef, subjects }) => [roleRef.name, subjects.map(({ name }) => name)])).toEqual([
+      ['system:node-bootstrapper', ['system:bootstrappers']],
+      ['system:certificates.k8s.io:certificatesigningrequests:nodeclient', ['system:bootstrappers']],
+    ])
+  })
+
+  test('the environment of each Deployment is a configuration, and nothing in it goes unread', () => {
+    expect(deployments).toHaveLength(2)
+    for (const each of deployments) {
+      const environment = podEnvironment(manifests, each)
+      const result = readConfig(environment)
+      expect(result).toMatchObject({ kind: 'config' })
+      const read = result.kind === 'config' ? Object.keys(result.config) : []
+      expect(Object.keys(environment).filter((name) => !read.includes(name))).toEqual([])
+    }
+  })
+
+  test('the Deployments share all roles between them, each once', () => {
+    const roles = deployments.flatMap((each) => configOf(manifests, each).JOINER_ROLES)
+    expect(roles.toSorted()).toEqual(allRoles)
+  })
+
+  test('each Deployment runs a worker under the ServiceAccount and knows itself by its pod', () => {
+    for (const each of deployments) {
+      const [container] = each.spec.template.spec.containers
+      expect(container.command).toBeUndefined()
+      expect(container.args).toEqual(['worker'])
+      expect(each.spec.template.spec.serviceAccountName).toBe(serviceAccount)
+      expect(configOf(manifests, each)).toMatchObject({
+        JOINER_NAMESPACE: releaseNamespace,
+        JOINER_IDENTITY: `${each.metadata.name}-pod`,
+      })
+    }
+  })
+
+  test('the probes ask the port on which the process serves health', () => {
+    for (const each of deployments) {
+      const [{ ports, livenessProbe, readinessProbe }] = each.spec.template.spec.containers
+      const asked = (name: string) => ports.find((port) => port.name === name)?.containerPort
+      const port = configOf(manifests, each).JOINER_HEALTH_PORT
+      expect(livenessProbe.httpGet.path).toBe('/healthz')
+      expect(readinessProbe.httpGet.path).toBe('/readyz')
+      expect([asked(livenessProbe.httpGet.port), asked(readinessProbe.httpGet.port)]).toEqual([port, port])
+    }
+  })
+
+  test('each Deployment selects its own pods, and one PodDisruptionBudget protects just these', () => {
+    const budgets = ofShape(manifests, ['PodDisruptionBudget'], budget)
+    expect(budgets).toHaveLength(deployments.length)
+    for (const each of deployments) {
+      const selecting = (labels: Readonly<Record<string, string>>) =>
+        deployments.filter(({ spec }) => matches(spec.template.metadata.labels, labels))
+      expect(selecting(each.spec.selector.matchLabels)).toEqual([each])
+      const guards = budgets.filter(({ spec }) =>
+        matches(each.spec.template.metadata.labels, spec.selector.matchLabels),
+      )
+      expect(guards).toHaveLength(1)
+      expect(guards[0]?.spec.maxUnavailable).toBe(1)
+      expect(selecting(guards[0]?.spec.selector.matchLabels ?? {})).toEqual([each])
+    }
+  })
+
+  test('Joiner never runs on a node that it makes', () => {
+    for (const each of deployments)
+      expect(each.spec.template.spec).toMatchObject({
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }],
+            },
+          },
+        },
+      })
+  })
+})
+
+describe('values', () => {
+  test('reach the configuration', async () => {
+    const manifests = await renderChart(fullValues)
+    const [controller, planner] = ofShape(manifests, ['Deployment'], deployment)
+    if (controller === undefined || planner === undefined) throw new Error('the chart renders fewer than 2 Deployments')
+    expect(configOf(manifests, controller)).toEqual({
+      JOINER_ROLES: ['core', 'azure', 'bridge'],
+      JOINER_NAMESPACE: releaseNamespace,
+      JOINER_HEALTH_PORT: 8080,
+      JOINER_IDENTITY: 'joiner-pod',
+      JOINER_RESYNC_INTERVAL: 3_600_000,
+      JOINER_PRICES_ENDPOINT: 'https://prices.azure.com',
+      LOG_LEVEL: 'debug',
+      BATCH_IDLE_DURATION: 500,
+      BATCH_MAX_DURATION: 60_000,
+      TEMPORAL_ADDRESS: 'temporal.example:17233',
+      TEMPORAL_NAMESPACE: 'nodes',
+      CLUSTER_NAME: 'prod',
+      CLUSTER_ENDPOINT: 'https://prod.example',
+      KUBELET_BOOTSTRAP_CA_FILE: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
+      ARM_SUBSCRIPTION_ID: 'sub',
+      LOCATION: 'swedencentral',
+      AZURE_NODE_RESOURCE_GROUP: 'MC_prod',
+      VNET_SUBNET_ID: '/subscriptions/sub/subnets/nodes',
+      NODE_IDENTITIES: ['/subscriptions/sub/identities/a', '/subscriptions/sub/identities/b'],
+      KUBELET_IDENTITY_CLIENT_ID: 'kubelet',
+      SSH_PUBLIC_KEY: 'ssh-ed25519 AAAA someone',
+      LINUX_ADMIN_USERNAME: 'operator',
+      NETWORK_PLUGIN: 'none',
+      NETWORK_PLUGIN_MODE: '',
+      DNS_SERVICE_IP: '10.9.0.10',
+      VM_MEMORY_OVERHEAD_PERCENT: 0.1,
+    } satisfies Config)
+    expect([controller.spec.replicas, planner.spec.replicas]).toEqual([3, 1])
+    expect(controller.spec.template.spec).toMatchObject({
+      imagePullSecrets: [{ name: 'pull' }],
+      nodeSelector: { disk: 'fast' },
+      tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
+      containers: [
+        { image: 'registry.example/joiner:9.8.7', imagePullPolicy: 'Always', resources: { requests: { cpu: '2' } } },
+      ],
+    })
+    expect(planner.spec.template.spec).toMatchObject({ containers: [{ resources: { requests: { cpu: '3' } } }] })
+    expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({
+      name: 'scaler',
+      annotations: {
+        team: 'platform',
+        'azure.workload.identity/client-id': 'client',
+        'azure.workload.identity/tenant-id': 'tenant',
+      },
+    })
+  })
+
+  test('left at their defaults are the defaults of the configuration', async () => {
+    const manifests = await renderChart(smallestValues)
+    const required = new Set([
+      'TEMPORAL_ADDRESS',
+      'CLUSTER_NAME',
+      'CLUSTER_ENDPOINT',
+      'ARM_SUBSCRIPTION_ID',
+      'LOCATION',
+      'AZURE_NODE_RESOURCE_GROUP',
+      'VNET_SUBNET_ID',
+    ])
+    const ofRelease = new Set(['JOINER_ROLES', 'JOINER_NAMESPACE', 'JOINER_IDENTITY'])
+    for (const each of ofShape(manifests, ['Deployment'], deployment)) {
+      const environment = podEnvironment(manifests, each)
+      const bare = Object.fromEntries(
+        Object.entries(environment).filter(([name]) => required.has(name) || ofRelease.has(name)),
+      )
+      expect(readConfig(bare)).toEqual(readConfig(environment))
+    }
+  })
+
+  test('without a managed identity leave no empty annotation behind', async () => {
+    const manifests = await renderChart(smallestValues)
+    expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata.annotations).toBeUndefined()
+  })
+
+  test('that change a setting restart the pods, and others do not', async () => {
+    const base = checksums(await renderChart(smallestValues))
+    const chatty = { ...smallestValues, settings: { logLevel: 'debug' } }
+    const larger = { ...smallestValues, controller: { replicas: 5 } }
+    expect(checksums(await renderChart(chatty))).not.toEqual(base)
+    expect(checksums(await renderChart(larger))).toEqual(base)
+  })
+})
+
+describe('values.schema.json', () => {
+  test('refuses the defaults alone and names all that is missing', async () => {
+    const { code, stderr } = await helm(['template', 'joiner', chartFolder], {})
+    expect(code).not.toBe(0)
+    for (const path of [
+      '/cluster/name',
+      '/cluster/endpoint',
+      '/azure/subscriptionId',
+      '/azure/location',
+      '/azure/nodeResourceGroup',
+      '/azure/subnetId',
+    ])
+      expect(stderr).toContain(path)
+  })
+
+  const { cluster, azure } = smallestValues
+  test.each([
+    ['a plain http endpoint', { cluster: { ...cluster, endpoint: 'http://demo' } }, '/cluster/endpoint'],
+    ['a number for a name', { cluster: { ...cluster, name: 7 } }, '/cluster/name'],
+    ['a subnet that is no ARM id', { azure: { ...azure, subnetId: 'nodes' } }, '/azure/subnetId'],
+    ['an identity that is no ARM id', { azure: { ...azure, nodeIdentities: ['me'] } }, '/azure/nodeIdentities/0'],
+    [
+      'a network plugin that is not supported',
+      { azure: { ...azure, networkPlugin: 'kubenet' } },
+      '/azure/networkPlugin',
+    ],
+    [
+      'a plugin mode that is not supported',
+      { azure: { ...azure, networkPluginMode: 'bridge' } },
+      '/azure/networkPluginMode',
+    ],
+    ['a Temporal address without a port', { temporal: { address: 'temporal' } }, '/temporal/address'],
+    ['an empty Temporal namespace', { temporal: { namespace: '' } }, '/temporal/namespace'],
+    ['no replica', { planner: { replicas: 0 } }, '/planner/replicas'],
+    ['a replica count in words', { controller: { replicas: 'two' } }, '/controller/replicas'],
+    ['a log level that there is not', { settings: { logLevel: 'loud' } }, '/settings/logLevel'],
+    ['a duration without a unit', { settings: { batchIdleDuration: '10' } }, '/settings/batchIdleDuration'],
+    ['a duration of mixed units', { settings: { batchMaxDuration: '1m30s' } }, '/settings/batchMaxDuration'],
+    ['an interval that is a number', { settings: { resyncInterval: 300 } }, '/settings/resyncInterval'],
+    [
+      'a share of more than all memory',
+      { settings: { vmMemoryOverheadPercent: 7.5 } },
+      '/settings/vmMemoryOverheadPercent',
+    ],
+    ['a pull policy that there is not', { image: { pullPolicy: 'Sometimes' } }, '/image/pullPolicy'],
+    ['a ServiceAccount without a name', { serviceAccount: { name: '' } }, '/serviceAccount/name'],
+    ['a misspelt setting', { settings: { batchIdleDurations: '1s' } }, 'batchIdleDurations'],
+    ['a misspelt section', { temporale: {} }, 'temporale'],
+  ])('refuses %s', async (_what, values, named) => {
+    const { code, stderr } = await helm(['template', 'joiner', chartFolder], { ...smallestValues, ...values })
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(named)
+  })
+})
+
+test("the chart's CRDs are the generated ones", async () => {
+  const generated = fileURLToPath(new URL('../deploy/crds', import.meta.url))
+  const [here, there] = await Promise.all([textsOf(join(chartFolder, 'crds')), textsOf(generated)])
+  expect(Object.keys(here)).toHaveLength(3)
+  expect(here).toEqual(there)
+})
+
+function configOf(manifests: Awaited<ReturnType<typeof renderChart>>, owner: Deployment): Config {
+  const result = readConfig(podEnvironment(manifests, owner))
+  if (result.kind === 'errors') throw new Error(`Deployment ${owner.metadata.name}: ${result.errors.join('; ')}`)
+  return result.config
+}
+
+function checksums(manifests: Awaited<ReturnType<typeof renderChart>>): readonly (string | undefined)[] {
+  return ofShape(manifests, ['Deployment'], deployment).map(
+    ({ spec }) => spec.template.metadata.annotations['checksum/settings'],
+  )
+}
+
+function matches(labels: Readonly<Record<string, string>>, selector: Readonly<Record<string, string>>): boolean {
+  return Object.entries(selector).every(([name, value]) => labels[name] === value)
+}
+
+async function textsOf(folder: string): Promise<Readonly<Record<string, string>>> {
+  const names = await readdir(folder)
+  return Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const)),
+  )
+}

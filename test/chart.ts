@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { parseAllDocuments } from 'yaml'
+import { z } from 'zod'
+import { resolveBinaries } from '../deploy/local/server-binaries.ts'
+
+/** Where the chart lies. */
+export const chartFolder = fileURLToPath(new URL('../deploy/chart', import.meta.url))
+/** The namespace that the suites install the chart into. */
+export const releaseNamespace = 'joiner-system'
+
+/** The values without which the chart installs nothing. */
+export const smallestValues = {
+  cluster: { name: 'demo', endpoint: 'https://demo.hcp.westus2.azmk8s.io:443' },
+  azure: {
+    subscriptionId: '11111111-2222-3333-4444-555555555555',
+    location: 'westus2',
+    nodeResourceGroup: 'MC_group_demo_westus2',
+    subnetId:
+      '/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
+  },
+}
+
+const metadata = z.looseObject({
+  name: z.string(),
+  namespace: z.string().optional(),
+  labels: z.record(z.string(), z.string()),
+  annotations: z.record(z.string(), z.string()).optional(),
+})
+const manifest = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata })
+type Manifest = z.infer<typeof manifest>
+
+const probe = z.strictObject({
+  httpGet: z.strictObject({ path: z.string(), port: z.string() }),
+  periodSeconds: z.int(),
+  failureThreshold: z.int().optional(),
+})
+const environmentVariable = z.union([
+  z.strictObject({ name: z.string(), value: z.string() }),
+  z.strictObject({
+    name: z.string(),
+    valueFrom: z.strictObject({ fieldRef: z.strictObject({ fieldPath: z.literal('metadata.name') }) }),
+  }),
+])
+const container = z.looseObject({
+  name: z.string(),
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  args: z.array(z.string()),
+  env: z.array(environmentVariable),
+  envFrom: z.array(z.strictObject({ configMapRef: z.strictObject({ name: z.string() }) })),
+  ports: z.array(z.strictObject({ name: z.string(), containerPort: z.int() })),
+  livenessProbe: probe,
+  readinessProbe: probe,
+  securityContext: z.looseObject({
+    allowPrivilegeEscalation: z.literal(false),
+    readOnlyRootFilesystem: z.literal(true),
+    capabilities: z.strictObject({ drop: z.tuple([z.literal('ALL')]) }),
+  }),
+})
+
+export const deployment = manifest.extend({
+  kind: z.literal('Deployment'),
+  spec: z.looseObject({
+    replicas: z.int(),
+    selector: z.strictObject({ matchLabels: z.record(z.string(), z.string()) }),
+    template: z.looseObject({
+      metadata: z.looseObject({
+        labels: z.record(z.string(), z.string()),
+        annotations: z.record(z.string(), z.string()),
+      }),
+      spec: z.looseObject({
+        serviceAccountName: z.string(),
+        securityContext: z.looseObject({ runAsNonRoot: z.literal(true), runAsUser: z.int() }),
+        containers: z.tuple([container]),
+      }),
+    }),
+  }),
+})
+export type Deployment = z.infer<typeof deployment>
+
+const configMap = manifest.extend({ kind: z.literal('ConfigMap'), data: z.record(z.string(), z.string()) })
+
+const subject = z.looseObject({ kind: z.string(), name: z.string(), namespace: z.string().optional() })
+const rule = z.strictObject({
+  apiGroups: z.array(z.string()),
+  resources: z.array(z.string()),
+  resourceNames: z.array(z.string()).optional(),
+  verbs: z.array(z.string()),
+})
+export const role = manifest.extend({ kind: z.enum(['Role', 'ClusterRole']), rules: z.array(rule) })
+export const binding = manifest.extend({
+  kind: z.enum(['RoleBinding', 'ClusterRoleBinding']),
+  roleRef: z.strictObject({ apiGroup: z.string(), kind: z.string(), name: z.string() }),
+  subjects: z.array(subject),
+})
+export const budget = manifest.extend({
+  kind: z.literal('PodDisruptionBudget'),
+  spec: z.strictObject({
+    maxUnavailable: z.int(),
+    selector: z.strictObject({ matchLabels: z.record(z.string(), z.string()) }),
+  }),
+})
+
+/** A program that ended. */
+interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs the real helm on the chart with these values, which are all that it gets besides the chart's own. */
+export async function helm(args: readonly string[], values: unknown): Promise<Ended> {
+  const binaries = await resolveBinaries(['helm'], () => {})
+  const child = spawn(binaries.helm, [...args, '--namespace', releaseNamespace, '--values', '-'])
+  const ended = once(child, 'exit')
+  child.stdin.end(JSON.stringify(values))
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [code] = (await ended) as [number | null]
+  return { code: code ?? -1, stdout, stderr }
+}
+
+/** What `helm install` would send, parsed. Errors: helm refused the values or the templates. */
+export async function renderChart(values: unknown): Promise<readonly Manifest[]> {
+  const { code, stdout, stderr } = await helm(['template', 'joiner', chartFolder], values)
+  if (code !== 0) throw new Error(`helm template ended with ${code}: ${stderr}`)
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as unknown)
+    .filter((document) => document !== null)
+    .map((document) => manifest.parse(document))
+}
+
+/** The manifests of one shape. Errors: one that has the kind but not the shape. */
+export function ofShape<T extends Manifest>(
+  manifests: readonly Manifest[],
+  kinds: readonly T['kind'][],
+  shape: z.ZodType<T>,
+): readonly T[] {
+  return manifests.filter(({ kind }) => kinds.includes(kind)).map((each) => shape.parse(each))
+}
+
+/** The environment that the kubelet would give to the container of a Deployment's pod: ConfigMaps first, single variables over them. */
+export function podEnvironment(manifests: readonly Manifest[], owner: Deployment): Record<string, string> {
+  const maps = new Map(ofShape(manifests, ['ConfigMap'], configMap).map((each) => [each.metadata.name, each.data]))
+  const [{ env, envFrom }] = owner.spec.template.spec.containers
+  const environment: Record<string, string> = {}
+  for (const { configMapRef } of envFrom) {
+    const data = maps.get(configMapRef.name)
+    if (data === undefined)
+      throw new Error(`Deployment ${owner.metadata.name}: ConfigMap ${configMapRef.name} is not in the chart`)
+    Object.assign(environment, data)
+  }
+  for (const each of env) environment[each.name] = 'value' in each ? each.value : `${owner.metadata.name}-pod`
+  return environment
+}

@@ -1,0 +1,165 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Deployment, deployment, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
+import { buildStage, execForm, ImageProcess, only, readStages } from './image.ts'
+
+/** Nothing listens on the first port. */
+const noTemporal = '127.0.0.1:1'
+const packageFile = z.object({
+  version: z.string(),
+  dependencies: z.record(z.string(), z.string()),
+  devDependencies: z.record(z.string(), z.string()),
+})
+const deployments = ['joiner', 'joiner-planner']
+
+let folder: string
+let stages: Awaited<ReturnType<typeof readStages>>
+let manifests: Awaited<ReturnType<typeof renderChart>>
+const running: ImageProcess[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'joiner-image-'))
+  stages = await readStages()
+  manifests = await renderChart({ ...smallestValues, temporal: { address: noTemporal } })
+  await buildStage(stageOf('build'), folder)
+}, 300_000)
+
+afterEach(async () => {
+  for (const process of running.splice(0)) await process.kill()
+})
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+describe('the Dockerfile', () => {
+  test('ships what the build stage made, on the same Debian with the Node of package.json', async () => {
+    const [build, final, ...more] = stages
+    if (build === undefined || final === undefined) throw new Error('Dockerfile: fewer than 2 stages')
+    expect(more).toEqual([])
+    expect(final.base).toBe(build.base)
+    expect(only(final, 'WORKDIR')).toBe(only(build, 'WORKDIR'))
+    expect(only(final, 'COPY')).toBe(`--from=${build.name} ${only(build, 'WORKDIR')} ./`)
+    const { devDependencies } = packageFile.parse(await jsonOf(new URL('../package.json', import.meta.url)))
+    expect(final.base).toBe(`node:${devDependencies['node']?.split('.')[0]}-bookworm-slim`)
+  })
+
+  test('runs as the user and on the port that the chart expects', () => {
+    const final = finalStage()
+    for (const each of ofShape(manifests, ['Deployment'], deployment)) {
+      const { containers, securityContext } = each.spec.template.spec
+      expect(only(final, 'USER')).toBe(`${securityContext.runAsUser}:${securityContext.runAsUser}`)
+      expect([only(final, 'EXPOSE')]).toEqual(containers[0].ports.map(({ containerPort }) => String(containerPort)))
+    }
+  })
+})
+
+describe('the image', () => {
+  test('holds the dependencies and no development tools', async () => {
+    const { dependencies, devDependencies } = packageFile.parse(await jsonOf(join(folder, 'package.json')))
+    const installed = await readdir(join(folder, 'node_modules'))
+    const unscoped = (names: object) => Object.keys(names).filter((name) => !name.includes('/'))
+    expect(installed).toEqual(expect.arrayContaining(unscoped(dependencies)))
+    for (const tool of ['vitest', 'typescript', 'oxlint', 'knip']) {
+      expect(unscoped(devDependencies)).toContain(tool)
+      expect(installed).not.toContain(tool)
+    }
+  })
+
+  test('holds no tests, and nothing of the local cluster', async () => {
+    const { node_modules: _, ...sources } = Object.groupBy(
+      await readdir(folder, { recursive: true }),
+      (path) => path.split('/')[0] ?? '',
+    )
+    expect(Object.keys(sources).toSorted()).toEqual([
+      'activities',
+      'api',
+      'build',
+      'core',
+      'package-lock.json',
+      'package.json',
+      'starter',
+      'workers',
+      'workflows',
+    ])
+    const paths = Object.values(sources).flatMap((each) => each ?? [])
+    expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([])
+    expect(paths).toContain('build/workflow-bundle.js')
+  })
+
+  test('has the lockfile of the repository, unchanged by the installation', async () => {
+    const original = await readFile(new URL('../package-lock.json', import.meta.url), 'utf8')
+    expect(await readFile(join(folder, 'package-lock.json'), 'utf8')).toBe(original)
+  })
+
+  test('prints its version, and names what it has not', async () => {
+    const { version } = packageFile.parse(await jsonOf(join(folder, 'package.json')))
+    const printing = start([...execForm(only(finalStage(), 'ENTRYPOINT')), '--version'], {})
+    expect(await printing.exit(20_000)).toBe(0)
+    expect(printing.output).toBe(version)
+    const local = start([...execForm(only(finalStage(), 'ENTRYPOINT')), 'demo'], {})
+    expect(await local.exit(20_000)).toBe(1)
+    expect(local.output).toContain("unknown command 'demo'")
+  })
+
+  test('told nothing, names every setting that is missing and ends', async () => {
+    const final = finalStage()
+    const process = start([...execForm(only(final, 'ENTRYPOINT')), ...execForm(only(final, 'CMD'))], {})
+    expect(await process.exit(20_000)).toBe(2)
+    for (const name of ['TEMPORAL_ADDRESS', 'CLUSTER_NAME', 'ARM_SUBSCRIPTION_ID', 'VNET_SUBNET_ID'])
+      expect(process.output).toContain(`environment variable ${name}: is missing`)
+  })
+})
+
+test('every Deployment of the chart is tried', () => {
+  expect(ofShape(manifests, ['Deployment'], deployment).map(({ metadata }) => metadata.name)).toEqual(deployments)
+})
+
+describe.each(deployments)('Deployment %s, while Temporal is down', (name) => {
+  test('is alive, is not ready and says why, and ends at SIGTERM', async () => {
+    const pod = startPod(name)
+    expect(await pod.ask('/healthz')).toEqual({ status: 200, body: 'ok' })
+    expect(await pod.ask('/readyz')).toEqual({ status: 503, body: 'waiting for temporal' })
+    expect((await pod.ask('/metrics')).body).toContain('process_cpu_seconds_total')
+    expect(await pod.terminate(5000)).toBe(0)
+    expect(pod.output).not.toContain('Warning')
+  })
+})
+
+function stageOf(name: string): (typeof stages)[number] {
+  const stage = stages.find((each) => each.name === name)
+  if (stage === undefined) throw new Error(`Dockerfile: no stage is named ${name}`)
+  return stage
+}
+
+function finalStage(): (typeof stages)[number] {
+  const final = stages.at(-1)
+  if (final === undefined) throw new Error('Dockerfile: no stage')
+  return final
+}
+
+/** A pod of a Deployment: the image's entrypoint, the chart's arguments and environment; only the port is any that is free. */
+function startPod(name: string): ImageProcess {
+  const owner = deploymentOf(name)
+  const [{ command, args }] = owner.spec.template.spec.containers
+  const entrypoint = command ?? execForm(only(finalStage(), 'ENTRYPOINT'))
+  return start([...entrypoint, ...args], { ...podEnvironment(manifests, owner), JOINER_HEALTH_PORT: '0' })
+}
+
+function deploymentOf(name: string): Deployment {
+  const found = ofShape(manifests, ['Deployment'], deployment).find(({ metadata }) => metadata.name === name)
+  if (found === undefined) throw new Error(`the chart has no Deployment ${name}`)
+  return found
+}
+
+function start(command: readonly string[], env: Readonly<Record<string, string>>): ImageProcess {
+  const process = new ImageProcess(folder, command, { NODE_ENV: 'production', ...env })
+  running.push(process)
+  return process
+}
+
+async function jsonOf(path: string | URL): Promise<unknown> {
+  return JSON.parse(await readFile(path instanceof URL ? fileURLToPath(path) : path, 'utf8'))
+}

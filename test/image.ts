@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, readFile } from 'node:fs/promises'
+import { dirname, join, matchesGlob, relative, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const dockerfilePath = join(root, 'deploy', 'Dockerfile')
+
+interface Instruction {
+  readonly keyword: string
+  readonly argument: string
+}
+
+interface Stage {
+  readonly base: string
+  readonly name: string | undefined
+  readonly instructions: readonly Instruction[]
+}
+
+const words = z.array(z.string())
+
+/** The Dockerfile's stages, in order. Errors: an instruction before the first FROM. */
+export async function readStages(): Promise<readonly Stage[]> {
+  const lines = (await readFile(dockerfilePath, 'utf8'))
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  const stages: { base: string; name: string | undefined; instructions: Instruction[] }[] = []
+  for (const line of lines) {
+    const [keyword = '', ...rest] = line.split(/\s+/)
+    if (keyword === 'FROM') {
+      const [base = '', as, name] = rest
+      stages.push({ base, name: as === 'AS' ? name : undefined, instructions: [] })
+      continue
+    }
+    const stage = stages.at(-1)
+    if (stage === undefined) throw new Error(`Dockerfile: "${line}" stands before the first FROM`)
+    stage.instructions.push({ keyword, argument: rest.join(' ') })
+  }
+  return stages
+}
+
+/** The argument of a stage's only instruction of this kind. Errors: there is none, or more than one. */
+export function only(stage: Stage, keyword: string): string {
+  const [found, ...more] = stage.instructions.filter((each) => each.keyword === keyword)
+  if (found === undefined || more.length > 0)
+    throw new Error(`Dockerfile: ${more.length + (found ? 1 : 0)} ${keyword} in one stage, expected 1`)
+  return found.argument
+}
+
+/** An instruction in exec form, such as `["node", "a.ts"]`. */
+export function execForm(argument: string): readonly string[] {
+  return words.parse(JSON.parse(argument))
+}
+
+/**
+ * Does in a folder what the stage does in its work directory: copies from the repository and runs its commands, in order.
+ * Errors: a file that is to be copied is missing, or a command fails.
+ */
+export async function buildStage(stage: Stage, folder: string): Promise<void> {
+  const isIgnored = await ignoreRules()
+  for (const { keyword, argument } of stage.instructions) {
+    if (keyword === 'COPY') await copy(argument.split(' '), folder, isIgnored)
+    if (keyword === 'RUN') await runStep(argument, folder)
+  }
+}
+
+/** Copies as Docker does: a folder's contents go into the target, a file into a target that ends with a slash. */
+async function copy(paths: readonly string[], folder: string, isIgnored: (path: string) => boolean): Promise<void> {
+  const sources = paths.slice(0, -1)
+  const target = paths.at(-1) ?? '.'
+  const intoFolder = sources.length > 1 || target.endsWith('/')
+  for (const source of sources)
+    await cp(join(root, source), intoFolder ? join(folder, target, source) : join(folder, target), {
+      recursive: true,
+      filter: (path) => !isIgnored(relative(root, resolve(path))),
+    })
+}
+
+/** What the ignore file beside the Dockerfile keeps out of every build. */
+async function ignoreRules(): Promise<(path: string) => boolean> {
+  const patterns = (await readFile(`${dockerfilePath}.dockerignore`, 'utf8'))
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  return (path) => patterns.some((pattern) => matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`))
+}
+
+async function runStep(command: string, cwd: string): Promise<void> {
+  // npm's variables of an outer `npm test` would make the inner npm work on this repository.
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(npm_(package|lifecycle|config_local_prefix)|INIT_CWD|NODE_ENV)/.test(name),
+    ),
+  )
+  const child = spawn('/bin/sh', ['-c', command], {
+    cwd,
+    env: { ...env, PATH: `${dirname(process.execPath)}:${env['PATH'] ?? ''}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'exit')
+  const output = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [code] = (await ended) as [number | null]
+  if (code !== 0) throw new Error(`Dockerfile: RUN ${command} ended with ${code}:\n${output.join('')}`)
+}
+
+const served = z.object({ address: z.url() })
+
+/** A container's process, run from the image's files with exactly the environment that it is given. */
+export class ImageProcess {
+  readonly #child: ChildProcess
+  readonly #lines: string[] = []
+  readonly #address: Promise<string>
+  readonly #exit: Promise<number | string>
+
+  constructor(folder: string, command: readonly string[], env: Readonly<Record<string, string>>) {
+    const [program = '', ...args] = command
+    this.#child = spawn(program === 'node' ? process.execPath : program, args, {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#exit = once(this.#child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
+    this.#address = new Promise((found, failed) => {
+      for (const stream of [this.#child.stdout, this.#child.stderr])
+        if (stream)
+          createInterface(stream).on('line', (line) => {
+            this.#lines.push(line)
+            if (line.includes('serving health')) found(served.parse(JSON.parse(line)).address)
+          })
+      void this.#exit.then((code) => failed(new Error(`the process ended with ${code}:\n${this.output}`)))
+    })
+    // A process that is meant to fail is asked for its exit only.
+    this.#address.catch(() => {})
+  }
+
+  /** All that it wrote so far. */
+  get output(): string {
+    return this.#lines.join('\n')
+  }
+
+  /** Asks it over HTTP, as soon as it serves. Errors: it ended before, or does not answer in time. */
+  async ask(path: string): Promise<{ readonly status: number; readonly body: string }> {
+    const address = await this.#within(20_000, this.#address, 'to serve health')
+    const answer = await fetch(new URL(path, address), { signal: AbortSignal.timeout(5000) })
+    return { status: answer.status, body: await answer.text() }
+  }
+
+  /** Its exit code, or the signal that ended it. Errors: it still runs after the deadline. */
+  exit(deadlineMs: number): Promise<number | string> {
+    return this.#within(deadlineMs, this.#exit, 'to end')
+  }
+
+  /** Ends it as the kubelet does, and says how. */
+  terminate(deadlineMs: number): Promise<number | string> {
+    this.#child.kill('SIGTERM')
+    return this.exit(deadlineMs)
+  }
+
+  /** Ends it whatever it does. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#exit
+  }
+
+  async #within<T>(deadlineMs: number, wanted: Promise<T>, what: string): Promise<T> {
+    const late = AbortSignal.timeout(deadlineMs)
+    const isLate = once(late, 'abort').then(() => {
+      throw new Error(`waited ${deadlineMs} ms for the process ${what}; it wrote:\n${this.output}`)
+    })
+    return Promise.race([wanted, isLate])
+  }
+}
