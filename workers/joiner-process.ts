@@ -38,12 +38,13 @@ interface Connected {
 
 /** Tries until Temporal answers. Undefined: the process is to end. */
 async function connect(config: Config, log: Logger, signal: AbortSignal): Promise<Connected | undefined> {
+  const aborted = new Promise<undefined>((resolve) => {
+    signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
-      const native = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS })
-      const connection = await Connection.connect({ address: config.TEMPORAL_ADDRESS, connectTimeout: '5s' })
-      await connection.workflowService.describeNamespace({ namespace: config.TEMPORAL_NAMESPACE })
-      return { native, connection }
+      // A server that accepts and never answers must not hold up the end of the process.
+      return await Promise.race([connectOnce(config), aborted])
     } catch (error) {
       if (attempt % 15 === 1)
         log.warn(
@@ -54,6 +55,17 @@ async function connect(config: Config, log: Logger, signal: AbortSignal): Promis
     }
   }
   return undefined
+}
+
+async function connectOnce({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace }: Config): Promise<Connected> {
+  const connection = await Connection.connect({ address, connectTimeout: '5s' })
+  try {
+    await connection.withDeadline(Date.now() + 5000, () => connection.workflowService.describeNamespace({ namespace }))
+    return { connection, native: await NativeConnection.connect({ address }) }
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
 }
 
 async function work(

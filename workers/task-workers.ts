@@ -27,7 +27,8 @@ export async function createTaskWorkers({
     connection,
     namespace,
     identity,
-    shutdownGraceTime: '2s',
+    // Waits end as soon as they are told, so that another replica takes them up; writes are not interrupted and finish.
+    shutdownGraceTime: '100ms',
     shutdownForceTime: '20s',
   } satisfies Partial<WorkerOptions>
   const options: WorkerOptions[] = []

@@ -45,6 +45,7 @@ export interface GarbageReport {
   readonly networkInterfaces: readonly string[]
   /** Registered NodeClaims whose VM is gone and that were deleted. */
   readonly nodeClaims: readonly string[]
+  /** Tokens of NodeClaims that are gone. */
   readonly bootstrapTokens: readonly string[]
 }
 

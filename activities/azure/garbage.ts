@@ -25,8 +25,14 @@ export async function collectGarbage(deps: AzureDeps): Promise<GarbageReport> {
   const nics = await ownNics(deps)
   const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
   await deps.cache.catchUp(['NodeClaim', 'Node'])
-  const unregistered = new Set(
-    [...deps.cache.nodeClaims.values()].filter((claim) => !isRegistered(claim)).map((claim) => claim.metadata.uid),
+  const claims = new Map([...deps.cache.nodeClaims.values()].map((claim) => [claim.metadata.uid, claim]))
+  // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
+  await deleteBootstrapTokens(
+    deps.client,
+    tokens.filter(({ claimUid }) => {
+      const claim = claims.get(claimUid)
+      return claim !== undefined && isRegistered(claim)
+    }),
   )
   const report: GarbageReport = {
     virtualMachines: await orphanedVms(deps, vms),
@@ -34,7 +40,7 @@ export async function collectGarbage(deps: AzureDeps): Promise<GarbageReport> {
     nodeClaims: await claimsWithoutVm(deps, vms),
     bootstrapTokens: await deleteBootstrapTokens(
       deps.client,
-      tokens.filter(({ claimUid }) => !unregistered.has(claimUid)),
+      tokens.filter(({ claimUid }) => !claims.has(claimUid)),
     ),
   }
   if (Object.values(report).some((found: readonly string[]) => found.length > 0))

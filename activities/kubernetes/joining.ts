@@ -96,6 +96,7 @@ export async function awaitInitialization(
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
   let told = ''
+  let telling: Promise<unknown> = Promise.resolve()
   const ready = (): 'ready' | InitializationOutcome | undefined => {
     const claim = livingClaim(deps, ref)
     if (claim === 'gone') return { kind: 'claimGone' }
@@ -105,15 +106,19 @@ export async function awaitInitialization(
     if (state.initialized) return 'ready'
     if (state.message !== told) {
       told = state.message
-      void setClaimConditions(deps, ref, () => ({
-        conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }],
-      })).catch((error: unknown) =>
+      telling = setClaimConditions(deps, ref, (current) =>
+        // An attempt that was frozen meanwhile must not take back what its successor wrote.
+        isTrue(current.status.conditions, 'Initialized')
+          ? undefined
+          : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
+      ).catch((error: unknown) =>
         deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
       )
     }
     return undefined
   }
   const outcome = await deps.cache.waitFor(concernsClaim(deps, ref), ready, signal)
+  await telling
   if (outcome !== 'ready') return outcome
   const claim = cachedClaim(deps, ref)
   const node = claim && claimNode(deps, claim)

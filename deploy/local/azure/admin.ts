@@ -1,9 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm.ts'
+import type { Timing } from './config.ts'
 import type { Fault } from './faults.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
-export function registerAdmin(app: FastifyInstance, { machines, lifecycle, faults, calls }: ArmDeps): void {
+export function registerAdmin(
+  app: FastifyInstance,
+  { config, machines, lifecycle, faults, calls, journal }: ArmDeps,
+): void {
   app.get('/admin/state', () => ({
     virtualMachines: machines.all.map(({ name, state, power, timeCreated, body }) => ({
       name,
@@ -21,6 +25,11 @@ export function registerAdmin(app: FastifyInstance, { machines, lifecycle, fault
     disks: machines.all.flatMap(({ body }) => body.properties.storageProfile?.osDisk?.name ?? []),
   }))
   app.get('/admin/calls', () => Object.fromEntries(calls))
+  app.get('/admin/journal', () => journal)
+  app.post<{ Body: Timing }>('/admin/timing', (request, reply) => {
+    Object.assign(config, request.body)
+    return reply.code(204).send()
+  })
   app.get('/admin/faults', () => faults.list)
   app.post<{ Body: Fault }>('/admin/faults', (request, reply) => {
     faults.add(request.body)

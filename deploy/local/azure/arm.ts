@@ -16,6 +16,16 @@ export interface ArmDeps {
   readonly tokens: AccessTokens
   /** Calls by operation, for tests that count ARM's load. */
   readonly calls: Map<string, number>
+  /** Every request that changes a VM, in order. */
+  readonly journal: JournalEntry[]
+}
+
+/** A request that asks for a change, refused ones included. */
+export interface JournalEntry {
+  readonly atMs: number
+  readonly method: string
+  /** Name of the VM. */
+  readonly name: string
 }
 
 const pageSize = 100
@@ -26,12 +36,15 @@ type VmRequest = FastifyRequest<{ Params: { name: string }; Querystring: Record<
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, lifecycle, faults, tokens, calls } = deps
+  const { config, machines, lifecycle, faults, tokens, calls, journal } = deps
   const resources = new Resources(config)
   app.addHook('onRequest', async (request, reply) => {
     if (!/^\/(subscriptions|providers)\//i.test(request.url)) return
     const operation = operationOf(request)
     calls.set(operation, (calls.get(operation) ?? 0) + 1)
+    const changed = /\/virtualMachines\/([^/?]+)/i.exec(request.url)?.[1]
+    if (changed !== undefined && request.method !== 'GET')
+      journal.push({ atMs: Date.now(), method: request.method, name: changed })
     reply.header('x-ms-request-id', randomUUID())
     if (!tokens.isValid(request.headers.authorization))
       return armError(reply, 401, 'AuthenticationFailed', 'The access token is missing, invalid or expired.')

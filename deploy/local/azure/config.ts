@@ -1,5 +1,5 @@
 /** Configuration of the Azure simulator, as it stands in the file that `--config` names. */
-export interface SimulatorConfig {
+export interface SimulatorConfig extends Timing {
   readonly port: number
   /** VMs and their NICs and disks are kept here, so that they outlive the process. */
   readonly stateDir: string
@@ -14,6 +14,10 @@ export interface SimulatorConfig {
   readonly location: string
   readonly subnetId: string
   readonly clusterName: string
+}
+
+/** How long Azure takes, in milliseconds; set anew while the simulator runs by its admin endpoint. */
+export interface Timing {
   /** Time from an accepted PUT to a created VM. Default 0. */
   readonly createMs?: number
   /** Time from a created VM to its kubelet's first request. Default 0. */

@@ -28,7 +28,7 @@ const app = fastify({
   bodyLimit: 4 * 1024 * 1024,
 })
 registerIdentity(app, config, tokens)
-const deps = { config, machines, lifecycle, faults, tokens, calls: new Map<string, number>() }
+const deps = { config, machines, lifecycle, faults, tokens, calls: new Map<string, number>(), journal: [] }
 registerArm(app, deps)
 registerAdmin(app, deps)
 

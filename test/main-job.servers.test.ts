@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  // A short resync, so that an idle time holds several.
+  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
+})
+
+afterAll(() => world?.stop())
+
+const historyLengths = async () => {
+  const lifecycles = await world.lifecycles("ExecutionStatus = 'Running'")
+  const exact = lifecycles.map(async ({ id }) => [
+    id,
+    (await world.temporal.workflow.getHandle(id).describe()).historyLength,
+  ])
+  const loops = (['provisioning', 'disruption'] as const).map(async (name) => [
+    name,
+    (await world.loop(name).describe()).historyLength,
+  ])
+  return Object.fromEntries(await Promise.all([...exact, ...loops])) as Record<string, number>
+}
+
+test('pending pods become nodes that join with their own identity, one VM each', async () => {
+  await world.scale('inflate', 5)
+  await world.untilRunning(5)
+  const [claims, nodes, azure] = [await world.list('nodeclaims'), await world.list('nodes'), await world.azure()]
+  expect(claims).toHaveLength(5)
+  expect(nodes).toHaveLength(5)
+  expect(azure.virtualMachines.map(({ state }) => state)).toEqual(Array(5).fill('Succeeded'))
+  const used = (await world.list('pods')).map(({ spec }) => spec.nodeName)
+  expect(new Set(used)).toEqual(new Set(nodes.map(({ metadata }) => metadata.name)))
+  await world.until('every NodeClaim is Ready', async () =>
+    (await world.list('nodeclaims')).every(({ status }) =>
+      status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
+    ),
+  )
+})
+
+test('an idle minute with resyncs adds no event to any lifecycle or loop', async () => {
+  // What belongs to the start (conditions, the first look of the disruption loop) settles first.
+  let before = await historyLengths()
+  await world.until('histories have settled', async () => {
+    await new Promise((resolve) => setTimeout(resolve, 3000))
+    const now = await historyLengths()
+    const same = JSON.stringify(now) === JSON.stringify(before)
+    before = now
+    return same
+  })
+  expect(Object.keys(before)).toHaveLength(7)
+  await new Promise((resolve) => setTimeout(resolve, 60_000))
+  expect(await historyLengths()).toEqual(before)
+})
+
+test('a deleted node is drained, its VM goes, and its pod runs elsewhere', async () => {
+  const [node] = await world.list('nodes')
+  const name = node?.metadata.name ?? ''
+  await world.operator.kubectl(['delete', 'node', name, '--wait=false'])
+  await world.until('the node is gone and 5 pods run', async () => {
+    const gone = !(await world.list('nodes')).some(({ metadata }) => metadata.name === name)
+    return gone && (await world.running()) === 5
+  })
+  await world.until('the VM is gone', async () => !(await world.azure()).virtualMachines.some((vm) => vm.name === name))
+  expect((await world.list('nodeclaims')).length).toBe(5)
+})
+
+test('empty nodes are disrupted, drained and deleted; nothing is left; a whole life stays under 80 events', async () => {
+  await world.scale('inflate', 0)
+  await world.untilNothingLeft()
+  const lives = await world.lifecycles()
+  expect(lives).toHaveLength(6)
+  for (const { id } of lives) {
+    const { historyLength, status } = await world.temporal.workflow.getHandle(id).describe()
+    expect(status.name, id).toBe('COMPLETED')
+    expect(historyLength, id).toBeLessThan(80)
+  }
+  const created = (await world.journal()).filter(({ method }) => method === 'PUT').map(({ name }) => name)
+  expect(new Set(created).size).toBe(6)
+})

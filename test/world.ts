@@ -1,0 +1,300 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client, Connection } from '@temporalio/client'
+import { stringify } from 'yaml'
+import type { JournalEntry } from '../deploy/local/azure/arm.ts'
+import type { Timing } from '../deploy/local/azure/config.ts'
+import type { Fault } from '../deploy/local/azure/faults.ts'
+import { clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
+import { Installation } from '../deploy/local/installation.ts'
+import { Operator } from '../deploy/local/operator.ts'
+
+/** A Kubernetes object, as far as tests look into it. */
+export interface Seen {
+  readonly metadata: {
+    readonly name: string
+    readonly uid: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly creationTimestamp: string
+    readonly deletionTimestamp?: string
+  }
+  readonly spec: { readonly nodeName?: string; readonly taints?: readonly { readonly key: string }[] }
+  readonly status?: {
+    readonly phase?: string
+    readonly conditions?: readonly {
+      readonly type: string
+      readonly status: string
+      readonly reason: string
+      readonly message: string
+    }[]
+  }
+}
+
+interface SimulatedVm {
+  readonly name: string
+  readonly state: string
+  readonly size: string
+  readonly zone: string
+  readonly priority: string
+}
+
+interface AzureState {
+  readonly virtualMachines: readonly SimulatedVm[]
+  readonly networkInterfaces: readonly string[]
+  readonly disks: readonly string[]
+}
+
+const paths = {
+  pods: '/api/v1/namespaces/default/pods',
+  nodes: '/api/v1/nodes',
+  nodeclaims: '/apis/karpenter.sh/v1/nodeclaims',
+  nodepools: '/apis/karpenter.sh/v1/nodepools',
+  aksnodeclasses: '/apis/karpenter.azure.com/v1beta1/aksnodeclasses',
+  events: '/api/v1/namespaces/default/events',
+} as const
+
+/** Real servers, the Azure simulator, Joiner's CRDs and RBAC, and what a test does with them. */
+export class World {
+  readonly cluster: LocalCluster
+  readonly operator: Operator
+  readonly installation: Installation
+  readonly temporal: Client
+  readonly #connection: Connection
+
+  private constructor(cluster: LocalCluster, operator: Operator, installation: Installation, connection: Connection) {
+    this.cluster = cluster
+    this.operator = operator
+    this.installation = installation
+    this.#connection = connection
+    this.temporal = new Client({ connection })
+  }
+
+  /** Starts everything but Joiner itself. */
+  static async start(): Promise<World> {
+    const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
+    const cluster = await startCluster({ stateDir })
+    const operator = new Operator(cluster)
+    const installation = new Installation(cluster, operator)
+    await installation.install()
+    const connection = await Connection.connect({ address: cluster.temporalAddress })
+    return new World(cluster, operator, installation, connection)
+  }
+
+  /** Starts a Joiner process. Names tell replicas apart. */
+  startJoiner(name = 'joiner', settings: Readonly<Record<string, string>> = {}): void {
+    this.cluster.supervisor.start(this.installation.processSpec(name, settings))
+  }
+
+  /** `kill -9`, at once. */
+  crash(name = 'joiner'): Promise<void> {
+    return this.cluster.supervisor.kill(name, 'SIGKILL')
+  }
+
+  /** Waits for a condition. Errors: what was waited for, what was seen last, and the end of Joiner's log. */
+  async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = 60_000): Promise<T> {
+    const deadline = Date.now() + ms
+    let last = ''
+    while (Date.now() < deadline) {
+      try {
+        const found = await look()
+        if (found !== undefined && found !== false) return found
+        last = 'not so'
+      } catch (error) {
+        last = String(error)
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    const log = await this.cluster.supervisor.tail('joiner', 12)
+    const tail = log.replaceAll(/^(.{300}).*$/gm, '$1 ...')
+    throw new Error(
+      `not within ${ms / 1000} s: ${what} (last: ${last})\n${await this.#picture()}\njoiner's log:\n${tail}`,
+    )
+  }
+
+  async list(kind: keyof typeof paths): Promise<readonly Seen[]> {
+    return (await this.operator.api<{ items: readonly Seen[] }>('GET', paths[kind])).items
+  }
+
+  async azure(): Promise<AzureState> {
+    return this.operator.simulator<AzureState>('GET', '/state')
+  }
+
+  journal(): Promise<readonly JournalEntry[]> {
+    return this.operator.simulator('GET', '/journal')
+  }
+
+  fault(fault: Fault): Promise<void> {
+    return this.operator.simulator('POST', '/faults', fault)
+  }
+
+  timing(timing: Timing): Promise<void> {
+    return this.operator.simulator('POST', '/timing', timing)
+  }
+
+  apply(...objects: readonly unknown[]): Promise<string> {
+    return this.operator.kubectl(
+      ['apply', '--server-side', '--force-conflicts', '-f', '-'],
+      objects.map((object) => stringify(object)).join('---\n'),
+    )
+  }
+
+  async scale(deployment: string, replicas: number): Promise<void> {
+    await this.operator.kubectl(['scale', `deployment/${deployment}`, `--replicas=${replicas}`])
+  }
+
+  async running(app = 'inflate'): Promise<number> {
+    const pods = await this.list('pods')
+    return pods.filter(({ metadata, status }) => metadata.labels?.['app'] === app && status?.phase === 'Running').length
+  }
+
+  /** Waits until a NodePool may be planned with. */
+  async untilReady(pool: string): Promise<void> {
+    await this.until(`NodePool ${pool} is Ready`, async () =>
+      (await this.list('nodepools'))
+        .find(({ metadata }) => metadata.name === pool)
+        ?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+    )
+  }
+
+  async untilRunning(count: number, ms = 60_000): Promise<void> {
+    await this.until(`${count} pods run`, async () => (await this.running()) === count, ms)
+  }
+
+  /** Waits until nothing that Joiner made is left: no NodeClaim, Node, VM, NIC, disk, bootstrap token or open lifecycle. */
+  async untilNothingLeft(ms = 90_000): Promise<void> {
+    await this.until('nothing is left', async () => Object.values(await this.left()).every((n) => n === 0), ms)
+  }
+
+  async left(): Promise<Readonly<Record<string, number>>> {
+    const azure = await this.azure()
+    const tokens = await this.operator.api<{ items: readonly unknown[] }>(
+      'GET',
+      '/api/v1/namespaces/kube-system/secrets?labelSelector=joiner.sh/nodeclaim-uid',
+    )
+    return {
+      nodeClaims: (await this.list('nodeclaims')).length,
+      nodes: (await this.list('nodes')).length,
+      vms: azure.virtualMachines.length,
+      nics: azure.networkInterfaces.length,
+      disks: azure.disks.length,
+      tokens: tokens.items.length,
+      lifecycles: (await this.lifecycles("ExecutionStatus = 'Running'")).length,
+    }
+  }
+
+  async lifecycles(filter?: string): Promise<readonly { readonly id: string; readonly events: number }[]> {
+    const query = `WorkflowType = 'nodeClaimLifecycle'${filter === undefined ? '' : ` AND ${filter}`}`
+    const found: { id: string; events: number }[] = []
+    for await (const run of this.temporal.workflow.list({ query })) {
+      found.push({ id: run.workflowId, events: run.historyLength ?? 0 })
+    }
+    return found
+  }
+
+  loop(name: 'provisioning' | 'disruption') {
+    return this.temporal.workflow.getHandle(`${name}/${clusterName}`)
+  }
+
+  async stop(): Promise<void> {
+    this.installation.stop()
+    await this.#connection.close()
+    await this.operator.close()
+    await this.cluster.stop()
+    await rm(this.cluster.stateDir, { recursive: true, force: true })
+  }
+
+  async #picture(): Promise<string> {
+    const shown = await Promise.all(
+      ['nodepools', 'nodeclaims', 'nodes', 'pods'].map((kind) => this.operator.kubectl(['get', kind]).catch(String)),
+    )
+    return shown.map((table) => table.split('\n').slice(0, 8).join('\n')).join('\n')
+  }
+}
+
+export interface PoolOptions {
+  readonly name?: string
+  readonly requirements?: readonly {
+    readonly key: string
+    readonly operator: string
+    readonly values: readonly string[]
+  }[]
+  readonly consolidateAfter?: string
+  readonly nodeClass?: string
+}
+
+/** A NodePool of on-demand D sizes that frees idle nodes soon. */
+export function nodePool({
+  name = 'general',
+  consolidateAfter = '1s',
+  nodeClass = 'default',
+  requirements = [
+    { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
+    { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+  ],
+}: PoolOptions = {}) {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: {
+      template: {
+        spec: {
+          requirements,
+          nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: nodeClass },
+          expireAfter: 'Never',
+        },
+      },
+      disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter, budgets: [{ nodes: '100%' }] },
+    },
+  }
+}
+
+export function nodeClass(name = 'default') {
+  return { apiVersion: 'karpenter.azure.com/v1beta1', kind: 'AKSNodeClass', metadata: { name }, spec: {} }
+}
+
+export interface DeploymentOptions {
+  readonly name?: string
+  readonly replicas?: number
+  readonly cpu?: string
+  /** Each pod asks for a node of its own. */
+  readonly apart?: boolean
+  readonly nodeSelector?: Readonly<Record<string, string>>
+}
+
+export function deployment({
+  name = 'inflate',
+  replicas = 0,
+  cpu = '1',
+  apart = false,
+  nodeSelector = {},
+}: DeploymentOptions = {}) {
+  const selector = { matchLabels: { app: name } }
+  const antiAffinity = {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: 'kubernetes.io/hostname', labelSelector: selector },
+      ],
+    },
+  }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      replicas,
+      selector,
+      template: {
+        metadata: { labels: { app: name } },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          nodeSelector,
+          ...(apart ? { affinity: antiAffinity } : {}),
+          containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu } } }],
+        },
+      },
+    },
+  }
+}
