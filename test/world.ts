@@ -20,6 +20,8 @@ export interface Seen {
     readonly creationTimestamp: string
     readonly deletionTimestamp?: string
   }
+  readonly reason?: string
+  readonly message?: string
   readonly spec: { readonly nodeName?: string; readonly taints?: readonly { readonly key: string }[] }
   readonly status?: {
     readonly phase?: string

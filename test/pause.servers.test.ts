@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
+  await world.untilReady('general')
+})
+
+afterAll(() => world?.stop())
+
+const graceMs = 2000
+
+async function eventCount(loop: 'provisioning' | 'disruption'): Promise<number> {
+  return (await world.loop(loop).describe()).historyLength
+}
+
+/** Creation times have whole seconds, so what began in the last second of the grace may carry the next one. */
+function isLate(timestamp: string, acceptedMs: number): boolean {
+  return Date.parse(timestamp) > acceptedMs + graceMs
+}
+
+test('with 100 pods pending, a pause stops creation within 2 s and costs almost no events; resume goes on', async () => {
+  await world.scale('inflate', 100)
+  await world.until('creation has begun', async () => (await world.list('nodeclaims')).length > 0)
+  await world.loop('provisioning').signal(pauseSignal, { reason: 'maintenance' })
+  const acceptedMs = Date.now()
+  await world.until(
+    'the loop says that it is paused',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason === 'maintenance',
+  )
+  // What was created before goes on to become nodes; a deleted pod's replacement stays pending.
+  await world.until('what was created has become nodes', async () => {
+    const claims = await world.list('nodeclaims')
+    return (await world.list('nodes')).length === claims.length && (await world.running()) === claims.length
+  })
+  await world.scale('inflate', 110)
+  const before = await eventCount('provisioning')
+  // Restarts and resyncs in the middle: the pause holds, and nothing is written to the history.
+  await world.crash()
+  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  await new Promise((resolve) => setTimeout(resolve, 20_000))
+  expect(
+    (await world.list('nodeclaims')).filter(({ metadata }) => isLate(metadata.creationTimestamp, acceptedMs)),
+  ).toEqual([])
+  expect(await eventCount('provisioning')).toBe(before)
+  await world.loop('provisioning').signal(resumeSignal)
+  await world.untilRunning(110, 120_000)
+  expect(await world.list('nodeclaims')).toHaveLength(110)
+}, 240_000)
+
+test('a paused disruption loop taints and deletes nothing, also when its workflow was lost', async () => {
+  await world.loop('disruption').signal(pauseSignal, { reason: 'audit' })
+  const acceptedMs = Date.now()
+  await world.scale('inflate', 0)
+  await world.until(
+    'the pause is in force',
+    async () => (await world.loop('disruption').query(loopStatusQuery)).pause?.reason === 'audit',
+  )
+  await world.loop('disruption').terminate('lost on purpose')
+  await world.until(
+    'the bootstrap has started it again, still paused',
+    async () => (await world.loop('disruption').query(loopStatusQuery)).pause?.reason === 'audit',
+  )
+  // Well beyond consolidateAfter, the evaluation interval and the validation delay together.
+  await new Promise((resolve) => setTimeout(resolve, 35_000))
+  const nodes = await world.list('nodes')
+  expect(nodes).toHaveLength(110)
+  expect(nodes.filter(({ spec }) => spec.taints?.some(({ key }) => key === 'karpenter.sh/disrupted'))).toEqual([])
+  expect(
+    (await world.journal()).filter(({ method, atMs }) => method === 'DELETE' && atMs > acceptedMs + graceMs),
+  ).toEqual([])
+  expect(await eventCount('disruption')).toBeLessThan(20)
+  await world.loop('disruption').signal(resumeSignal)
+  await world.untilNothingLeft(120_000)
+}, 240_000)
+
+test('a pause with an end ends by itself', async () => {
+  await world.loop('provisioning').signal(pauseSignal, {
+    reason: 'coffee',
+    until: new Date(Date.now() + 4000).toISOString(),
+  })
+  await world.scale('inflate', 1)
+  await world.until(
+    'the pause is in force',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason === 'coffee',
+  )
+  expect(await world.list('nodeclaims')).toHaveLength(0)
+  await world.untilRunning(1)
+})
