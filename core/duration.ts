@@ -66,6 +66,12 @@ export function parseDurationSetting(text: string): DurationSetting | undefined 
   return nanoseconds === undefined ? undefined : { kind: 'duration', nanoseconds }
 }
 
+/** A plain duration as Kubernetes writes it back: `1h0m0s` for `1h`. Undefined when it is not one. */
+export function canonicalDuration(text: string): string | undefined {
+  const nanoseconds = parseGoDuration(text)
+  return nanoseconds === undefined ? undefined : formatGoDuration(nanoseconds)
+}
+
 /** Milliseconds of a setting; undefined for `Never`, for nothing and for what is not a duration. */
 export function durationMs(text: string | undefined): number | undefined {
   const setting = text === undefined ? undefined : parseDurationSetting(text)

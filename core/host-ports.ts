@@ -1,6 +1,7 @@
+import { canonicalIp } from './ip.ts'
 import type { ContainerPort } from './objects.ts'
 
-const unspecified = new Set(['', '0.0.0.0', '::'])
+const unspecified: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 interface HostPort {
   readonly ip: string
@@ -8,15 +9,20 @@ interface HostPort {
   readonly protocol: string
 }
 
-/** The host ports that a pod's containers ask for. */
-function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] {
+/** The host ports among the ports of a pod's containers. Without an address every one is meant (karpenter-core.md 3.9). */
+export function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] {
   return ports
     .filter(({ hostPort }) => (hostPort ?? 0) !== 0)
     .map(({ hostIP, hostPort, protocol }) => ({
-      ip: hostIP || '0.0.0.0',
+      ip: canonicalIp(hostIP || '0.0.0.0') ?? '<nil>',
       port: hostPort as number,
-      protocol: protocol || 'TCP',
+      protocol: protocol ?? '',
     }))
+}
+
+/** The text that upstream prints for a host port. */
+export function describeHostPort({ ip, port, protocol }: HostPort): string {
+  return `IP=${ip} Port=${port} Proto=${protocol}`
 }
 
 function clashes(a: HostPort, b: HostPort): boolean {
@@ -24,11 +30,12 @@ function clashes(a: HostPort, b: HostPort): boolean {
   return a.ip === b.ip || unspecified.has(a.ip) || unspecified.has(b.ip)
 }
 
-/** Why ports cannot be added to those that a node has in use; undefined when they can (reference/karpenter-core.md 3.9). */
+/** Why ports cannot be added to those that a node has in use; undefined when they can (karpenter-core.md 3.9). */
 export function hostPortConflict(used: readonly ContainerPort[], added: readonly ContainerPort[]): string | undefined {
   if (used.length === 0 || added.length === 0) return undefined
+  const existing = hostPorts(used)
   for (const wanted of hostPorts(added)) {
-    const other = hostPorts(used).find((port) => clashes(port, wanted))
+    const other = existing.find((port) => clashes(port, wanted))
     if (other === undefined) continue
     return (
       `pod hostport conflicts with existing hostport configuration (existing-hostport-ip=${other.ip}, ` +

@@ -84,15 +84,11 @@ export function cheapestPrice(type: InstanceType, wanted: Requirements): number 
   return best
 }
 
-/** Types by their lowest launchable price, then by name; those that cannot be launched come last. */
+/** Types by their lowest launchable price, else in the order given; those that cannot be launched come last (karpenter-1.15.md 1). */
 export function orderByPrice(types: readonly InstanceType[], wanted: Requirements): readonly InstanceType[] {
   const priced = types.map((type) => ({ type, price: cheapestPrice(type, wanted) ?? Number.POSITIVE_INFINITY }))
-  priced.sort((a, b) => (a.price === b.price ? compareText(a.type.name, b.type.name) : a.price - b.price))
+  priced.sort((a, b) => (a.price === b.price ? 0 : a.price - b.price))
   return priced.map(({ type }) => type)
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /**
@@ -123,12 +119,15 @@ export interface MinValuesResult {
   readonly unsatisfied: ReadonlyMap<string, number>
 }
 
-/** Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (Karpenter 1.15). */
+/**
+ * Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (karpenter-1.15.md 2).
+ * Without types there is nothing to check and nothing is unsatisfied, as upstream.
+ */
 export function minValues(types: readonly InstanceType[], wanted: Requirements): MinValuesResult {
   const open = [...wanted.values()].filter((set) => set.minValues !== undefined)
   const seen = new Map(open.map((set) => [set.key, new Set<string>()]))
   const isShort = (set: Requirement) => (seen.get(set.key)?.size ?? 0) < (set.minValues ?? 0)
-  if (open.length === 0) return { needed: 0, unsatisfied: new Map() }
+  if (open.length === 0 || types.length === 0) return { needed: 0, unsatisfied: new Map() }
   let needed = 0
   for (const type of types) {
     needed += 1

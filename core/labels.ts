@@ -65,18 +65,20 @@ export const wellKnownLabels: ReadonlySet<string> = new Set([
   ...aksWellKnown,
 ])
 
-const aliases: Readonly<Record<string, string>> = {
-  'failure-domain.beta.kubernetes.io/zone': labels.zone,
-  'failure-domain.beta.kubernetes.io/region': labels.region,
-  'beta.kubernetes.io/arch': labels.arch,
-  'beta.kubernetes.io/os': labels.os,
-  'beta.kubernetes.io/instance-type': labels.instanceType,
-  'topology.disk.csi.azure.com/zone': labels.zone,
-}
+const aliases: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'failure-domain.beta.kubernetes.io/zone': labels.zone,
+    'failure-domain.beta.kubernetes.io/region': labels.region,
+    'beta.kubernetes.io/arch': labels.arch,
+    'beta.kubernetes.io/os': labels.os,
+    'beta.kubernetes.io/instance-type': labels.instanceType,
+    'topology.disk.csi.azure.com/zone': labels.zone,
+  }),
+)
 
 /** The stable name of a label key that has an older or a driver's own one. */
 export function normalizedLabel(key: string): string {
-  return aliases[key] ?? key
+  return aliases.get(key) ?? key
 }
 
 /** The domain of a label key: what stands before the slash. */

@@ -33,22 +33,24 @@ const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.regis
 
 /**
  * Requirements of a new NodeClaim: those it was planned with, the types it may become (cheapest first, at most 600) and the capacity
- * types that can be launched (reference/karpenter-core.md 3.14).
+ * types that can be launched (karpenter-core.md 3.14).
  */
 export function claimRequirements(planned: Requirements, types: readonly InstanceType[]): Requirements {
   const ordered = orderByPrice(types, planned).slice(0, maxInstanceTypes)
-  const before = planned.get(labels.instanceType)
   const named = inValues(
     labels.instanceType,
     ordered.map((type) => type.name),
   )
-  const withTypes = new Map([...planned].filter(([key]) => !neverWritten.has(key)))
-  withTypes.set(
-    labels.instanceType,
-    before?.minValues === undefined ? named : { ...named, minValues: before.minValues },
-  )
   const capacityTypes = launchableCapacityTypes(ordered, planned)
-  return capacityTypes.size === 0 ? withTypes : merge(withTypes, [inValues(labels.capacityType, capacityTypes)])
+  return merge(staticClaimRequirements(planned), [
+    named,
+    ...(capacityTypes.size === 0 ? [] : [inValues(labels.capacityType, capacityTypes)]),
+  ])
+}
+
+/** Requirements of a new NodeClaim of a static pool: those of its template alone (karpenter-core.md 3.16). */
+export function staticClaimRequirements(planned: Requirements): Requirements {
+  return new Map([...planned].filter(([key]) => !neverWritten.has(key)))
 }
 
 function launchableCapacityTypes(types: readonly InstanceType[], planned: Requirements): ReadonlySet<string> {

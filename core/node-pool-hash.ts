@@ -3,25 +3,37 @@ import { parseDurationSetting, parseGoDuration } from './duration.ts'
 /** Version of the hash: it changes when the hashed fields do, and then claims are stamped anew instead of drifting. */
 export const nodePoolHashVersion = 'v3'
 
+type Optional<T> = T | null | undefined
+type Texts = Optional<Readonly<Record<string, string>>>
+
 interface TemplateInput {
-  readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> }
-  readonly spec?: {
-    readonly taints?: readonly TaintInput[]
-    readonly startupTaints?: readonly TaintInput[]
-    readonly nodeClassRef?: { readonly kind?: string; readonly name?: string; readonly group?: string }
-    readonly terminationGracePeriod?: string
-    readonly expireAfter?: string
-  }
+  readonly metadata?: Optional<{ readonly labels?: Texts; readonly annotations?: Texts }>
+  readonly spec?: Optional<{
+    readonly taints?: Optional<readonly TaintInput[]>
+    readonly startupTaints?: Optional<readonly TaintInput[]>
+    readonly nodeClassRef?: Optional<NodeClassRefInput>
+    readonly terminationGracePeriod?: Optional<string>
+    readonly expireAfter?: Optional<string>
+    readonly requirements?: Optional<readonly unknown[]>
+  }>
+}
+
+interface NodeClassRefInput {
+  readonly kind?: string
+  readonly name?: string
+  readonly group?: string
 }
 
 interface TaintInput {
   readonly key?: string
   readonly value?: string
   readonly effect?: string
+  readonly timeAdded?: Optional<string>
 }
 
 /**
- * The drift hash of a NodePool's template: everything static, without the requirements (reference/karpenter-core.md 1.1).
+ * The drift hash of a NodePool's template: everything static, without the requirements (karpenter-core.md 1.1).
+ * What is not set is left out, so a list that is there but empty counts and one that is null does not.
  * The value equals Karpenter's, so that a migration drifts no node.
  */
 export function nodePoolHash(template: TemplateInput | undefined): string {
@@ -33,36 +45,41 @@ export function nodePoolHash(template: TemplateInput | undefined): string {
 }
 
 function metadataHash(metadata: TemplateInput['metadata']): bigint | undefined {
-  if (metadata?.labels === undefined && metadata?.annotations === undefined) return undefined
+  const { labels, annotations } = metadata ?? {}
+  if (!labels && !annotations) return undefined
   return struct('ObjectMeta', [
-    ['Labels', metadata.labels === undefined ? undefined : map(metadata.labels)],
-    ['Annotations', metadata.annotations === undefined ? undefined : map(metadata.annotations)],
+    ['Labels', labels ? map(labels) : undefined],
+    ['Annotations', annotations ? map(annotations) : undefined],
   ])
 }
 
 function specHash(spec: NonNullable<TemplateInput['spec']>): bigint | undefined {
-  const grace =
-    spec.terminationGracePeriod === undefined ? undefined : (parseGoDuration(spec.terminationGracePeriod) ?? 0n)
+  const { taints, startupTaints, terminationGracePeriod, requirements } = spec
+  const expireAfter = nillable(spec.expireAfter)
+  const isSet = [taints, startupTaints, spec.nodeClassRef, terminationGracePeriod, requirements, expireAfter]
+  if (isSet.every((field) => field === undefined || field === null)) return undefined
   return struct('NodeClaimTemplateSpec', [
-    ['Taints', spec.taints && list(spec.taints.map(taint))],
-    ['StartupTaints', spec.startupTaints && list(spec.startupTaints.map(taint))],
-    ['NodeClassRef', spec.nodeClassRef && nodeClassRef(spec.nodeClassRef)],
-    [
-      'TerminationGracePeriod',
-      grace === undefined ? undefined : struct('Duration', [['Duration', grace === 0n ? undefined : int64(grace)]]),
-    ],
-    ['ExpireAfter', spec.expireAfter === undefined ? undefined : nillable(spec.expireAfter)],
+    ['Taints', taints ? list(taints.map(taint)) : undefined],
+    ['StartupTaints', startupTaints ? list(startupTaints.map(taint)) : undefined],
+    ['NodeClassRef', spec.nodeClassRef ? nodeClassRef(spec.nodeClassRef) : undefined],
+    ['TerminationGracePeriod', terminationGracePeriod ? duration(terminationGracePeriod) : undefined],
+    ['ExpireAfter', expireAfter],
   ])
 }
 
-function nillable(text: string): bigint {
-  const setting = parseDurationSetting(text)
-  return struct('NillableDuration', [
-    ['Duration', setting?.kind === 'duration' ? int64(setting.nanoseconds) : undefined],
-  ])
+function duration(text: string): bigint {
+  const nanoseconds = parseGoDuration(text) ?? 0n
+  return struct('Duration', [['Duration', nanoseconds === 0n ? undefined : int64(nanoseconds)]])
 }
 
-function nodeClassRef(ref: { readonly kind?: string; readonly name?: string; readonly group?: string }): bigint {
+/** `Never` is the same as nothing. */
+function nillable(text: Optional<string>): bigint | undefined {
+  const setting = text ? parseDurationSetting(text) : undefined
+  if (setting?.kind !== 'duration') return undefined
+  return struct('NillableDuration', [['Duration', int64(setting.nanoseconds)]])
+}
+
+function nodeClassRef(ref: NodeClassRefInput): bigint {
   return struct('NodeClassReference', [
     ['Kind', ref.kind ? text(ref.kind) : undefined],
     ['Name', ref.name ? text(ref.name) : undefined],
@@ -70,12 +87,21 @@ function nodeClassRef(ref: { readonly kind?: string; readonly name?: string; rea
   ])
 }
 
-function taint({ key, value, effect }: TaintInput): bigint {
+function taint({ key, value, effect, timeAdded }: TaintInput): bigint {
   return struct('Taint', [
     ['Key', key ? text(key) : undefined],
     ['Value', value ? text(value) : undefined],
     ['Effect', effect ? text(effect) : undefined],
+    ['TimeAdded', timeAdded ? struct('Time', [['Time', fnv(timeBytes(timeAdded))]]) : undefined],
   ])
+}
+
+const secondsToUnixEpoch = 62_135_596_800n
+
+/** Go's binary form of a time in local time UTC: version, seconds since the year 1, nanoseconds, offset in minutes; big-endian. */
+function timeBytes(timestamp: string): number[] {
+  const seconds = BigInt(Math.floor(Date.parse(timestamp) / 1000)) + secondsToUnixEpoch
+  return [1, ...littleEndian(seconds).reverse(), 0, 0, 0, 0, 0, 0]
 }
 
 // 64-bit FNV-1 over little-endian bytes, combined as hashstructure's second format does (reference/azure-provider.md 1.4).

@@ -35,6 +35,9 @@ export interface PodResourcesInput {
 /** Resources that a pod may ask for as a whole; the rest is only known to containers. */
 const podLevel = (name: string) => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')
 
+/** An init container that keeps running beside the pod's containers. */
+const isSidecar = (container: Container) => container.restartPolicy === 'Always'
+
 type Kind = 'requests' | 'limits'
 
 /** What a pod asks for by its spec alone, without `pods` (reference/karpenter-core.md 3.11). */
@@ -42,7 +45,10 @@ export function specRequests(pod: PodResourcesInput): Resources {
   return total(pod, 'requests', (container) => parseResources(container.resources?.requests))
 }
 
-/** What a pod asks for: by its spec, or by what it was allocated while a resize is under way, whichever is more. */
+/**
+ * What a pod asks for: by its spec, or by what it was allocated while a resize is under way, whichever is more (karpenter-core.md 3.11).
+ * The status counts only where it says what is in use, and never for an init container that ends.
+ */
 export function podRequests(pod: PodResourcesInput): Resources {
   const statuses = new Map(
     [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])].map((s) => [s.name, s]),
@@ -51,10 +57,12 @@ export function podRequests(pod: PodResourcesInput): Resources {
   const infeasible = (pod.status?.conditions ?? []).some(
     (c) => c.type === 'PodResizePending' && c.reason === 'Infeasible',
   )
+  const ends = new Set((pod.spec?.initContainers ?? []).filter((container) => !isSidecar(container)))
   return total(pod, 'requests', (container) => {
     const spec = parseResources(container.resources?.requests)
+    if (ends.has(container)) return spec
     const status = statuses.get(container.name ?? '')
-    if (status === undefined) return spec
+    if (!status?.resources) return spec
     const actual = parseResources(status.resources?.requests)
     const allocated = parseResources(status.allocatedResources)
     return infeasible ? maxResources(actual, allocated) : maxResources(spec, actual, allocated)
@@ -83,7 +91,7 @@ function total(pod: PodResourcesInput, kind: Kind, of: (container: Container) =>
   let sidecars: Resources = {}
   let peak: Resources = {}
   for (const container of pod.spec?.initContainers ?? []) {
-    if (container.restartPolicy === 'Always') {
+    if (isSidecar(container)) {
       const own = of(container)
       running = mergeResources(running, own)
       sidecars = mergeResources(sidecars, own)

@@ -38,20 +38,19 @@ const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]
 
 /**
  * Parses a quantity text. A fraction of 1e-9 is rounded away from zero, so that asking for something never becomes asking for nothing.
- * Errors are Kubernetes' texts.
+ * A text without digits before its suffix is zero, as in Kubernetes. Errors are Kubernetes' texts.
  */
 export function parseQuantity(text: string): ParsedQuantity {
   const match = shape.exec(text)
-  if (match === null) return { kind: 'error', message: wrongFormat }
+  if (match === null || text === '') return { kind: 'error', message: wrongFormat }
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match
-  if (whole === '' && fraction === '') return { kind: 'error', message: wrongFormat }
   const unit = parseSuffix(suffix)
   if (unit === undefined) return { kind: 'error', message: "unable to parse quantity's suffix" }
-  const magnitude = scaleUp(BigInt(whole + fraction), fraction.length, unit)
+  const magnitude = scaleUp(BigInt(`0${whole}${fraction}`), fraction.length, unit)
   const binary = unit.format === 'BinarySI'
   const capped = binary && magnitude > maxBinaryNano ? maxBinaryNano : magnitude
   // A binary quantity below one prints better as a decimal one.
-  const format = binary && sign !== '-' && capped > 0n && capped < nanoPerUnit ? 'DecimalSI' : unit.format
+  const format = binary && capped > 0n && capped < nanoPerUnit ? 'DecimalSI' : unit.format
   return { kind: 'quantity', quantity: { nano: sign === '-' ? -capped : capped, format } }
 }
 
@@ -95,6 +94,32 @@ function divideAwayFromZero(numerator: bigint, denominator: bigint): bigint {
   return numerator < 0n ? quotient - 1n : quotient + 1n
 }
 
+const maxFastDigits = 18
+const maxFastBinaryDigits = 15
+
+/**
+ * How a parsed quantity prints as long as nothing changes it. Kubernetes then keeps texts that it takes for canonical without looking
+ * closely, such as `+1`, `007` or `1E3`; all others it rewrites. Errors: throws when the text is not a quantity.
+ */
+export function printedQuantity(text: string): string {
+  return keepsText(text) ? text : formatQuantity(quantity(text))
+}
+
+function keepsText(text: string): boolean {
+  const [, , written = '', fraction = '', suffix = ''] = shape.exec(text) ?? []
+  const whole = written.replace(/^0+/, '') || '0'
+  const unit = parseSuffix(suffix)
+  if (unit === undefined) return false
+  if (unit.base === 2n) {
+    const digits = whole.length + Math.trunc((unit.exponent * 3) / 10) + 1
+    return fraction === '' && unit.exponent > 0 && digits <= maxFastBinaryDigits && BigInt(whole) % 8n !== 0n
+  }
+  const digits = whole + fraction
+  const scale = unit.exponent - fraction.length
+  const short = digits.length <= maxFastDigits && scale >= -9
+  return short && scale % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
+}
+
 /** The canonical text, as Kubernetes prints it. */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0'
@@ -124,6 +149,19 @@ function formatDecimal(nano: bigint, asExponent: boolean): string {
   }
   if (!asExponent) return `${mantissa}${suffixByDecimalExponent.get(exponent) ?? ''}`
   return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`
+}
+
+/** The number without a suffix, with as many decimal places as the canonical text implies: `0.500` for `500m`. */
+export function decimalText({ nano }: Quantity): string {
+  let places = 9
+  let digits = nano < 0n ? -nano : nano
+  while (places > 0 && digits % 1000n === 0n) {
+    digits /= 1000n
+    places -= 3
+  }
+  const padded = String(digits).padStart(places + 1, '0')
+  const point = padded.length - places
+  return `${nano < 0n ? '-' : ''}${padded.slice(0, point)}${places === 0 ? '' : `.${padded.slice(point)}`}`
 }
 
 /** a + b. A zero takes the other's format. */

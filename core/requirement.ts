@@ -1,3 +1,4 @@
+import { normalizedLabel } from './labels.ts'
 import type { RequirementOperator, RequirementSpec } from './objects.ts'
 
 /**
@@ -17,22 +18,29 @@ const maxInt64 = (1n << 63n) - 1n
 const minInt64 = -(1n << 63n)
 const none: ReadonlySet<string> = new Set()
 
-/** Whole numbers as Go's strconv.Atoi takes them, in 64 bits. */
+/** Whole numbers as Go's strconv.Atoi takes them, of any size. */
 function parseInteger(text: string): bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined
-  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
-  return value > maxInt64 || value < minInt64 ? undefined : value
+  return BigInt(text.startsWith('+') ? text.slice(1) : text)
 }
 
-/** Builds the set of a requirement as written in an object. A bound that is not a whole number counts as 0. */
+/** The bound that a text means: beyond 64 bits the nearest number within, and 0 when it is not a whole number. */
+function parseBound(text: string): bigint {
+  const value = parseInteger(text) ?? 0n
+  if (value > maxInt64) return maxInt64
+  return value < minInt64 ? minInt64 : value
+}
+
+/** Builds the set of a requirement as written in an object, under the stable name of its key (karpenter-core.md 1.5, 2). */
 export function requirement(spec: RequirementSpec): Requirement {
-  const { key, operator } = spec
+  const key = normalizedLabel(spec.key)
+  const { operator } = spec
   const values = spec.values ?? []
   const base = {
     key,
     ...(spec.minValues === undefined || spec.minValues === null ? {} : { minValues: spec.minValues }),
   }
-  const bound = () => parseInteger(values[0] ?? '') ?? 0n
+  const bound = () => parseBound(values[0] ?? '')
   switch (operator) {
     case 'In':
       return { ...base, complement: false, values: new Set(values) }
@@ -43,7 +51,8 @@ export function requirement(spec: RequirementSpec): Requirement {
     case 'Exists':
       return { ...base, complement: true, values: none }
     case 'Gt':
-      if (bound() === maxInt64) return { ...base, complement: false, values: none }
+      // Nothing is greater; upstream forgets minValues here.
+      if (bound() === maxInt64) return { key, complement: false, values: none }
       return { ...base, complement: true, values: none, gte: bound() + 1n }
     case 'Lt':
       if (bound() === minInt64) return { ...base, complement: false, values: none }
@@ -79,7 +88,8 @@ export function allows(set: Requirement, value: string): boolean {
 function withinBounds(value: string, { gte, lte }: Pick<Requirement, 'gte' | 'lte'>): boolean {
   if (gte === undefined && lte === undefined) return true
   const number = parseInteger(value)
-  return number !== undefined && (gte === undefined || number >= gte) && (lte === undefined || number <= lte)
+  if (number === undefined || number > maxInt64 || number < minInt64) return false
+  return (gte === undefined || number >= gte) && (lte === undefined || number <= lte)
 }
 
 function maxDefined<T extends bigint | number>(a: T | undefined, b: T | undefined): T | undefined {

@@ -1,4 +1,4 @@
-import { normalizedLabel } from './labels.ts'
+import { labels, normalizedLabel } from './labels.ts'
 import type { Affinity, RequirementSpec } from './objects.ts'
 import {
   describe,
@@ -18,7 +18,7 @@ export type Requirements = ReadonlyMap<string, Requirement>
 export function requirements(entries: Iterable<RequirementSpec>): Requirements {
   return merge(
     new Map(),
-    [...entries].map((entry) => requirement({ ...entry, key: normalizedLabel(entry.key) })),
+    [...entries].map((entry) => requirement(entry)),
   )
 }
 
@@ -47,21 +47,20 @@ const canBeAbsent = (set: Requirement) => {
 
 /**
  * Why `incoming` cannot be met by what `existing` describes; undefined when it can. Keys of `incoming` that `existing` does not
- * define are an error unless they may be absent or stand in `allowUndefined` (reference/karpenter-core.md 2).
+ * define are an error unless they may be absent or stand in `allowUndefined`; the first such key, in the order given, is the only
+ * reason named
+ * (karpenter-core.md 2, "Compatible").
  */
 export function incompatibility(
   existing: Requirements,
   incoming: Requirements,
   allowUndefined: ReadonlySet<string> = noKeys,
 ): string | undefined {
-  const errors: string[] = []
-  for (const key of [...incoming.keys()].sort()) {
+  for (const key of incoming.keys()) {
     if (allowUndefined.has(key) || existing.has(key) || canBeAbsent(incoming.get(key) as Requirement)) continue
-    errors.push(`label "${key}" does not have known values${typoHint(key, existing, allowUndefined)}`)
+    return `label "${key}" does not have known values${typoHint(key, existing, allowUndefined)}`
   }
-  const disjoint = disjointness(existing, incoming)
-  if (disjoint !== undefined) errors.push(disjoint)
-  return errors.length === 0 ? undefined : errors.join('; ')
+  return disjointness(existing, incoming)
 }
 
 const noKeys: ReadonlySet<string> = new Set()
@@ -113,9 +112,13 @@ export function serializeAll(sets: Requirements): readonly RequirementSpec[] {
   return [...sets.keys()].sort().flatMap((key) => serialize(sets.get(key) as Requirement))
 }
 
-/** The text that logs and errors show. Karpenter's own keys that say nothing to a user are left out by the caller. */
+/** The text that logs and errors show. The hostname is a placeholder of planning and is left out. */
 export function describeAll(sets: Requirements): string {
-  return [...sets.values()].map(describe).sort().join(', ')
+  return [...sets.values()]
+    .filter(({ key }) => key !== labels.hostname)
+    .map(describe)
+    .sort()
+    .join(', ')
 }
 
 interface PodSelection {

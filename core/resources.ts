@@ -1,4 +1,12 @@
-import { addQuantity, formatQuantity, parseQuantity, type Quantity, subtractQuantity, zero } from './quantity.ts'
+import {
+  addQuantity,
+  decimalText,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  subtractQuantity,
+  zero,
+} from './quantity.ts'
 
 /** Amounts by resource name. A resource that is not named counts as zero. */
 export type Resources = Readonly<Record<string, Quantity>>
@@ -84,9 +92,13 @@ export function fits(wanted: Resources, available: Resources): boolean {
   return true
 }
 
-/** The resources of which `usage` is above `limits`, in name order; an unlimited resource never is. */
-export function exceeded(limits: Resources, usage: Resources): readonly string[] {
-  return Object.keys(usage)
-    .filter((name) => limits[name] !== undefined && (usage[name] as Quantity).nano > limits[name].nano)
-    .sort()
+/** Why `usage` is above `limits`, for the first such resource by name; an unlimited resource never is (karpenter-core.md 3.6). */
+export function limitExcess(limits: Resources, usage: Resources): string | undefined {
+  for (const name of Object.keys(usage).sort()) {
+    const limit = limits[name]
+    const used = usage[name] as Quantity
+    if (limit === undefined || used.nano <= limit.nano) continue
+    return `resource usage exceeds limit (limit=${decimalText(limit)}, resource-name=${name}, usage=${decimalText(used)})`
+  }
+  return undefined
 }

@@ -1,29 +1,41 @@
 import type { Taint, Toleration } from './objects.ts'
 
-/** Whether a toleration covers a taint, numeric comparisons included. */
+/** Whether a toleration covers a taint, numeric comparisons included (karpenter-core.md 2, "Taints"). An unknown operator covers nothing. */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false
   if (toleration.key && toleration.key !== taint.key) return false
-  switch (toleration.operator ?? 'Equal') {
+  switch (toleration.operator || 'Equal') {
     case 'Exists':
       return true
     case 'Lt':
       return compareNumbers(taint.value, toleration.value, (a, b) => a < b)
     case 'Gt':
       return compareNumbers(taint.value, toleration.value, (a, b) => a > b)
-    default:
+    case 'Equal':
       return (toleration.value ?? '') === (taint.value ?? '')
+    default:
+      return false
   }
 }
 
+const maxInt64 = (1n << 63n) - 1n
+const minInt64 = -(1n << 63n)
+
+/** Compares decimal whole numbers of 64 bits; anything else, leading zeros included, compares as false. */
 function compareNumbers(
   a: string | undefined,
   b: string | undefined,
   holds: (a: bigint, b: bigint) => boolean,
 ): boolean {
-  const integer = /^(0|-?[1-9][0-9]*)$/
-  if (!integer.test(a ?? '') || !integer.test(b ?? '')) return false
-  return holds(BigInt(a as string), BigInt(b as string))
+  const left = parseDecimal(a ?? '')
+  const right = parseDecimal(b ?? '')
+  return left !== undefined && right !== undefined && holds(left, right)
+}
+
+function parseDecimal(text: string): bigint | undefined {
+  if (!/^(0|-?[1-9][0-9]*)$/.test(text)) return undefined
+  const value = BigInt(text)
+  return value > maxInt64 || value < minInt64 ? undefined : value
 }
 
 /** The taints that no toleration covers. PreferNoSchedule counts: it is hard until it is relaxed. */

@@ -1,8 +1,12 @@
 import { parseGoDuration } from '../duration.ts'
 import type { Budget } from '../objects.ts'
+import { nextCronTime } from './cron.ts'
 
-/** The first time after `after` at which a cron schedule fires, in UTC; undefined when the text is not a schedule. Epoch milliseconds. */
-export type NextCronHit = (schedule: string, after: number) => number | undefined
+/**
+ * The first time after `after` at which a cron schedule fires, in UTC; `never` when it does not, undefined when the text is not a schedule.
+ * Epoch milliseconds.
+ */
+export type NextCronHit = (schedule: string, after: number) => number | 'never' | undefined
 
 /** No budget speaks of the reason: nothing limits it. */
 const unlimited = 2147483647
@@ -18,33 +22,43 @@ export interface AllowedDisruptions {
 
 /**
  * How many of a pool's nodes may be disrupted at once for a reason: the least of the budgets in force that speak of it, a percentage rounded up.
- * A schedule that cannot be read blocks everything (reference/karpenter-core.md 4.10).
+ * A schedule or a number that cannot be read blocks everything, also when its budget speaks of another reason (karpenter-core.md 4.10).
  */
 export function allowedDisruptions(
   input: { readonly budgets: readonly Budget[]; readonly nodes: number; readonly reason: string; readonly now: number },
-  nextCronHit: NextCronHit,
+  nextCronHit: NextCronHit = nextCronTime,
 ): AllowedDisruptions {
   const { budgets, nodes, reason, now } = input
   const active = budgets.map((budget) => budgetState(budget, now, nextCronHit))
-  const invalid = active.includes('invalid')
-  const amounts = budgets.flatMap((budget, index) =>
-    active[index] === true &&
-    (budget.reasons === undefined || budget.reasons === null || budget.reasons.includes(reason))
-      ? [amountOf(budget.nodes, nodes)]
-      : [],
-  )
+  const inForce = budgets.filter((_, index) => active[index] === true)
+  const invalid = active.includes('invalid') || inForce.some((budget) => amountOf(budget.nodes, nodes) === undefined)
+  const amounts = inForce
+    .filter((budget) => concerns(budget, reason))
+    .map(({ nodes: text }) => amountOf(text, nodes) ?? 0)
   return { allowed: invalid ? 0 : Math.min(unlimited, ...amounts), active, invalid }
 }
 
-function amountOf(text: string, nodes: number): number {
-  return text.endsWith('%') ? Math.ceil((Number.parseInt(text, 10) * nodes) / 100) : Number.parseInt(text, 10)
+function concerns({ reasons }: Budget, reason: string): boolean {
+  return reasons === undefined || reasons === null || reasons.includes(reason)
 }
 
-/** In force: without a schedule always; else for its duration from each time that the schedule fires. */
+/** A number, or a percentage of the nodes, rounded up. Undefined when the text is neither. */
+function amountOf(text: string, nodes: number): number | undefined {
+  if (/^[+-]?[0-9]+$/.test(text)) return Number(text)
+  return /^[+-]?[0-9]+%$/.test(text) ? Math.ceil((Number.parseInt(text, 10) * nodes) / 100) : undefined
+}
+
+/**
+ * In force: without schedule and duration always; else for the duration from each time that the schedule fires. A schedule that never
+ * fires counts as always in force, as upstream.
+ */
 function budgetState({ schedule, duration }: Budget, now: number, nextCronHit: NextCronHit): BudgetState {
-  if (schedule === undefined || schedule === null || duration === undefined || duration === null) return true
-  const length = parseGoDuration(duration)
+  const hasSchedule = schedule !== undefined && schedule !== null
+  const hasDuration = duration !== undefined && duration !== null
+  if (!hasSchedule && !hasDuration) return true
+  const length = hasDuration ? parseGoDuration(duration) : 0n
   if (length === undefined) return 'invalid'
-  const hit = nextCronHit(schedule, now - Number(length / 1_000_000n))
-  return hit === undefined ? 'invalid' : hit <= now
+  const hit = nextCronHit(schedule ?? '', now - Number(length / 1_000_000n))
+  if (hit === undefined) return 'invalid'
+  return hit === 'never' || hit <= now
 }

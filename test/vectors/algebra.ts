@@ -1,32 +1,32 @@
-import { formatGoDuration, parseDurationSetting } from '../../core/duration.ts'
-import {
-  allocatable,
-  cheapestPrice,
-  compatibleTypes,
-  type InstanceType,
-  isLaunchable,
-  minValues,
-  orderByPrice,
-  truncate,
-  worstLaunchPrice,
-} from '../../core/instance-type.ts'
+import { formatGoDuration } from '../../core/duration.ts'
+import { describeHostPort, hostPortConflict, hostPorts } from '../../core/host-ports.ts'
 import { coreWellKnownLabels } from '../../core/labels.ts'
-import { claimLabels, claimRequirements, templateRequirements } from '../../core/node-claim-template.ts'
-import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
-import type { Affinity, NodeClassRef, RequirementSpec, Taint, Toleration } from '../../core/objects.ts'
+import type { Affinity, ContainerPort, RequirementSpec, Taint, Toleration } from '../../core/objects.ts'
 import { type PodResourcesInput, podLimits, podRequests, podsRequests, specRequests } from '../../core/pod-requests.ts'
 import {
   addQuantity,
   compareQuantity,
   formatQuantity,
   parseQuantity,
+  printedQuantity,
   type Quantity,
   quantity,
   quantityMilliValue,
   quantityValue,
   subtractQuantity,
 } from '../../core/quantity.ts'
-import { allows, describe, intersect, intersects, lengthOf, operatorOf, type Requirement, requirement, serialize, sortedValues } from '../../core/requirement.ts'
+import {
+  allows,
+  describe,
+  intersect,
+  intersects,
+  lengthOf,
+  operatorOf,
+  type Requirement,
+  requirement,
+  serialize,
+  sortedValues,
+} from '../../core/requirement.ts'
 import {
   describeAll,
   disjointness,
@@ -38,12 +38,31 @@ import {
   requirements,
   serializeAll,
 } from '../../core/requirements.ts'
-import { exceeded, fits, formatResources, maxResources, mergeResources, minResources, parseResources, subtractResources } from '../../core/resources.ts'
+import {
+  fits,
+  formatResources,
+  limitExcess,
+  maxResources,
+  mergeResources,
+  minResources,
+  parseResources,
+  subtractResources,
+} from '../../core/resources.ts'
 import { intolerance, isEphemeralTaint, mergeTaints } from '../../core/taints.ts'
+
+import { evaluatePrice } from './instance-types.ts'
+import {
+  evaluateBudgets,
+  evaluateDuration,
+  evaluateHash,
+  evaluateRuntimeValidation,
+  evaluateTemplate,
+} from './node-pools.ts'
+import { sortSpecs } from './specs.ts'
 
 type Evaluator = (input: never) => unknown
 
-/** Answers a vector case of a kind; the kinds that are not here are other issues'. */
+/** Answers a vector case of a kind. What the API server does with the CRDs (kind `validation`) is tested on a real one. */
 export const evaluators: Readonly<Record<string, Evaluator>> = {
   requirement: evaluateRequirement,
   requirements: evaluateRequirements,
@@ -56,7 +75,9 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
     const error = intolerance(taints ?? [], tolerations ?? [])
     return { tolerated: error === undefined, error: error ?? null }
   },
-  'taints-merge': (input: { taints: Taint[]; with: Taint[] }) => ({ taints: mergeTaints(input.taints ?? [], input.with ?? []) }),
+  'taints-merge': (input: { taints: Taint[]; with: Taint[] }) => ({
+    taints: mergeTaints(input.taints ?? [], input.with ?? []),
+  }),
   'ephemeral-taint': ({ taint }: { taint: Taint }) => ({ ephemeral: isEphemeralTaint(taint) }),
   quantity: evaluateQuantity,
   'quantity-op': evaluateQuantityOperation,
@@ -70,14 +91,14 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
     requests: formatResources(podsRequests(pods)),
     limits: formatResources(podsRequests(pods, podLimits)),
   }),
+  hostports: evaluateHostPorts,
   price: evaluatePrice,
   duration: evaluateDuration,
   'duration-format': ({ nanoseconds }: { nanoseconds: string }) => ({ text: formatGoDuration(BigInt(nanoseconds)) }),
   'nodeclaim-template': evaluateTemplate,
-  'nodepool-hash': ({ nodePool }: { nodePool: { spec: { template: never } } }) => ({
-    hash: nodePoolHash(nodePool.spec.template),
-    version: nodePoolHashVersion,
-  }),
+  'nodepool-hash': evaluateHash,
+  budgets: evaluateBudgets,
+  'runtime-validation': evaluateRuntimeValidation,
 }
 
 function setForm(set: Requirement) {
@@ -109,11 +130,6 @@ function both(sets: Requirements) {
   return { string: describeAll(sets), serialized: sortSpecs(serializeAll(sets)) }
 }
 
-function sortSpecs(specs: readonly RequirementSpec[]) {
-  const rank = (spec: RequirementSpec) => `${spec.key} ${spec.operator}`
-  return [...specs].sort((a, b) => (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : 0))
-}
-
 function evaluateRequirements(input: { a: RequirementSpec[]; b: RequirementSpec[] }) {
   const a = requirements(input.a)
   const b = requirements(input.b)
@@ -134,7 +150,7 @@ function evaluateQuantity({ value }: { value: string }) {
   const { quantity: amount } = parsed
   return {
     valid: true,
-    printed: formatQuantity(amount),
+    printed: printedQuantity(value),
     canonical: formatQuantity(amount),
     nano: String(amount.nano),
     value: within64Bits(quantityValue(amount)),
@@ -149,7 +165,11 @@ function evaluateQuantityOperation(input: { op: string; a: string; b?: string })
   const b = quantity(input.b ?? '0')
   if (input.op === 'compare') return { compare: compareQuantity(a, b), equal: a.nano === b.nano }
   const result: Quantity =
-    input.op === 'add' ? addQuantity(a, b) : input.op === 'sub' ? subtractQuantity(a, b) : { nano: -a.nano, format: a.format }
+    input.op === 'add'
+      ? addQuantity(a, b)
+      : input.op === 'sub'
+        ? subtractQuantity(a, b)
+        : { nano: -a.nano, format: a.format }
   return { canonical: formatQuantity(result), nano: String(result.nano), format: result.format }
 }
 
@@ -167,126 +187,24 @@ function evaluateResourcesOperation(input: { op: string; lists: Record<string, s
       return { result: formatResources(minResources(...lists)) }
     case 'fits':
       return { fits: fits(first, second) }
-    default: {
-      const over = exceeded(first, second)
-      return { error: over.length === 0 ? null : over }
-    }
+    default:
+      return { error: limitExcess(first, second) ?? null }
   }
 }
 
-interface OfferingInput {
-  requirements: RequirementSpec[]
-  price: number
-  available: boolean
-  reservationCapacity?: number
+interface PodPorts {
+  metadata: { name: string; namespace?: string }
+  spec: { containers: { ports?: ContainerPort[] | null }[] | null }
 }
 
-interface InstanceTypeInput {
-  name: string
-  requirements: RequirementSpec[]
-  offerings: OfferingInput[] | null
-  capacity: Record<string, string> | null
-  overhead: { kubeReserved?: Record<string, string>; systemReserved?: Record<string, string>; evictionThreshold?: Record<string, string> }
-}
-
-function instanceType(input: InstanceTypeInput): InstanceType {
-  return {
-    name: input.name,
-    requirements: requirements(input.requirements ?? []),
-    offerings: (input.offerings ?? []).map((offering) => ({ ...offering, requirements: requirements(offering.requirements) })),
-    capacity: parseResources(input.capacity),
-    overhead: Object.fromEntries(Object.entries(input.overhead ?? {}).map(([part, amounts]) => [part, parseResources(amounts)])),
-  }
-}
-
-function evaluatePrice(input: { instanceTypes: InstanceTypeInput[]; requirements: RequirementSpec[]; maxItems?: number }) {
-  const types = input.instanceTypes.map(instanceType)
-  const wanted = requirements(input.requirements)
-  const ordered = orderByPrice(types, wanted)
-  const met = minValues(ordered, wanted)
-  const byType = <T>(of: (type: InstanceType) => T) => Object.fromEntries(types.map((type) => [type.name, of(type)]))
-  return {
-    order: groups(ordered, (type) => cheapestPrice(type, wanted)),
-    cheapest: byType((type) => cheapestPrice(type, wanted) ?? null),
-    worstLaunchPrice: byType((type) => worstLaunchPrice(type.offerings.filter(isLaunchable), wanted) ?? null),
-    compatible: compatibleTypes(types, wanted).map((type) => type.name),
-    allocatable: byType((type) => formatResources(allocatable(type))),
-    minValues: {
-      needed: met.needed,
-      satisfied: met.unsatisfied.size === 0,
-      unsatisfied: met.unsatisfied.size === 0 ? null : Object.fromEntries(met.unsatisfied),
-    },
-    ...(input.maxItems === undefined ? {} : { truncated: truncated(types, wanted, input.maxItems) }),
-  }
-}
-
-function truncated(types: readonly InstanceType[], wanted: Requirements, max: number) {
-  const cut = truncate(types, wanted, max)
-  return { ok: cut !== undefined, names: (cut ?? types).map((type) => type.name).sort() }
-}
-
-function groups(ordered: readonly InstanceType[], priceOf: (type: InstanceType) => number | undefined): string[][] {
-  const result: string[][] = []
-  let last: number | undefined | null = null
-  for (const type of ordered) {
-    const price = priceOf(type)
-    if (price !== last) result.push([])
-    last = price
-    result.at(-1)?.push(type.name)
-  }
-  return result.map((group) => group.sort())
-}
-
-function evaluateDuration({ value }: { value: unknown }) {
-  const setting = typeof value === 'string' ? parseDurationSetting(value) : undefined
-  if (setting === undefined) return { valid: false }
-  if (setting.kind === 'never') return { valid: true, nanoseconds: null, printed: 'Never', canonical: 'Never' }
-  return { valid: true, nanoseconds: String(setting.nanoseconds), printed: value, canonical: formatGoDuration(setting.nanoseconds) }
-}
-
-interface NodePoolInput {
-  metadata: { name: string; uid?: string }
-  spec: {
-    template: {
-      metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }
-      spec: {
-        nodeClassRef: NodeClassRef
-        requirements?: RequirementSpec[]
-        taints?: Taint[]
-        startupTaints?: Taint[]
-        expireAfter?: string
-        terminationGracePeriod?: string
-      }
-    }
-  }
-}
-
-function evaluateTemplate({ nodePool, instanceTypes }: { nodePool: NodePoolInput; instanceTypes: InstanceTypeInput[] | null }) {
-  const { metadata, spec } = nodePool.spec.template
-  const template = {
-    nodePool: nodePool.metadata.name,
-    labels: metadata?.labels ?? {},
-    nodeClassRef: spec.nodeClassRef,
-    requirements: spec.requirements ?? [],
-  }
-  const planned = templateRequirements(template)
-  return {
-    generateName: `${nodePool.metadata.name}-`,
-    labels: claimLabels(template, planned),
-    annotations: {
-      ...metadata?.annotations,
-      'karpenter.sh/nodepool-hash': nodePoolHash(nodePool.spec.template),
-      'karpenter.sh/nodepool-hash-version': nodePoolHashVersion,
-    },
-    owners: [{ apiVersion: 'karpenter.sh/v1', blockOwnerDeletion: true, kind: 'NodePool', name: nodePool.metadata.name, uid: nodePool.metadata.uid ?? '' }],
-    spec: {
-      requirements: sortSpecs(serializeAll(claimRequirements(planned, (instanceTypes ?? []).map(instanceType)))),
-      nodeClassRef: spec.nodeClassRef,
-      expireAfter: spec.expireAfter ?? 'Never',
-      resources: {},
-      ...(spec.taints ? { taints: spec.taints } : {}),
-      ...(spec.startupTaints ? { startupTaints: spec.startupTaints } : {}),
-      ...(spec.terminationGracePeriod ? { terminationGracePeriod: spec.terminationGracePeriod } : {}),
-    },
-  }
+/** Each pod holds its ports once, under its name; a pod does not conflict with itself. */
+function evaluateHostPorts({ existing, pod }: { existing: PodPorts[] | null; pod: PodPorts }) {
+  const portsOf = ({ spec }: PodPorts) => (spec.containers ?? []).flatMap(({ ports }) => ports ?? [])
+  const nameOf = ({ metadata }: PodPorts) => `${metadata.namespace ?? ''}/${metadata.name}`
+  const used = new Map<string, readonly ContainerPort[]>()
+  for (const other of existing ?? []) used.set(nameOf(other), portsOf(other))
+  used.delete(nameOf(pod))
+  const wanted = portsOf(pod)
+  const error = hostPortConflict([...used.values()].flat(), wanted)
+  return { ports: hostPorts(wanted).map(describeHostPort), conflict: error !== undefined, error: error ?? null }
 }
