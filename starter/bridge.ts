@@ -1,11 +1,11 @@
 import type { Client, Connection } from '@temporalio/client'
-import { WorkflowIdConflictPolicy } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import type { Node, NodeClaim } from '../core/objects.ts'
 import { singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { nodeClassStatus } from '../workflows/index.ts'
+import { pokeSignal } from '../workflows/messages.ts'
 import { bootstrap } from './bootstrap.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -164,11 +164,11 @@ export class Bridge {
   async #work(key: string): Promise<void> {
     const { deps, client } = this.#input
     if (key === statusKey) {
-      await client.workflow.start<typeof nodeClassStatus>('nodeClassStatus', {
+      await client.workflow.signalWithStart<typeof nodeClassStatus>('nodeClassStatus', {
         workflowId: singletonIds.nodeClassStatus(deps.cluster),
         taskQueue: taskQueue('core', deps.cluster),
         args: [],
-        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+        signal: pokeSignal,
         staticSummary: 'a spec changed',
       })
       return

@@ -22,6 +22,8 @@ export interface Seen {
   }
   readonly reason?: string
   readonly message?: string
+  readonly involvedObject?: { readonly name?: string }
+  readonly reportingInstance?: string
   readonly spec: { readonly nodeName?: string; readonly taints?: readonly { readonly key: string }[] }
   readonly status?: {
     readonly phase?: string

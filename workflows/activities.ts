@@ -57,11 +57,20 @@ export const azure = () =>
 
 /** Periodic passes over Azure and the cluster. */
 export const sweeps = () =>
-  proxyActivities<Pick<AzureActivities, 'collectGarbage' | 'refreshNodeClasses' | 'refreshCatalogue'>>({
+  proxyActivities<Pick<AzureActivities, 'collectGarbage' | 'refreshCatalogue'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '5m',
     heartbeatTimeout: '30s',
     retry: { ...steadyRetry, maximumAttempts: 5 },
+  })
+
+/** The status of node classes and pools. It does not give up: pools that are not ready wait for it, so it goes on soon after an outage. */
+export const statusPasses = () =>
+  proxyActivities<Pick<AzureActivities, 'refreshNodeClasses'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '5m',
+    heartbeatTimeout: '30s',
+    retry: { ...steadyRetry, maximumInterval: '10s' },
   })
 
 /** The long polls of the loops. A worker that died is noticed within the heartbeat timeout. */

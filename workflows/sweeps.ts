@@ -1,13 +1,25 @@
-import { sweeps } from './activities.ts'
+import { setHandler } from '@temporalio/workflow'
+import { statusPasses, sweeps } from './activities.ts'
+import { pokeSignal } from './messages.ts'
 
 /** Deletes what no lifecycle owns: an alarm, should it find anything. Started by a Schedule. */
 export async function garbageCollection(): Promise<void> {
   await sweeps().collectGarbage.executeWithOptions({ summary: 'VMs, NICs, tokens without a claim' }, [])
 }
 
-/** Brings AKSNodeClass and NodePool status up to date. Started by a Schedule, and at once when a spec changes. */
+/**
+ * Brings AKSNodeClass and NodePool status up to date. Started by a Schedule, and at once when a spec changes; a change that comes while the
+ * activity runs, and may have been missed by it, makes it run again.
+ */
 export async function nodeClassStatus(): Promise<void> {
-  await sweeps().refreshNodeClasses.executeWithOptions({ summary: 'versions, images, subnets, readiness' }, [])
+  let changed = true
+  setHandler(pokeSignal, () => {
+    changed = true
+  })
+  while (changed) {
+    changed = false
+    await statusPasses().refreshNodeClasses.executeWithOptions({ summary: 'versions, images, subnets, readiness' }, [])
+  }
 }
 
 /** Reads instance types, usages and prices anew. Started by a Schedule. */

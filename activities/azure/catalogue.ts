@@ -57,8 +57,14 @@ export class Catalogue {
         () => true,
         (error: unknown) => {
           this.#log.error(
-            { err: error, region: this.#config.location },
-            'instance types or prices could not be loaded; the last good ones stay in use',
+            {
+              err: error,
+              region: this.#config.location,
+              armEndpoint: this.#config.armEndpoint ?? 'the public cloud',
+              pricesEndpoint: this.#config.pricesEndpoint,
+            },
+            'instance types or prices could not be loaded; the last good ones stay in use, and it is tried again. ' +
+              'Check LOCATION, the workload identity, and that both endpoints can be reached',
           )
           return false
         },

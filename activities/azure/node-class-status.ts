@@ -81,18 +81,23 @@ async function underLock<Kind extends NodeClass | NodePool>(
 async function refreshNodeClass(deps: AzureDeps, nodeClass: NodeClass, kubernetesVersion: string): Promise<void> {
   const settings = nodeClassSettings(nodeClass, deps.config)
   const found = await findImages(deps, settings, kubernetesVersion)
-  const before = conditionOf(nodeClass.status.conditions, 'ImagesReady')
-  const wereReady = before?.status === 'True' && before.observedGeneration === nodeClass.metadata.generation
-  // What could not be read now stays as it was read before, for the same spec.
+  const subnet = await findSubnet(deps, settings)
+  // What could not be read now stays as it was read before, for the same spec: an outage is no reason to stop.
+  const unread = (type: string, reason: string, what: string, error: unknown): ConditionChange => {
+    const before = conditionOf(nodeClass.status.conditions, type)
+    return before?.status === 'True' && before.observedGeneration === nodeClass.metadata.generation
+      ? { type, status: 'True' }
+      : unreadable(type, reason, `AKSNodeClass ${settings.name}: ${what}`, error)
+  }
   const images = found.kind === 'images' ? found.images : nodeClass.status.images
   const changes: ConditionChange[] = [
     { type: 'KubernetesVersionReady', status: 'True' },
     found.kind === 'images'
       ? imagesCondition(settings, found.images)
-      : wereReady
-        ? { type: 'ImagesReady', status: 'True' }
-        : unreadable('ImagesReady', 'ImagesUnknownError', `AKSNodeClass ${settings.name}: images`, found.error),
-    await subnetCondition(deps, settings),
+      : unread('ImagesReady', 'ImagesUnknownError', 'images', found.error),
+    subnet.kind === 'condition'
+      ? subnet.condition
+      : unread('SubnetsReady', 'SubnetUnknownError', `subnet "${settings.subnetId}"`, subnet.error),
     { type: 'ValidationSucceeded', status: 'True' },
     { type: 'LocalDNSReady', status: 'True' },
   ]
@@ -102,6 +107,7 @@ async function refreshNodeClass(deps: AzureDeps, nodeClass: NodeClass, kubernete
     localDNSState: settings.localDnsEnabled ? 'Enabled' : 'Disabled',
   })
   if (found.kind === 'error') throw found.error
+  if (subnet.kind === 'error') throw subnet.error
 }
 
 type FoundImages =
@@ -184,29 +190,28 @@ function imagesCondition(
   return { type: 'ImagesReady', status: 'True' }
 }
 
-async function subnetCondition(deps: AzureDeps, { subnetId, name }: NodeClassSettings): Promise<ConditionChange> {
-  const type = 'SubnetsReady'
+type FoundSubnet =
+  | { readonly kind: 'condition'; readonly condition: ConditionChange }
+  | { readonly kind: 'error'; readonly error: unknown }
+
+async function findSubnet(deps: AzureDeps, { subnetId, name }: NodeClassSettings): Promise<FoundSubnet> {
+  const refused = (reason: string, message: string): FoundSubnet => ({
+    kind: 'condition',
+    condition: { type: 'SubnetsReady', status: 'False', reason, message: `AKSNodeClass ${name}: ${message}` },
+  })
   const parts = parseSubnet(subnetId)
-  if (parts === undefined) {
-    return {
-      type,
-      status: 'False',
-      reason: 'SubnetIDInvalid',
-      message: `AKSNodeClass ${name}: spec.vnetSubnetID "${subnetId}" is not the id of a subnet; write /subscriptions/.../virtualNetworks/.../subnets/...`,
-    }
-  }
+  if (parts === undefined)
+    return refused(
+      'SubnetIDInvalid',
+      `spec.vnetSubnetID "${subnetId}" is not the id of a subnet; write /subscriptions/.../virtualNetworks/.../subnets/...`,
+    )
   try {
     await deps.azure.network.subnets.get(parts.resourceGroup, parts.vnet, parts.name)
-    return { type, status: 'True' }
+    return { kind: 'condition', condition: { type: 'SubnetsReady', status: 'True' } }
   } catch (error) {
     if (isMissing(error))
-      return {
-        type,
-        status: 'False',
-        reason: 'SubnetNotFound',
-        message: `AKSNodeClass ${name}: subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`,
-      }
-    return unreadable(type, 'SubnetUnknownError', `AKSNodeClass ${name}: subnet "${subnetId}"`, error)
+      return refused('SubnetNotFound', `subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`)
+    return { kind: 'error', error }
   }
 }
 

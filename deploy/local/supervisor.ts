@@ -98,15 +98,16 @@ export class Supervisor {
     this.start(next)
   }
 
-  /** Ends one process, by force if it does not listen. */
-  async stop(name: string): Promise<void> {
+  /** Ends one process, by force if it does not listen. Returns how it was started; undefined: it did not run. */
+  async stop(name: string): Promise<ProcessSpec | undefined> {
     const running = this.#running.get(name)
-    if (running === undefined) return
+    if (running === undefined) return undefined
     running.expected = true
     signalGroup(running.child, 'SIGTERM')
     const timer = setTimeout(() => signalGroup(running.child, 'SIGKILL'), graceMs)
     await running.ended
     clearTimeout(timer)
+    return running.spec
   }
 
   /** Ends everything, the last started first, and the reaper after it. */

@@ -92,9 +92,11 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
       }
     },
   )
-  app.get('/subscriptions/:subscription/providers/Microsoft.Compute/skus', () => ({
-    value: [...sizes.values()].map((size) => skuJson(size, config)),
-  }))
+  app.get('/subscriptions/:subscription/providers/Microsoft.Compute/skus', (request: VmRequest) => {
+    const asked = /location eq '([^']*)'/i.exec(request.query['$filter'] ?? '')?.[1] ?? config.location
+    const offered = asked.toLowerCase() === config.location ? [...sizes.values()] : []
+    return { value: offered.map((size) => skuJson(size, config)) }
+  })
   app.get('/subscriptions/:subscription/providers/Microsoft.Compute/locations/:location/usages', () => ({
     value: usageItems(usedVCpus()),
   }))

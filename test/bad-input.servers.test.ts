@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner()
+  await world.apply(nodePool(), nodeClass())
+  await world.untilReady('general')
+})
+
+afterAll(() => world?.stop())
+
+async function condition(kind: 'nodepools' | 'aksnodeclasses', name: string, type: string) {
+  const object = (await world.list(kind)).find(({ metadata }) => metadata.name === name)
+  return object?.status?.conditions?.find((found) => found.type === type)
+}
+
+/** The event that tells why a deployment's pod got no node. */
+function whyPending(app: string): Promise<string> {
+  return world.until(`an event about ${app}`, async () => {
+    const told = (await world.list('events')).find(
+      ({ reason, involvedObject, reportingInstance }) =>
+        reason === 'FailedScheduling' && involvedObject?.name?.startsWith(app) && reportingInstance === 'joiner',
+    )
+    return told?.message
+  })
+}
+
+test('a NodePool whose node class does not exist says so, and works once it does', async () => {
+  await world.apply(nodePool({ name: 'lost', nodeClass: 'nowhere' }))
+  const found = await world.until('NodeClassReady is False', async () => {
+    const seen = await condition('nodepools', 'lost', 'NodeClassReady')
+    return seen?.status === 'False' && seen
+  })
+  expect(found.message).toMatch(/nowhere/)
+  expect((await condition('nodepools', 'lost', 'Ready'))?.status).toBe('False')
+  await world.apply(nodeClass('nowhere'))
+  await world.untilReady('lost')
+  await world.operator.kubectl(['delete', 'nodepool', 'lost'])
+})
+
+test('requirements that nothing satisfies: the event names pool, key and what is wrong', async () => {
+  await world.apply(
+    deployment({ name: 'arm-32', replicas: 1, nodeSelector: { 'node.kubernetes.io/instance-type': 'Standard_Nope' } }),
+  )
+  const why = await whyPending('arm-32')
+  expect(why).toMatch(/general/)
+  expect(why).toMatch(/node.kubernetes.io\/instance-type/)
+})
+
+test('a pod larger than any VM: the event says what it asked for', async () => {
+  await world.apply(deployment({ name: 'huge', replicas: 1, cpu: '4000' }))
+  const why = await whyPending('huge')
+  expect(why).toMatch(/general/)
+  expect(why).toMatch(/cpu/)
+  expect(why).toMatch(/4000|4k/)
+  expect(await world.list('nodeclaims')).toHaveLength(0)
+})
+
+test('what has no place does not keep Joiner busy, and does not hold up what has one', async () => {
+  await world.apply(deployment({ name: 'small', replicas: 1 }))
+  await world.until('the small pod runs', async () => (await world.running('small')) === 1)
+  const before = (await world.loop('provisioning').describe()).historyLength
+  await new Promise((resolve) => setTimeout(resolve, 15_000))
+  expect((await world.loop('provisioning').describe()).historyLength).toBe(before)
+})
+
+test('a NodePool that breaks a rule of the API is refused with the field and the value', async () => {
+  const bad = nodePool({ name: 'bad', consolidateAfter: 'soon' })
+  const refusal = await world.apply(bad).catch((error: unknown) => String(error))
+  expect(refusal).toMatch(/consolidateAfter/)
+  expect(refusal).toMatch(/soon/)
+})
+
+test('an unknown region is told on the AKSNodeClass or in the log, and nothing crashes', async () => {
+  await world.cluster.supervisor.stop('joiner')
+  world.startJoiner('joiner', { LOCATION: 'atlantis' })
+  await world.until('the log names the region', async () =>
+    /"level":"(warn|error)".*atlantis/.test(await world.cluster.supervisor.tail('joiner', 200)),
+  )
+  expect(world.cluster.supervisor.pids['joiner']).toBeDefined()
+  await world.cluster.supervisor.stop('joiner')
+  world.startJoiner()
+})
+
+test.each(['azure', 'temporal'])(
+  'Joiner started while %s is down: it lives, says what it waits for, and works once it is back',
+  async (server) => {
+    await world.cluster.supervisor.stop('joiner')
+    const spec = await world.cluster.supervisor.stop(server)
+    world.startJoiner()
+    await world.until('the log names what cannot be reached', async () =>
+      new RegExp(
+        `"level":"(warn|error)".*${server === 'azure' ? world.cluster.azureEndpoint : world.cluster.temporalAddress}`,
+      ).test(await world.cluster.supervisor.tail('joiner', 200)),
+    )
+    if (spec !== undefined) world.cluster.supervisor.start(spec)
+    const name = `after-${server}`
+    await world.apply(deployment({ name, replicas: 1, cpu: '3' }))
+    await world.until('its pod runs', async () => (await world.running(name)) === 1)
+  },
+)

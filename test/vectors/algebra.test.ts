@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { evaluators } from './algebra.ts'
+import { differences } from './compare.ts'
+
+interface VectorCase {
+  readonly id: string
+  readonly kind: string
+  readonly input: never
+  readonly expected: unknown
+}
+
+const allVectors = new URL('../../../shared/vectors/algebra/', import.meta.url)
+
+/** Answered by an API server with the CRDs, so the tests on real servers check it. */
+const elsewhere: ReadonlySet<string> = new Set(['validation'])
+
+function readCases(file: URL): readonly VectorCase[] {
+  const cases = JSON.parse(readFileSync(file, 'utf8')) as readonly VectorCase[]
+  return cases.filter(({ kind }) => !elsewhere.has(kind))
+}
+
+function failuresOf(cases: readonly VectorCase[]): readonly string[] {
+  return cases.flatMap(({ id, kind, input, expected }) => {
+    // Through JSON, as the command that answers cases writes it.
+    const answer = evaluators[kind]?.(input)
+    const written: unknown = JSON.parse(JSON.stringify(answer ?? null))
+    return differences(expected, written).map((difference) => `${id} ${difference}`)
+  })
+}
+
+function checkEachKind(cases: readonly VectorCase[]): void {
+  const kinds = Map.groupBy(cases, ({ kind }) => kind)
+  it.each([...kinds.keys()])('%s', (kind) => {
+    expect(failuresOf(kinds.get(kind) ?? [])).toEqual([])
+  })
+}
+
+describe('sample of the vectors', () => {
+  const cases = readCases(new URL('./sample.json', import.meta.url))
+  it('has cases of every kind that has an evaluator', () => {
+    expect([...new Set(cases.map(({ kind }) => kind))].sort()).toEqual(Object.keys(evaluators).sort())
+  })
+  checkEachKind(cases)
+})
+
+describe.skipIf(!existsSync(allVectors))('all vectors (skipped where the shared folder is missing)', () => {
+  const files = existsSync(allVectors) ? readdirSync(allVectors).filter((name) => name.endsWith('.visible.json')) : []
+  const cases = files.flatMap((name) => readCases(new URL(name, allVectors)))
+  it('are there', () => {
+    expect(cases.length).toBeGreaterThan(0)
+  })
+  if (cases.length > 0) checkEachKind(cases)
+})
+
+describe('comparison', () => {
+  it.each<[unknown, unknown]>([
+    [{ a: 1, b: null }, { a: 1 }],
+    [{ a: 1 }, { a: 1, b: null }],
+    [0.3, 0.1 + 0.2],
+    [[1, { a: 'x' }], [1, { a: 'x' }]],
+    [{ $anyOf: ['a', { b: 1 }] }, { b: 1 }],
+    [{ $parts: ['b', 'a'] }, 'a; b'],
+    [{ $matches: '^[0-9]+$' }, '42'],
+    [{ $overlaps: ['spec', 'spec.a'] }, ['x', 'spec.a']],
+    [{ errors: { $info: ['anything'] } }, {}],
+  ])('%j accepts %j', (expected, answer) => {
+    expect(differences(expected, answer)).toEqual([])
+  })
+
+  it.each<[unknown, unknown]>([
+    [{ a: 1 }, { a: 1, b: 2 }],
+    [{ a: 1 }, {}],
+    [1, 1.00001],
+    [1, '1'],
+    [[1], [1, 2]],
+    [{ $anyOf: ['a', 'b'] }, 'c'],
+    [{ $parts: ['b', 'a'] }, 'a; b; c'],
+    [{ $matches: '^[0-9]+$' }, '4x'],
+    [{ $overlaps: ['spec'] }, []],
+  ])('%j refuses %j', (expected, answer) => {
+    expect(differences(expected, answer)).toHaveLength(1)
+  })
+})
