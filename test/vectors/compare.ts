@@ -52,7 +52,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-const sorted = (parts: readonly unknown[]) => JSON.stringify([...parts].sort())
+const sorted = (parts: readonly unknown[]) => JSON.stringify(parts.map(String).sort())
 
 function mismatch(expected: unknown, answer: unknown, path: string): string {
   return `${path}: expected ${show(expected)}, got ${show(answer)}`

@@ -1,0 +1,76 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { nextCronTime } from './cron.ts'
+
+const wednesday = '2026-03-04T12:00:00.000Z'
+
+describe('nextCronTime', () => {
+  it.each([
+    ['0 9 * * *', '2026-03-05T09:00:00.000Z'],
+    ['*/15 * * * *', '2026-03-04T12:15:00.000Z'],
+    ['5/20 * * * *', '2026-03-04T12:05:00.000Z'],
+    ['0 9 * * mon-fri', '2026-03-05T09:00:00.000Z'],
+    ['0 9 * * SAT', '2026-03-07T09:00:00.000Z'],
+    ['0 0 1 jan *', '2027-01-01T00:00:00.000Z'],
+    ['0 12 29 2 *', '2028-02-29T12:00:00.000Z'],
+    // Both days restricted: either will do. One of them any, also with a step of one: both must hold.
+    ['0 0 13 * 5', '2026-03-06T00:00:00.000Z'],
+    ['0 0 13 * *', '2026-03-13T00:00:00.000Z'],
+    ['0 0 */10 * 5', '2026-03-06T00:00:00.000Z'],
+    ['? ? * * ?', '2026-03-04T12:01:00.000Z'],
+    ['@hourly', '2026-03-04T13:00:00.000Z'],
+    ['@weekly', '2026-03-08T00:00:00.000Z'],
+    ['@every 90m', '2026-03-04T13:30:00.000Z'],
+    ['@every 1ms', '2026-03-04T12:00:01.000Z'],
+  ])('%s', (schedule, expected) => {
+    const hit = nextCronTime(schedule, Date.parse(wednesday))
+    expect(typeof hit === 'number' ? new Date(hit).toISOString() : hit).toBe(expected)
+  })
+
+  it('says that a day that no month has never comes', () => {
+    expect(nextCronTime('0 0 31 2 *', Date.parse(wednesday))).toBe('never')
+  })
+
+  it.each([
+    '',
+    '* * * *',
+    '* * * * * *',
+    '60 * * * *',
+    '0 25 * * *',
+    '0 0 0 * *',
+    '0 0 * * 7',
+    '5-1 * * * *',
+    '1-2-3 * * * *',
+    '*/0 * * * *',
+    '*/5/5 * * * *',
+    '-1 * * * *',
+    'x * * * *',
+    '@never',
+    '@every soon',
+    'TZ=Europe/Berlin 0 9 * * *',
+  ])('does not take %j', (schedule) => {
+    expect(nextCronTime(schedule, Date.parse(wednesday))).toBeUndefined()
+  })
+
+  it('finds the first time after the given one, whichever that is', () => {
+    const field = (min: number, max: number) =>
+      fc.oneof(
+        fc.constantFrom('*', '*/2', '*/7'),
+        fc.integer({ min, max }).map(String),
+        fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 3 }).map((values) => values.join(',')),
+      )
+    const schedule = fc
+      .tuple(field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 6))
+      .map((fields) => fields.join(' '))
+    const time = fc.integer({ min: Date.parse('2020-01-01T00:00:00Z'), max: Date.parse('2030-01-01T00:00:00Z') })
+    fc.assert(
+      fc.property(schedule, time, fc.double({ min: 0, max: 1, noNaN: true }), (text, after, part) => {
+        const hit = nextCronTime(text, after)
+        if (typeof hit !== 'number') return
+        expect(hit).toBeGreaterThan(after)
+        expect(hit % 60_000).toBe(0)
+        expect(nextCronTime(text, after + Math.floor((hit - 1 - after) * part))).toBe(hit)
+      }),
+    )
+  })
+})
