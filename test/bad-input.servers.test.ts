@@ -74,6 +74,32 @@ test('a NodePool that breaks a rule of the API is refused with the field and the
   expect(refusal).toMatch(/soon/)
 })
 
+test('NodePools and NodeClaims of another provider are left alone', async () => {
+  const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }
+  const foreign = nodePool({ name: 'foreign' })
+  await world.apply(
+    {
+      ...foreign,
+      spec: { ...foreign.spec, template: { spec: { ...foreign.spec.template.spec, nodeClassRef } } },
+    },
+    {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { name: 'foreign-abcde', labels: { 'karpenter.sh/nodepool': 'foreign' } },
+      spec: { requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }], nodeClassRef },
+    },
+  )
+  // Whatever is seen for the first time is worked on within a second or two: a claim of ours proves that the time has passed.
+  await world.apply(deployment({ name: 'ours', replicas: 1, cpu: '3' }))
+  await world.until('our pod runs', async () => (await world.running('ours')) === 1)
+  const claim = (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === 'foreign-abcde')
+  expect(claim?.metadata.deletionTimestamp).toBeUndefined()
+  expect(claim?.status?.conditions ?? []).toEqual([])
+  expect(claim?.metadata.finalizers ?? []).toEqual([])
+  expect((await world.lifecycles()).filter(({ id }) => id.includes('foreign'))).toEqual([])
+  expect((await world.list('nodepools')).find(({ metadata }) => metadata.name === 'foreign')?.status).toBeUndefined()
+})
+
 test('an unknown region is told on the AKSNodeClass or in the log, and nothing crashes', async () => {
   await world.cluster.supervisor.stop('joiner')
   world.startJoiner('joiner', { LOCATION: 'atlantis' })

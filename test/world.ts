@@ -19,6 +19,7 @@ export interface Seen {
     readonly annotations?: Readonly<Record<string, string>>
     readonly creationTimestamp: string
     readonly deletionTimestamp?: string
+    readonly finalizers?: readonly string[]
   }
   readonly reason?: string
   readonly message?: string

@@ -38,9 +38,7 @@ interface Connected {
 
 /** Tries until Temporal answers. Undefined: the process is to end. */
 async function connect(config: Config, log: Logger, signal: AbortSignal): Promise<Connected | undefined> {
-  const aborted = new Promise<undefined>((resolve) => {
-    signal.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
+  const aborted = whenAborted(signal)
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
       // A server that accepts and never answers must not hold up the end of the process.
@@ -94,6 +92,8 @@ async function work(
   })
   // An unregistered search attribute would fail every start, so bootstrap comes before the workers.
   await bridge.bootstrapUntilDone(signal)
+  // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
+  await Promise.race([deps.cache.synced(), whenAborted(signal)])
   const workers = await createTaskWorkers({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -124,6 +124,13 @@ async function work(
     await connection.close()
     await deps.client.close()
   }
+}
+
+function whenAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
 }
 
 async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {

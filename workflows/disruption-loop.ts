@@ -64,7 +64,7 @@ export async function disruptionLoop(input: LoopInput): Promise<void> {
     const { proposal } = outcome
     enter(`validating ${proposal.id}: ${proposal.reason} ${proposal.candidates.map((c) => c.name).join(', ')}`)
     if (!proposal.forced && (await condition(interrupted, validationDelayMs))) continue
-    if (await commitAndStart(input.cluster, proposal)) rounds += 1
+    if (await commitAndStart(input.cluster, proposal, pause)) rounds += 1
   }
   await condition(allHandlersFinished)
   await pause.apply()
@@ -94,8 +94,10 @@ async function evaluate(
   )
 }
 
-async function commitAndStart(cluster: string, proposal: DisruptionProposal): Promise<boolean> {
-  const committed = await commits().commitDisruption.executeWithOptions({ summary: proposal.id }, [{ proposal }])
+async function commitAndStart(cluster: string, proposal: DisruptionProposal, pause: LoopPause): Promise<boolean> {
+  const committed = await pause.applyWhile(
+    commits().commitDisruption.executeWithOptions({ summary: proposal.id }, [{ proposal }]),
+  )
   if (committed.kind === 'rejected') return false
   await startChild(disruptionCommand, {
     workflowId: disruptionCommandId(cluster, proposal.id),

@@ -11,7 +11,7 @@ export interface PauseRequest {
   readonly until?: string
 }
 
-export const pauseSignal = defineSignal<[PauseRequest?]>('pause')
+export const pauseSignal = defineSignal<[(PauseRequest | null)?]>('pause')
 export const resumeSignal = defineSignal('resume')
 export const consolidateNowSignal = defineSignal('consolidateNow')
 

@@ -1,5 +1,6 @@
 import {
   allHandlersFinished,
+  CancellationScope,
   condition,
   continueAsNew,
   setCurrentDetails,
@@ -7,8 +8,8 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { ClaimRef, LaunchOutcome } from '../activities/azure/contract.ts'
-import type { GiveUpReason, NextStep, Observation } from '../activities/kubernetes/contract.ts'
+import type { ClaimRef, InstanceOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { GiveUpReason, NextStep, Observation, RegistrationOutcome } from '../activities/kubernetes/contract.ts'
 import { azure, kubernetes, launching, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
@@ -137,7 +138,7 @@ class Lifecycle {
         return { kind: 'awaitRegistration' }
       case 'capacity':
         this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
-        return { kind: 'launch', startedAtMs }
+        return this.#poked ? undefined : { kind: 'launch', startedAtMs }
       case 'exhausted':
         return this.#giveUp('insufficient_capacity', outcome.message)
       case 'nodeClassNotReady':
@@ -150,10 +151,10 @@ class Lifecycle {
   /** A node that joined wins over whatever Azure still says of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
-    const joined = waits().awaitRegistration.executeWithOptions({ summary: 'Node joins' }, [{ claim: this.#claim }])
-    const created = azure().awaitInstance.executeWithOptions({ summary: 'VM is created' }, [{ claim: this.#claim }])
-    const first = await Promise.race([joined, created])
-    const outcome = first.kind === 'succeeded' ? await joined : first
+    const scope = new CancellationScope()
+    const outcome = await scope.run(() => this.#joinedOrFailed())
+    // Whichever of the two still waits has nothing to wait for.
+    scope.cancel()
     switch (outcome.kind) {
       case 'registered':
         this.#publish({ nodeName: outcome.nodeName })
@@ -169,6 +170,14 @@ class Lifecycle {
       case 'claimGone':
         return undefined
     }
+  }
+
+  async #joinedOrFailed(): Promise<RegistrationOutcome | Exclude<InstanceOutcome, { kind: 'succeeded' }>> {
+    const joined = waits().awaitRegistration.executeWithOptions({ summary: 'Node joins' }, [{ claim: this.#claim }])
+    const created = azure().awaitInstance.executeWithOptions({ summary: 'VM is created' }, [{ claim: this.#claim }])
+    for (const wait of [joined, created]) wait.catch(() => {})
+    const first = await Promise.race([joined, created])
+    return first.kind === 'succeeded' ? joined : first
   }
 
   async #initialize(): Promise<NextStep | undefined> {

@@ -28,12 +28,15 @@ export class LoopPause {
     return this.#queue.length > 0
   }
 
-  pause(request: PauseRequest = {}): void {
-    const untilMs = request.until === undefined ? Number.NaN : Date.parse(request.until)
+  /** Takes whatever an operator's payload holds: a handler that throws would stop the loop. */
+  pause(request: PauseRequest | null | undefined): void {
+    const untilMs = typeof request?.until === 'string' ? Date.parse(request.until) : Number.NaN
+    const reason = typeof request?.reason === 'string' ? request.reason : 'paused by an operator'
+    const ignored = request?.until !== undefined && Number.isNaN(untilMs)
     this.#queue.push({
       kind: 'pause',
       pause: {
-        reason: request.reason ?? 'paused by an operator',
+        reason: ignored ? `${reason}; until ${JSON.stringify(request?.until)} is not an RFC 3339 time: no end` : reason,
         sinceMs: Date.now(),
         ...(Number.isNaN(untilMs) ? {} : { untilMs }),
       },
@@ -62,6 +65,20 @@ export class LoopPause {
   async recover(): Promise<void> {
     const found = await kubernetes().readPause.executeWithOptions({ summary: 'pause in force' }, [{ loop: this.#loop }])
     this.#current = found.pause
+  }
+
+  /** Awaits work that commands must not wait for: they are written while it runs, so that it sees the pause before its next write. */
+  async applyWhile<Result>(work: Promise<Result>): Promise<Result> {
+    let isDone = false
+    const finished = work.finally(() => {
+      isDone = true
+    })
+    finished.catch(() => {})
+    for (;;) {
+      await condition(() => isDone || this.hasCommands)
+      if (isDone) return finished
+      await this.apply()
+    }
   }
 
   /** Waits, without an activity or an event, until a command arrives or the pause ends by itself. */

@@ -73,7 +73,8 @@ export async function untilCommand<Outcome extends ProvisioningOutcome | { reado
     if (pause.hasCommands || alsoWhen()) scope.cancel()
     return await running
   } catch (error) {
-    if (isCancellation(error)) return undefined
+    // Only what a command has cut short: the loop's own cancellation ends it.
+    if (isCancellation(error) && !CancellationScope.current().consideredCancelled) return undefined
     throw error
   }
 }

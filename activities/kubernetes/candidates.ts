@@ -3,7 +3,7 @@ import { annotations, taintKeys } from '../../core/labels.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
-import { cachedClaim, updateClaim, updateClaimStatus, updateNode } from './object-writes.ts'
+import { cachedClaim, liveClaim, updateClaim, updateClaimStatus, updateNode } from './object-writes.ts'
 import { claimNode, deleteClaim } from './observe.ts'
 
 interface Work {
@@ -19,7 +19,8 @@ export async function deleteCandidates(
 ): Promise<void> {
   await Promise.all(
     candidates.map(async (ref) => {
-      const claim = cachedClaim(deps, ref)
+      // Read live: the process that stamped the claim may be another one, ahead of this one's watch.
+      const claim = await liveClaim(deps, ref)
       if (claim === undefined || claim.metadata.annotations[annotations.disruptionCommand] !== commandId) return
       deps.events.record({
         about: subject(claim),

@@ -149,6 +149,7 @@ export class ClusterCache {
       )
       return
     }
+    if (isOfAnotherProvider(after)) return
     store.set(key, after)
     this.#tell(kind, key, before, after)
   }
@@ -257,4 +258,14 @@ export class ClusterCache {
 /** `namespace/name`, or the name of a cluster-scoped object. */
 export function keyOf(meta: Pick<ObjectMeta, 'name' | 'namespace'>): string {
   return meta.namespace === undefined ? meta.name : `${meta.namespace}/${meta.name}`
+}
+
+/**
+ * NodePools and NodeClaims can belong to another provider that lives in the same cluster. Joiner never sees them; their Nodes count as nodes that
+ * nobody manages.
+ */
+function isOfAnotherProvider(object: CachedObject): boolean {
+  if (object.kind !== 'NodeClaim' && object.kind !== 'NodePool') return false
+  const { group, kind } = object.kind === 'NodeClaim' ? object.spec.nodeClassRef : object.template.spec.nodeClassRef
+  return group !== 'karpenter.azure.com' || kind !== 'AKSNodeClass'
 }

@@ -11,7 +11,7 @@ import type { DrainOutcome } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { liveClaim, setClaimConditions, updateClaim, updateNode } from './object-writes.ts'
-import { claimNode } from './observe.ts'
+import { liveNode } from './observe.ts'
 import { resourcePath } from './resources.ts'
 
 const disrupted: Taint = { key: taintKeys.disrupted, effect: 'NoSchedule' }
@@ -26,7 +26,7 @@ const lookAgainMs = 1000
  */
 export async function drain(deps: KubernetesDeps, ref: ClaimRef, signal: AbortSignal): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
-  const node = claim && claimNode(deps, claim)
+  const node = claim && (await liveNode(deps, claim))
   if (claim === undefined || node === undefined) return { kind: 'noNode' }
   const nodeName = node.metadata.name
   await beginNodeDeletion(deps, node)
@@ -279,11 +279,8 @@ async function awaitVolumes(
 /** The last step of a life: the Node's finalizer and the claim's are removed. Gone already is success. */
 export async function finalize(deps: KubernetesDeps, ref: ClaimRef): Promise<void> {
   const claim = await liveClaim(deps, ref)
-  const nodes =
-    claim?.status.providerId === undefined
-      ? []
-      : deps.cache.nodes.by('byProviderId', claim.status.providerId.toLowerCase())
-  for (const node of nodes) {
+  const node = claim && (await liveNode(deps, claim))
+  if (node !== undefined) {
     await updateNode(deps, node.metadata.name, (current) =>
       current.metadata.finalizers.includes(terminationFinalizer)
         ? { metadata: { finalizers: current.metadata.finalizers.filter((f) => f !== terminationFinalizer) } }

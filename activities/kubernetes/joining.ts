@@ -95,6 +95,8 @@ export async function awaitInitialization(
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
+  // The watch may not have told this process of the claim yet.
+  await liveClaim(deps, ref)
   let told = ''
   let telling: Promise<unknown> = Promise.resolve()
   const ready = (): 'ready' | InitializationOutcome | undefined => {

@@ -4,6 +4,7 @@ import type { Node, NodeClaim } from '../../core/objects.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { isConflict, isNotFound } from './client.ts'
 import type { GiveUpReason, NextStep, Observation } from './contract.ts'
+import { decodeNode } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { liveClaim, updateClaim } from './object-writes.ts'
@@ -61,6 +62,29 @@ function shownLabels(claim: NodeClaim): Omit<Observation, 'step'> {
 export function claimNode(deps: KubernetesDeps, claim: NodeClaim): Node | undefined {
   const { providerId } = claim.status
   return providerId === undefined ? undefined : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())[0]
+}
+
+/**
+ * The Node of a claim, looked for in the API server before it is said to be missing: what ends a life must not take a watch that lags for a Node
+ * that is gone.
+ */
+export async function liveNode(deps: KubernetesDeps, claim: NodeClaim): Promise<Node | undefined> {
+  const cached = claimNode(deps, claim)
+  if (cached !== undefined) return cached
+  const { providerId } = claim.status
+  if (providerId === undefined) return undefined
+  try {
+    // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
+    const name = claim.status.nodeName ?? providerId.slice(providerId.lastIndexOf('/') + 1)
+    const json = await deps.client.get(resourcePath('nodes', name))
+    const node = decodeNode(json)
+    if (node.providerId?.toLowerCase() !== providerId.toLowerCase()) return undefined
+    deps.cache.upsert('Node', json)
+    return node
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
 }
 
 /** Asks for a claim's deletion: of that very claim, and only once. */

@@ -25,6 +25,8 @@ import type { PlanningDeps } from './dependencies.ts'
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
 const evaluateEveryMs = 10_000
 const pollMs = 30 * 60_000
+/** Candidates marked between two looks at the pause. */
+const batchSize = 10
 const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
 
 /** Evaluates the cluster until a command should be begun. It changes nothing but conditions and events. */
@@ -153,12 +155,14 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
       .map((ref) => releaseCandidate(deps, ref, proposal.id)),
   )
   if (valid.length === 0) return { kind: 'rejected', message: 'no candidate is empty and free to go any more' }
-  const paused = await readPause(deps, 'disruption', deps.now())
-  if (paused !== undefined) {
-    await Promise.all(valid.map((ref) => releaseCandidate(deps, ref, proposal.id)))
-    return { kind: 'rejected', message: `disruption is paused: ${paused.reason}` }
+  for (let at = 0; at < valid.length; at += batchSize) {
+    const paused = await readPause(deps, 'disruption', deps.now())
+    if (paused !== undefined) {
+      await Promise.all(valid.map((ref) => releaseCandidate(deps, ref, proposal.id)))
+      return { kind: 'rejected', message: `disruption is paused: ${paused.reason}` }
+    }
+    await Promise.all(valid.slice(at, at + batchSize).map((ref) => markCandidate(deps, ref, proposal)))
   }
-  for (const ref of valid) await markCandidate(deps, ref, proposal)
   // The scheduler may have bound a pod between the look and the taint.
   await deps.cache.catchUp(['Pod'])
   const kept = stillValid(deps, proposal)

@@ -18,7 +18,7 @@ export class Nominations {
     this.#byPod.set(podUid, { target, untilMs: now + lifetimeMs })
   }
 
-  /** A pod that could not be placed is not looked at again before `untilMs`, unless the cluster changes. */
+  /** Name of the Node or NodeClaim that a pod was planned onto last. */
   targetOf(podUid: string): string | undefined {
     return this.#byPod.get(podUid)?.target
   }

@@ -1,3 +1,4 @@
+import { isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
 import { isProvisionable } from '../../core/pod-rules.ts'
 import { schedule } from '../../core/scheduling/schedule.ts'
@@ -90,12 +91,11 @@ function needsPlan(deps: PlanningDeps, pod: Pod, tried: ReadonlyMap<string, numb
   const target = deps.nominations.targetOf(pod.metadata.uid)
   if (target === undefined) return true
   const claim = deps.cache.nodeClaims.get(target)
-  const alive =
-    claim === undefined
-      ? deps.cache.nodes.get(target)?.metadata.deletionTimestamp === undefined &&
-        deps.cache.nodes.get(target) !== undefined
-      : claim.metadata.deletionTimestamp === undefined
-  return !alive
+  const waitedFor = claim ?? deps.cache.nodes.get(target)
+  if (waitedFor === undefined || isDeleting(waitedFor)) return true
+  // A pod that its node could take and that is still pending does not fit after all.
+  const isUp = claim === undefined || isTrue(claim.status.conditions, 'Initialized')
+  return isUp && !deps.nominations.targets(deps.now()).has(target)
 }
 
 /** Waits until pods need a plan. False: the time is over. */
@@ -117,7 +117,8 @@ async function podsNeedPlace(
     )
   }
   while (deps.now() < untilMs) {
-    const next = Math.min(untilMs, ...[...tried.values()].filter((at) => at > deps.now()))
+    const lookAgain = podsToPlace(deps).length > 0 ? deps.now() + retryMs : untilMs
+    const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))
     const over = new AbortController()
     const both = AbortSignal.any([signal, over.signal])
     const wait = deps.cache.waitFor(concerns, found, both)
