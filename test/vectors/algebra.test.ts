@@ -12,7 +12,7 @@ interface VectorCase {
 
 const allVectors = new URL('../../../shared/vectors/algebra/', import.meta.url)
 
-/** Answered by an API server with the CRDs, so the tests on real servers check it. */
+/** Answered by an API server with the CRDs: see `validation.servers.test.ts`. */
 const elsewhere: ReadonlySet<string> = new Set(['validation'])
 
 function readCases(file: URL): readonly VectorCase[] {

@@ -62,7 +62,7 @@ import { sortSpecs } from './specs.ts'
 
 type Evaluator = (input: never) => unknown
 
-/** Answers a vector case of a kind. What the API server does with the CRDs (kind `validation`) is tested on a real one. */
+/** Answers a vector case of a kind. Kind `validation` is answered by a real API server: `crd-server.ts`. */
 export const evaluators: Readonly<Record<string, Evaluator>> = {
   requirement: evaluateRequirement,
   requirements: evaluateRequirements,

@@ -1,16 +1,27 @@
 // Answers vector cases: one JSON line {"kind", "input"} in, one JSON line (the result) out.
 import { createInterface } from 'node:readline'
 import { evaluators } from './algebra.ts'
+import type { CrdServer } from './crd-server.ts'
+
+let server: CrdServer | undefined
+
+async function answerTo(kind: string, input: never): Promise<unknown> {
+  try {
+    if (kind === 'validation') {
+      // Only these cases need real servers.
+      server ??= await (await import('./crd-server.ts')).CrdServer.start()
+      return await server.validate(input)
+    }
+    const evaluate = evaluators[kind]
+    return evaluate === undefined ? { error: `kind "${kind}" is not supported` } : evaluate(input)
+  } catch (error) {
+    return { error: String(error) }
+  }
+}
 
 for await (const line of createInterface({ input: process.stdin })) {
   if (line.trim() === '') continue
   const { kind, input } = JSON.parse(line) as { kind: string; input: never }
-  const evaluate = evaluators[kind]
-  let answer: unknown
-  try {
-    answer = evaluate === undefined ? { error: `kind "${kind}" is not supported` } : evaluate(input)
-  } catch (error) {
-    answer = { error: String(error) }
-  }
-  process.stdout.write(`${JSON.stringify(answer)}\n`)
+  process.stdout.write(`${JSON.stringify(await answerTo(kind, input))}\n`)
 }
+await server?.stop()
