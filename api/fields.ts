@@ -23,7 +23,7 @@ const quantityField = z.string().regex(quantityPattern).register(crdExtensions, 
 export const resourceList = z.record(z.string(), quantityField)
 
 const qualifiedName =
-  /^([a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)*(\/))?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$/
+  /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/
 
 export const durationField = (example: string) =>
@@ -123,7 +123,8 @@ export function requirementList(options: { readonly nodePoolAllowed: boolean }) 
   const entry = z.object({
     key: key.register(crdExtensions, { cel: keyRules('self', options, (rule) => rule) }),
     operator: z.enum(operators).describe("The relation of the node's label to the values."),
-    values: z.array(z.string().max(63).regex(labelValue)).optional().register(crdExtensions, { listType: 'atomic' }),
+    // Values that are no label values are the runtime validation's, with a message of its own.
+    values: z.array(z.string()).optional().register(crdExtensions, { listType: 'atomic' }),
     minValues: z
       .int()
       .min(1)

@@ -21,7 +21,8 @@ const budget = z.object({
     .array(z.enum(['Underutilized', 'Empty', 'Drifted', 'Unhealthy']))
     .max(50)
     .optional()
-    .describe('Reasons that the budget is for; all when unset.'),
+    .describe('Reasons that the budget is for; all when unset.')
+    .register(crdExtensions, { listType: 'set' }),
   schedule: z
     .string()
     .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)

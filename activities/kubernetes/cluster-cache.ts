@@ -10,6 +10,7 @@ import type {
   PodDisruptionBudget,
   VolumeAttachment,
 } from '../../core/objects.ts'
+import { pauseFor } from '../activity-context.ts'
 import type { Json, KubernetesClient } from './client.ts'
 import {
   decodeDaemonSet,
@@ -35,6 +36,9 @@ export type CachedObject =
   | PodDisruptionBudget
   | VolumeAttachment
 export type CachedKind = CachedObject['kind']
+
+/** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
+type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
 
 export type ChangeListener = (
   kind: CachedKind,
@@ -164,11 +168,7 @@ export class ClusterCache {
    * Waits until `observe` returns something, asking at once and after each change that `concerns` lets through.
    * Rejects when the signal fires. Waiters are many, so `concerns` must be cheap.
    */
-  waitFor<T>(
-    concerns: ChangeListener extends (...args: infer A) => void ? (...args: A) => boolean : never,
-    observe: () => T | undefined,
-    signal: AbortSignal,
-  ): Promise<T> {
+  waitFor<T>(concerns: ChangeFilter, observe: () => T | undefined, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
       const first = observe()
       if (first !== undefined) return resolve(first)
@@ -190,6 +190,28 @@ export class ClusterCache {
       if (signal.aborted) cancelled()
       else signal.addEventListener('abort', cancelled, { once: true })
     })
+  }
+
+  /** Waits for a change that `concerns` lets through, at most `ms`. Returns whether one came. Rejects when the signal fires. */
+  async changeWithin(ms: number, concerns: ChangeFilter, signal: AbortSignal): Promise<boolean> {
+    const over = new AbortController()
+    const both = AbortSignal.any([signal, over.signal])
+    let changed = false
+    const change = this.waitFor(
+      (...about) => {
+        changed ||= concerns(...about)
+        return changed
+      },
+      () => (changed ? true : undefined),
+      both,
+    )
+    try {
+      await Promise.race([change, pauseFor(ms, both)])
+      return changed
+    } finally {
+      over.abort()
+      await Promise.allSettled([change])
+    }
   }
 
   /**

@@ -118,7 +118,11 @@ async function evictAll(deps: KubernetesDeps, context: DrainContext): Promise<nu
         await tellWait(deps, context, text)
       }
     }
-    await changeOrTimeout(deps, context, plan.done ? lateBindingMs : lookAgainMs)
+    await deps.cache.changeWithin(
+      plan.done ? lateBindingMs : lookAgainMs,
+      (kind, _key, before, after) => kind === 'Pod' && ((after ?? before) as Pod).nodeName === context.nodeName,
+      context.signal,
+    )
   }
 }
 
@@ -212,27 +216,6 @@ async function ignoringGone(request: Promise<unknown>): Promise<void> {
     await request
   } catch (error) {
     if (!isNotFound(error) && !isConflict(error)) throw error
-  }
-}
-
-/** Until a pod of the node changes, or the time is over. */
-async function changeOrTimeout(deps: KubernetesDeps, { nodeName, signal }: DrainContext, ms: number): Promise<void> {
-  const over = new AbortController()
-  const both = AbortSignal.any([signal, over.signal])
-  let changed = false
-  const change = deps.cache.waitFor(
-    (kind, _key, before, after) => {
-      changed ||= kind === 'Pod' && ((after ?? before) as Pod).nodeName === nodeName
-      return changed
-    },
-    () => (changed ? true : undefined),
-    both,
-  )
-  try {
-    await Promise.race([change, pauseFor(ms, both)])
-  } finally {
-    over.abort()
-    await Promise.allSettled([change])
   }
 }
 

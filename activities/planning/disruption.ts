@@ -10,23 +10,26 @@ import {
 } from '../../core/disruption/emptiness.ts'
 import { annotations, labels, taintKeys } from '../../core/labels.ts'
 import type { NodePool, Pod } from '../../core/objects.ts'
+import { isActive } from '../../core/pod-rules.ts'
 import { sameTaint } from '../../core/taints.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { releaseCandidate } from '../kubernetes/candidates.ts'
+import type { CachedKind, CachedObject } from '../kubernetes/cluster-cache.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { cachedClaim, updateClaim, updateClaimStatus, updateNode } from '../kubernetes/object-writes.ts'
 import { claimNode } from '../kubernetes/observe.ts'
 import { readPause } from '../kubernetes/pauses.ts'
 import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
-import { nextCronHit } from './cron.ts'
 import type { PlanningDeps } from './dependencies.ts'
+import { podsToPlace } from './planning-snapshot.ts'
 
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
 const evaluateEveryMs = 10_000
 const pollMs = 30 * 60_000
 /** Candidates marked between two looks at the pause. */
 const batchSize = 10
+const burstMs = 500
 const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
 
 /** Evaluates the cluster until a command should be begun. It changes nothing but conditions and events. */
@@ -46,15 +49,30 @@ export async function nextDisruption(
     if (plan.command !== undefined) return { kind: 'proposed', proposal: proposalOf(plan.command, input.forced) }
     if (input.once) break
     const wakeMs = Math.min(evaluateEveryMs, Math.max((plan.nextChange ?? Number.POSITIVE_INFINITY) - deps.now(), 100))
-    await pauseFor(wakeMs, signal)
+    // What empties a node or lifts a limit is looked at soon, a burst of such changes once.
+    if (await deps.cache.changeWithin(wakeMs, mayFreeNodes, signal)) await pauseFor(burstMs, signal)
   } while (deps.now() < untilMs)
   return { kind: 'idle' }
+}
+
+/** Whether a change can make a node free to go, or a pool let it go. */
+function mayFreeNodes(
+  kind: CachedKind,
+  _key: string,
+  before: CachedObject | undefined,
+  after: CachedObject | undefined,
+): boolean {
+  const isActivePod = (pod: unknown) => pod !== undefined && isActive(pod as Pod)
+  if (kind === 'Pod') return isActivePod(before) && !isActivePod(after)
+  return kind === 'NodePool' && before?.metadata.generation !== after?.metadata.generation
 }
 
 /** The cluster as the disruption rules see it, from the cache at this moment. */
 function disruptionSnapshot(deps: PlanningDeps, commandId?: string): DisruptionSnapshot {
   const { cache } = deps
   const nodes = [...cache.nodes.values()]
+  // A pod that was bound, or is gone, keeps no node any more.
+  deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
   return {
     nodes,
     nodeClaims: [...cache.nodeClaims.values()],
@@ -71,10 +89,12 @@ function disruptionSnapshot(deps: PlanningDeps, commandId?: string): DisruptionS
 
 function budgetFor(deps: PlanningDeps): (nodePool: NodePool, nodes: number) => number {
   return (nodePool, nodes) => {
-    const { allowed, invalid } = allowedDisruptions(
-      { budgets: nodePool.disruption.budgets, nodes, reason: 'Empty', now: deps.now() },
-      nextCronHit,
-    )
+    const { allowed, invalid } = allowedDisruptions({
+      budgets: nodePool.disruption.budgets,
+      nodes,
+      reason: 'Empty',
+      now: deps.now(),
+    })
     if (invalid)
       deps.log.error(
         { nodePool: nodePool.metadata.name, budgets: nodePool.disruption.budgets },

@@ -16,6 +16,7 @@ import { planningSnapshot, podsToPlace } from './planning-snapshot.ts'
 const pollMs = 30 * 60_000
 /** A pod that found no place is tried again after this time, or when nodes, pools or offerings change. */
 const retryMs = 10_000
+const burstMs = 20
 
 /**
  * Waits for pods that need a node, plans them and creates NodeClaims. Returns when it did something. The state it keeps in memory (which pods were
@@ -105,7 +106,6 @@ async function podsNeedPlace(
   untilMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const found = () => (podsToPlace(deps).some((pod) => needsPlan(deps, pod, tried)) ? true : undefined)
   const concerns = (kind: string, _key: string, before: unknown, after: unknown) => {
     if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
     if (kind === 'NodePool' || kind === 'AKSNodeClass') {
@@ -117,18 +117,13 @@ async function podsNeedPlace(
     )
   }
   while (deps.now() < untilMs) {
-    const lookAgain = podsToPlace(deps).length > 0 ? deps.now() + retryMs : untilMs
+    const pods = podsToPlace(deps)
+    if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
+    const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
     const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))
-    const over = new AbortController()
-    const both = AbortSignal.any([signal, over.signal])
-    const wait = deps.cache.waitFor(concerns, found, both)
-    try {
-      const result = await Promise.race([wait, pauseFor(Math.max(next - deps.now(), 10), both).then(() => false)])
-      if (result) return true
-    } finally {
-      over.abort()
-      await Promise.allSettled([wait])
-    }
+    const changed = await deps.cache.changeWithin(Math.max(next - deps.now(), 10), concerns, signal)
+    // A burst of changes is looked at once.
+    if (changed) await pauseFor(burstMs, signal)
   }
   return false
 }

@@ -2,12 +2,6 @@ import { parseGoDuration } from '../duration.ts'
 import type { Budget } from '../objects.ts'
 import { nextCronTime } from './cron.ts'
 
-/**
- * The first time after `after` at which a cron schedule fires, in UTC; `never` when it does not, undefined when the text is not a schedule.
- * Epoch milliseconds.
- */
-export type NextCronHit = (schedule: string, after: number) => number | 'never' | undefined
-
 /** No budget speaks of the reason: nothing limits it. */
 const unlimited = 2147483647
 
@@ -24,12 +18,18 @@ export interface AllowedDisruptions {
  * How many of a pool's nodes may be disrupted at once for a reason: the least of the budgets in force that speak of it, a percentage rounded up.
  * A schedule or a number that cannot be read blocks everything, also when its budget speaks of another reason (karpenter-core.md 4.10).
  */
-export function allowedDisruptions(
-  input: { readonly budgets: readonly Budget[]; readonly nodes: number; readonly reason: string; readonly now: number },
-  nextCronHit: NextCronHit = nextCronTime,
-): AllowedDisruptions {
-  const { budgets, nodes, reason, now } = input
-  const active = budgets.map((budget) => budgetState(budget, now, nextCronHit))
+export function allowedDisruptions({
+  budgets,
+  nodes,
+  reason,
+  now,
+}: {
+  readonly budgets: readonly Budget[]
+  readonly nodes: number
+  readonly reason: string
+  readonly now: number
+}): AllowedDisruptions {
+  const active = budgets.map((budget) => budgetState(budget, now))
   const inForce = budgets.filter((_, index) => active[index] === true)
   const invalid = active.includes('invalid') || inForce.some((budget) => amountOf(budget.nodes, nodes) === undefined)
   const amounts = inForce
@@ -52,13 +52,13 @@ function amountOf(text: string, nodes: number): number | undefined {
  * In force: without schedule and duration always; else for the duration from each time that the schedule fires. A schedule that never
  * fires counts as always in force, as upstream.
  */
-function budgetState({ schedule, duration }: Budget, now: number, nextCronHit: NextCronHit): BudgetState {
+function budgetState({ schedule, duration }: Budget, now: number): BudgetState {
   const hasSchedule = schedule !== undefined && schedule !== null
   const hasDuration = duration !== undefined && duration !== null
   if (!hasSchedule && !hasDuration) return true
   const length = hasDuration ? parseGoDuration(duration) : 0n
   if (length === undefined) return 'invalid'
-  const hit = nextCronHit(schedule ?? '', now - Number(length / 1_000_000n))
+  const hit = nextCronTime(schedule ?? '', now - Number(length / 1_000_000n))
   if (hit === undefined) return 'invalid'
   return hit === 'never' || hit <= now
 }
