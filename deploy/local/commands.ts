@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
 import { defaultStateDir, type LocalCluster, startCluster } from './cluster.ts'
@@ -10,6 +10,7 @@ interface State {
   readonly pid: number
   readonly kubeconfig: string
   readonly temporalUi: string
+  readonly temporalAddress: string
   readonly processes: Readonly<Record<string, number>>
 }
 
@@ -43,6 +44,7 @@ export function registerLocalCommands(program: Command): void {
     .action(async (options: { exit?: boolean }) => process.exit(await demo({ exit: options.exit === true })))
 }
 
+const markerName = '.joiner-local'
 const stateFile = (stateDir: string) => join(stateDir, 'state.json')
 
 function readState(stateDir: string): State | undefined {
@@ -69,9 +71,7 @@ async function up(stateDir: string): Promise<void> {
     )
     process.exit(1)
   }
-  // A cluster begins empty: what an earlier one left belongs to servers that are gone.
-  rmSync(stateDir, { recursive: true, force: true })
-  mkdirSync(stateDir, { recursive: true })
+  clearStateDir(stateDir)
   const started = Date.now()
   let cluster: LocalCluster | undefined
   const stop = async (code: number) => {
@@ -99,6 +99,7 @@ async function up(stateDir: string): Promise<void> {
     pid: process.pid,
     kubeconfig: cluster.adminKubeconfig,
     temporalUi: cluster.temporalUi,
+    temporalAddress: cluster.temporalAddress,
     processes: cluster.supervisor.pids,
   }
   writeFileSync(stateFile(stateDir), JSON.stringify(state, null, 2))
@@ -106,8 +107,23 @@ async function up(stateDir: string): Promise<void> {
   printAddresses(state)
 }
 
+/** A cluster begins empty: what an earlier one left belongs to servers that are gone. A folder that no cluster made is not touched. */
+function clearStateDir(stateDir: string): void {
+  const marker = join(stateDir, markerName)
+  if (existsSync(stateDir) && !existsSync(marker) && readdirSync(stateDir).length > 0) {
+    console.error(
+      `--state-dir "${stateDir}" holds files of something else; name an empty folder, or one that does not exist`,
+    )
+    process.exit(1)
+  }
+  rmSync(stateDir, { recursive: true, force: true })
+  mkdirSync(stateDir, { recursive: true })
+  writeFileSync(marker, 'The state of a local cluster; "joiner local up" empties this folder.\n')
+}
+
 function printAddresses(state: State): void {
   console.log(`export KUBECONFIG=${state.kubeconfig}`)
+  console.log(`export TEMPORAL_ADDRESS=${state.temporalAddress}`)
   console.log(`Temporal UI: ${state.temporalUi}`)
 }
 
@@ -116,7 +132,7 @@ async function upDetached(stateDir: string): Promise<void> {
     console.error(`a local cluster runs already from ${stateDir}`)
     process.exit(1)
   }
-  mkdirSync(stateDir, { recursive: true })
+  mkdirSync(dirname(stateDir), { recursive: true })
   const logPath = `${stateDir}.log`
   const log = openSync(logPath, 'w')
   const child = spawn(process.execPath, [process.argv[1] as string, 'local', 'up', '--state-dir', stateDir], {
