@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm.ts'
 import type { Timing } from './config.ts'
 import type { Fault } from './faults.ts'
+import { nicConfigurations } from './machines.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
 export function registerAdmin(
@@ -9,20 +10,25 @@ export function registerAdmin(
   { config, machines, lifecycle, faults, calls, journal }: ArmDeps,
 ): void {
   app.get('/admin/state', () => ({
-    virtualMachines: machines.all.map(({ name, state, power, timeCreated, body }) => ({
+    virtualMachines: machines.all.map(({ name, state, power, joins, timeCreated, body }) => ({
       name,
       state,
       power,
+      joins,
       timeCreated,
       size: body.properties.hardwareProfile.vmSize,
       zone: body.zones?.[0] ?? '0',
       priority: body.properties.priority ?? 'Regular',
       tags: body.tags ?? {},
     })),
-    networkInterfaces: machines.all.flatMap(({ body }) =>
-      (body.properties.networkProfile?.networkInterfaceConfigurations ?? []).map(({ name }) => name),
-    ),
-    disks: machines.all.flatMap(({ body }) => body.properties.storageProfile?.osDisk?.name ?? []),
+    networkInterfaces: [
+      ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
+      ...machines.leftovers('networkInterfaces').map(({ name }) => name),
+    ],
+    disks: [
+      ...machines.all.flatMap(({ body }) => body.properties.storageProfile?.osDisk?.name ?? []),
+      ...machines.leftovers('disks').map(({ name }) => name),
+    ],
   }))
   app.get('/admin/calls', () => Object.fromEntries(calls))
   app.get('/admin/journal', () => journal)
@@ -39,11 +45,19 @@ export function registerAdmin(
     faults.clear()
     return reply.code(204).send()
   })
+  app.post('/admin/operations/finish', (_request, reply) => {
+    lifecycle.finish()
+    return reply.code(204).send()
+  })
   app.post<{ Params: { name: string; action: string } }>('/admin/vms/:name/:action', (request, reply): FastifyReply => {
     const machine = machines.get(request.params.name)
     if (machine === undefined) return reply.code(404).send({ error: `no VM ${request.params.name}` })
     switch (request.params.action) {
       case 'evict':
+        if (machine.body.properties.priority !== 'Spot')
+          return reply.code(409).send({ error: `VM ${machine.name} is not a spot VM; use delete or stop` })
+        lifecycle.evict(machine)
+        break
       case 'delete':
         lifecycle.delete(machine)
         break

@@ -231,9 +231,12 @@ export function priceItems(
   ]
 }
 
-/** Quota families with their vCPUs in use. */
+/** The quota that spot VMs count against, instead of their family's. */
+export const spotFamily = 'lowPriorityCores'
+
+/** Quota families with their vCPUs in use. Spot does not count against the region's cores either. */
 export function usageItems(used: ReadonlyMap<string, number>): readonly Record<string, unknown>[] {
-  const total = [...used.values()].reduce((sum, vCpus) => sum + vCpus, 0)
+  const total = [...used].reduce((sum, [name, vCpus]) => (name === spotFamily ? sum : sum + vCpus), 0)
   const item = (value: string, limit: number, currentValue: number) => ({
     unit: 'Count',
     limit,
@@ -243,36 +246,47 @@ export function usageItems(used: ReadonlyMap<string, number>): readonly Record<s
   const names = [...new Set(families.map(({ family }) => family))]
   return [
     item('cores', 100_000, total),
-    item('lowPriorityCores', 100_000, 0),
+    item(spotFamily, 100_000, used.get(spotFamily) ?? 0),
     ...names.map((name) => item(name, 50_000, used.get(name) ?? 0)),
   ]
 }
 
-/** Definitions that the community galleries publish, with the versions of each, oldest first. */
-export const imageVersions: ReadonlyMap<string, readonly { readonly name: string; readonly publishedDate: string }[]> =
-  new Map(
-    [
-      '2204gen2containerd',
-      '2204containerd',
-      '2204gen2arm64containerd',
-      '2204gen2TLcontainerd',
-      '2404gen2containerd',
-      '2404containerd',
-      '2404gen2arm64containerd',
-      '2404gen2TLcontainerd',
-      'V2gen2',
-      'V2',
-      'V2gen2arm64',
-      'V2gen2TL',
-      'V3gen2',
-      'V3',
-      'V3gen2arm64',
-      'V3gen2TL',
-    ].map((name) => [
-      name,
-      [
-        { name: '202604.10.0', publishedDate: '2026-04-12T00:00:00Z' },
-        { name: '202610.20.0', publishedDate: '2026-10-22T00:00:00Z' },
-      ],
-    ]),
-  )
+const galleries: Readonly<Record<string, readonly string[]>> = {
+  'AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2': [
+    '2204gen2containerd',
+    '2204containerd',
+    '2204gen2arm64containerd',
+    '2204gen2TLcontainerd',
+    '2404gen2containerd',
+    '2404containerd',
+    '2404gen2arm64containerd',
+    '2404gen2TLcontainerd',
+  ],
+  'AKSAzureLinux-f7c7cda5-1c9a-4bdc-a222-9614c968580b': [
+    'V2gen2',
+    'V2',
+    'V2gen2arm64',
+    'V2gen2TL',
+    'V3gen2',
+    'V3',
+    'V3gen2arm64',
+    'V3gen2TL',
+  ],
+}
+
+interface ImageVersion {
+  readonly name: string
+  readonly publishedDate: string
+}
+
+const versions: readonly ImageVersion[] = [
+  { name: '202604.10.0', publishedDate: '2026-04-12T00:00:00Z' },
+  { name: '202610.20.0', publishedDate: '2026-10-22T00:00:00Z' },
+]
+
+/** Versions that a community gallery publishes of a definition, oldest first; undefined: no such gallery or definition. */
+export function imageVersions(gallery: string, definition: string): readonly ImageVersion[] | undefined {
+  const found = Object.entries(galleries).find(([name]) => name.toLowerCase() === gallery.toLowerCase())
+  const has = found?.[1].some((name) => name.toLowerCase() === definition.toLowerCase()) ?? false
+  return has ? versions : undefined
+}

@@ -14,6 +14,10 @@ export interface SimulatorConfig extends Timing {
   readonly location: string
   readonly subnetId: string
   readonly clusterName: string
+  /** Entries on a page of a list. Default 100. */
+  readonly pageSize?: number
+  /** How long an access token is good for. Default one hour. */
+  readonly tokenSeconds?: number
 }
 
 /** How long Azure takes, in milliseconds; set anew while the simulator runs by its admin endpoint. */
@@ -22,6 +26,8 @@ export interface Timing {
   readonly createMs?: number
   /** Time from a created VM to its kubelet's first request. Default 0. */
   readonly bootMs?: number
+  /** Time from an accepted PATCH to a VM that is updated. Default 0. */
+  readonly updateMs?: number
   /** Time from an accepted DELETE to a VM that is gone. Default 0. */
   readonly deleteMs?: number
 }

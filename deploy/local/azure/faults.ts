@@ -1,4 +1,4 @@
-/** Which creates a fault hits: all that is named must match. */
+/** Which VMs a fault hits: all that is named must match. A request that names no VM size matches nothing of it. */
 interface Match {
   readonly sku?: string
   /** ARM zone number; `0` for a regional VM. */
@@ -8,23 +8,43 @@ interface Match {
 
 export type Fault = {
   readonly match?: Match
-  count: number
-} /** The PUT is refused (`failSync`), or accepted and then fails (`failAsync`). */ & (
-  | {
-      readonly kind: 'failSync' | 'failAsync'
-      readonly code: string
-      readonly message?: string
-      readonly status?: number
-    }
+  /** How often it hits. Default 1. */
+  count?: number
+} & (
+  | RequestFault
+  /** The VM is accepted and then fails to be created. */
+  | { readonly kind: 'failAsync'; readonly code: string; readonly message?: string }
   /** The answer is lost after the VM was stored. */
   | { readonly kind: 'resetAfterCommit' }
   /** The VM is created, and its kubelet never starts. */
   | { readonly kind: 'neverJoins' }
-  /** The next requests of any kind are answered with 429. */
+  /** Azure takes the spot VM back so long after it was created. */
+  | { readonly kind: 'evict'; readonly afterMs: number }
+  /** The VM's NICs stay when it goes. */
+  | { readonly kind: 'keepsNics' }
+)
+
+/** Hits requests, by the name under which they are counted, such as `DELETE virtualMachines`. */
+type RequestFault = {
+  /** Default: creates, and for `throttle` any request. */
+  readonly operation?: string
+} & (
+  | {
+      /** The request is refused. */
+      readonly kind: 'failSync'
+      readonly code: string
+      readonly message?: string
+      /** Default 409. */
+      readonly status?: number
+    }
+  /** The request is answered with 429. */
   | { readonly kind: 'throttle'; readonly retryAfterSeconds: number }
-  /** The answer to creates comes so much later. */
+  /** The request is worked on so much later. */
   | { readonly kind: 'latency'; readonly ms: number }
 )
+
+/** How a create is counted. */
+export const createOperation = 'PUT virtualMachines'
 
 export interface Attempt {
   readonly sku: string
@@ -32,9 +52,9 @@ export interface Attempt {
   readonly capacityType: 'spot' | 'on-demand'
 }
 
-/** Faults on demand, each for its next `count` hits. */
+/** Faults on demand, each for its next `count` hits. They are not kept on disk. */
 export class Faults {
-  #faults: Fault[] = []
+  #faults: (Fault & { count: number })[] = []
 
   add(fault: Fault): void {
     this.#faults.push({ ...fault, count: fault.count ?? 1 })
@@ -49,13 +69,25 @@ export class Faults {
   }
 
   /** The next fault of a kind that applies; it is used up by one. */
-  take<K extends Fault['kind']>(kind: K, attempt?: Attempt): (Fault & { readonly kind: K }) | undefined {
-    const found = this.#faults.find((fault) => fault.kind === kind && fault.count > 0 && applies(fault.match, attempt))
+  take<K extends Fault['kind']>(
+    kind: K,
+    attempt: Attempt | undefined,
+    operation = createOperation,
+  ): (Fault & { readonly kind: K }) | undefined {
+    const found = this.#faults.find(
+      (fault) => fault.kind === kind && fault.count > 0 && isAimedAt(fault, operation) && applies(fault.match, attempt),
+    )
     if (found === undefined) return undefined
     found.count -= 1
     if (found.count === 0) this.#faults = this.#faults.filter((fault) => fault !== found)
     return found as Fault & { readonly kind: K }
   }
+}
+
+function isAimedAt(fault: Fault, operation: string): boolean {
+  const aim = 'operation' in fault ? fault.operation : undefined
+  if (aim === undefined) return fault.kind === 'throttle' || operation === createOperation
+  return aim.toLowerCase() === operation.toLowerCase()
 }
 
 function applies(match: Match | undefined, attempt: Attempt | undefined): boolean {

@@ -1,24 +1,57 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { ArmError } from './arm-error.ts'
 import type { SimulatorConfig } from './config.ts'
 
 const audience = 'api://AzureADTokenExchange'
-const lifetimeSeconds = 3600
+const defaultLifetimeSeconds = 3600
 
-/** Tokens that were handed out, with their ends in epoch milliseconds. */
+/**
+ * Access tokens: an end and its signature. The key is kept with the state, so a restarted simulator knows its tokens, as clients keep them
+ * for an hour.
+ */
 export class AccessTokens {
-  readonly #ends = new Map<string, number>()
+  readonly lifetimeSeconds: number
+  readonly #key: Buffer
 
-  issue(): string {
-    const token = `local.${randomUUID()}`
-    this.#ends.set(token, Date.now() + lifetimeSeconds * 1000)
-    return token
+  constructor({ stateDir, tokenSeconds }: Pick<SimulatorConfig, 'stateDir' | 'tokenSeconds'>) {
+    this.lifetimeSeconds = tokenSeconds ?? defaultLifetimeSeconds
+    mkdirSync(stateDir, { recursive: true })
+    const file = join(stateDir, 'token.key')
+    if (!existsSync(file)) {
+      writeFileSync(`${file}.tmp`, randomBytes(32), { mode: 0o600 })
+      renameSync(`${file}.tmp`, file)
+    }
+    this.#key = readFileSync(file)
   }
 
-  isValid(header: string | undefined): boolean {
-    const token = header?.replace(/^Bearer /, '') ?? ''
-    // A restarted simulator still knows the form of its own tokens: clients keep them for an hour.
-    return token.startsWith('local.') && (this.#ends.get(token) ?? Number.POSITIVE_INFINITY) > Date.now()
+  issue(): string {
+    const body = `local.${Date.now() + this.lifetimeSeconds * 1000}.${randomUUID()}`
+    return `${body}.${this.#sign(body)}`
+  }
+
+  /** Checks an Authorization header. Errors: ARM's three answers to a token that is not good. */
+  check(header: string | undefined): void {
+    if (header === undefined)
+      throw new ArmError(401, 'AuthenticationFailed', 'Authentication failed: the request has no Authorization header.')
+    const token = header.replace(/^Bearer /, '')
+    const body = token.slice(0, token.lastIndexOf('.'))
+    const [signature, expected] = [token.slice(body.length + 1), this.#sign(body)].map((text) => Buffer.from(text))
+    if (signature?.length !== expected?.length || !timingSafeEqual(signature as Buffer, expected as Buffer))
+      throw new ArmError(401, 'InvalidAuthenticationToken', 'The access token is invalid.')
+    const end = Number(body.split('.')[1])
+    if (end <= Date.now())
+      throw new ArmError(
+        401,
+        'ExpiredAuthenticationToken',
+        `The access token expired at ${new Date(end).toISOString()}.`,
+      )
+  }
+
+  #sign(body: string): string {
+    return createHmac('sha256', this.#key).update(body).digest('base64url')
   }
 }
 
@@ -53,8 +86,8 @@ export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, 
       }
       return {
         token_type: 'Bearer',
-        expires_in: lifetimeSeconds,
-        ext_expires_in: lifetimeSeconds,
+        expires_in: tokens.lifetimeSeconds,
+        ext_expires_in: tokens.lifetimeSeconds,
         access_token: tokens.issue(),
       }
     },

@@ -98,6 +98,8 @@ export class Kubelets {
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
+    machine.joined = true
+    this.#machines.save(machine)
   }
 
   async #bootstrap(

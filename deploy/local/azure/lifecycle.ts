@@ -1,98 +1,174 @@
 import type { SimulatorConfig } from './config.ts'
-import type { Faults } from './faults.ts'
+import type { Attempt, Faults } from './faults.ts'
 import type { Kubelets } from './kubelet.ts'
 import type { Machine, MachineBody, Machines } from './machines.ts'
+import type { Operation, Operations } from './operations.ts'
+import type { Resources } from './resources.ts'
 
-/** A long-running operation, as `Azure-AsyncOperation` shows it. */
-export interface Operation {
-  readonly id: string
-  status: 'InProgress' | 'Succeeded' | 'Failed'
-  error?: { readonly code: string; readonly message: string }
+export interface LifecycleDeps {
+  readonly config: SimulatorConfig
+  readonly machines: Machines
+  readonly operations: Operations
+  readonly resources: Resources
+  readonly kubelets: Kubelets
+  readonly faults: Faults
 }
 
 /** What happens to VMs after a request was accepted, and what an operator of the simulator makes happen. */
 export class MachineLifecycle {
-  readonly #config: SimulatorConfig
-  readonly #machines: Machines
-  readonly #kubelets: Kubelets
-  readonly #faults: Faults
-  readonly operations = new Map<string, Operation>()
+  readonly #deps: LifecycleDeps
 
-  constructor(config: SimulatorConfig, machines: Machines, kubelets: Kubelets, faults: Faults) {
-    this.#config = config
-    this.#machines = machines
-    this.#kubelets = kubelets
-    this.#faults = faults
+  constructor(deps: LifecycleDeps) {
+    this.#deps = deps
   }
 
-  /** After a restart: VMs go on where they stood. */
+  /** After a restart: operations go on, and VMs where they stood. */
   resume(): void {
-    for (const machine of this.#machines.all) {
-      if (machine.state === 'Creating') this.#finishCreate(machine, this.#begin())
-      else if (machine.state === 'Deleting') this.delete(machine)
-      else if (machine.state === 'Succeeded' && machine.credential === undefined && machine.power === 'running')
-        void this.#kubelets.boot(machine)
+    const { machines, operations, kubelets } = this.#deps
+    for (const operation of operations.inFlight) this.#schedule(operation)
+    for (const machine of machines.all) {
+      const isWorkedOn = operations.inFlightOn(machine.vmId) !== undefined
+      if (machine.state === 'Creating' && !isWorkedOn) this.#schedule(operations.begin('create', machine, 0))
+      else if (machine.state === 'Deleting' && !isWorkedOn) this.#schedule(operations.begin('delete', machine, 0))
+      else if (machine.state === 'Succeeded') {
+        if (machine.power === 'running' && machine.joined !== true) void kubelets.boot(machine)
+        this.#scheduleEviction(machine)
+      }
     }
   }
 
   create(name: string, body: MachineBody): { readonly machine: Machine; readonly operation: Operation } {
+    const { machines, operations, faults, config } = this.#deps
     const attempt = attemptOf(body)
-    const machine = this.#machines.create(name, body)
-    const failure = this.#faults.take('failAsync', attempt)
-    machine.joins = this.#faults.take('neverJoins', attempt) === undefined
-    const operation = this.#begin()
-    if (failure !== undefined) {
-      machine.failure = { code: failure.code, message: failure.message ?? `Allocation failed: ${failure.code}` }
-      this.#machines.save(machine)
-    }
-    this.#finishCreate(machine, operation)
+    const machine = machines.draft(name, body)
+    this.#takeFaults(machine, attempt)
+    machine.joins = faults.take('neverJoins', attempt) === undefined
+    machines.add(machine)
+    const operation = operations.begin('create', machine, config.createMs ?? 0)
+    this.#schedule(operation)
     return { machine, operation }
   }
 
-  #finishCreate(machine: Machine, operation: Operation): void {
-    after(this.#config.createMs ?? 0, () => {
-      if (this.#machines.get(machine.name) !== machine || machine.state !== 'Creating') return
-      machine.state = machine.failure === undefined ? 'Succeeded' : 'Failed'
-      this.#machines.save(machine)
-      operation.status = machine.failure === undefined ? 'Succeeded' : 'Failed'
-      if (machine.failure !== undefined) operation.error = machine.failure
-      else after(this.#config.bootMs ?? 0, () => void this.#kubelets.boot(machine))
-    })
+  /** A PUT over a VM that failed: Azure tries again to create it. */
+  createAgain(machine: Machine, body: MachineBody): Operation {
+    const { machines, operations, config } = this.#deps
+    machine.body = body
+    machine.state = 'Creating'
+    delete machine.failure
+    this.#takeFaults(machine, attemptOf(body))
+    machines.save(machine)
+    const operation = operations.begin('create', machine, config.createMs ?? 0)
+    this.#schedule(operation)
+    return operation
   }
 
+  #takeFaults(machine: Machine, attempt: Attempt): void {
+    const { faults } = this.#deps
+    const failure = faults.take('failAsync', attempt)
+    if (failure !== undefined)
+      machine.failure = { code: failure.code, message: failure.message ?? `Allocation failed: ${failure.code}` }
+    if (faults.take('keepsNics', attempt) !== undefined) machine.keepsNics = true
+    const eviction = attempt.capacityType === 'spot' ? faults.take('evict', attempt) : undefined
+    if (eviction !== undefined) machine.evictAtMs = Date.now() + (this.#deps.config.createMs ?? 0) + eviction.afterMs
+  }
+
+  /** Changes tags and identity. A VM that is still being created, or that failed, keeps its state. */
+  update(machine: Machine, change: Pick<MachineBody, 'tags' | 'identity'>): Operation {
+    const { machines, operations, config } = this.#deps
+    machine.body = { ...machine.body, ...change }
+    const isSettled = machine.state === 'Succeeded'
+    if (isSettled) machine.state = 'Updating'
+    machines.save(machine)
+    const operation = operations.begin('update', machine, config.updateMs ?? 0)
+    this.#schedule(operation)
+    return operation
+  }
+
+  /** Deletes a VM. What is going on with it is called off; a deletion that is going on already is shared. */
   delete(machine: Machine): Operation {
-    const operation = this.#begin()
+    const { machines, operations, kubelets, config } = this.#deps
+    for (const operation of operations.inFlight.filter(({ vmId }) => vmId === machine.vmId)) {
+      if (operation.kind === 'delete') return operation
+      operations.end(operation, 'Canceled', {
+        code: 'OperationPreempted',
+        message: 'A more recent operation has preempted this one.',
+      })
+    }
     machine.state = 'Deleting'
-    this.#machines.save(machine)
-    void this.#kubelets.silence(machine)
-    after(this.#config.deleteMs ?? 0, () => {
-      if (this.#machines.get(machine.name) === machine) this.#machines.remove(machine.name)
-      operation.status = 'Succeeded'
-    })
+    machines.save(machine)
+    void kubelets.silence(machine)
+    const operation = operations.begin('delete', machine, config.deleteMs ?? 0)
+    this.#schedule(operation)
     return operation
   }
 
-  /** Stopped or frozen: the VM stays, its kubelet falls silent. */
-  power(machine: Machine, power: 'stopped' | 'frozen'): void {
+  /**
+   * Azure takes a spot VM back, as its eviction policy says; the default is Deallocate
+   * (https://learn.microsoft.com/azure/virtual-machines/spot-vms#eviction-policy).
+   */
+  evict(machine: Machine): void {
+    if (machine.body.properties.evictionPolicy === 'Delete') this.delete(machine)
+    else this.power(machine, 'deallocated')
+  }
+
+  /** Stopped, deallocated or frozen: the VM stays, its kubelet falls silent. */
+  power(machine: Machine, power: 'stopped' | 'deallocated' | 'frozen'): void {
     machine.power = power
-    this.#machines.save(machine)
-    void this.#kubelets.silence(machine)
+    delete machine.evictAtMs
+    this.#deps.machines.save(machine)
+    void this.#deps.kubelets.silence(machine)
   }
 
-  #begin(): Operation {
-    const operation: Operation = { id: crypto.randomUUID(), status: 'InProgress' }
-    this.operations.set(operation.id, operation)
-    if (this.operations.size > 5000) this.operations.delete(this.operations.keys().next().value as string)
-    return operation
+  /** Ends all that is in flight at once, as its time would have. */
+  finish(): void {
+    for (const operation of this.#deps.operations.inFlight) this.#end(operation)
+  }
+
+  #schedule(operation: Operation): void {
+    after(operation.dueMs - Date.now(), () => this.#end(operation))
+  }
+
+  #end(operation: Operation): void {
+    if (operation.status !== 'InProgress') return
+    const machine = this.#deps.machines.get(operation.vm)
+    if (machine?.vmId === operation.vmId) this.#complete(operation, machine)
+    else this.#deps.operations.end(operation, operation.kind === 'delete' ? 'Succeeded' : 'Canceled')
+  }
+
+  /** The VM is written down before the operation: a kill between the two does this again. */
+  #complete(operation: Operation, machine: Machine): void {
+    const { machines, operations, resources, kubelets, config } = this.#deps
+    if (operation.kind === 'delete') {
+      machines.remove(machine, resources.leftovers(machine))
+      operations.end(operation, 'Succeeded')
+      return
+    }
+    if (operation.kind === 'update') {
+      if (machine.state === 'Updating') {
+        machine.state = 'Succeeded'
+        machines.save(machine)
+      }
+      operations.end(operation, 'Succeeded')
+      return
+    }
+    machine.state = machine.failure === undefined ? 'Succeeded' : 'Failed'
+    machines.save(machine)
+    operations.end(operation, machine.state, machine.failure)
+    if (machine.state === 'Failed') return
+    after(config.bootMs ?? 0, () => void kubelets.boot(machine))
+    this.#scheduleEviction(machine)
+  }
+
+  #scheduleEviction(machine: Machine): void {
+    if (machine.evictAtMs === undefined) return
+    after(machine.evictAtMs - Date.now(), () => {
+      if (this.#deps.machines.get(machine.name) === machine && machine.state !== 'Deleting') this.evict(machine)
+    })
   }
 }
 
 /** What a fault can be aimed at. */
-export function attemptOf(body: MachineBody): {
-  readonly sku: string
-  readonly zone: string
-  readonly capacityType: 'spot' | 'on-demand'
-} {
+export function attemptOf(body: MachineBody): Attempt {
   return {
     sku: body.properties.hardwareProfile.vmSize,
     zone: body.zones?.[0] ?? '0',

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import type { Journal, Table } from './journal.ts'
 
 type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
 
@@ -8,13 +7,20 @@ type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Del
 export interface Machine {
   readonly name: string
   readonly vmId: string
-  readonly body: MachineBody
+  /** What a PUT or PATCH changes is replaced whole. */
+  body: MachineBody
   readonly timeCreated: string
   readonly ip: string
   state: ProvisioningState
   failure?: { readonly code: string; readonly message: string }
-  power: 'running' | 'stopped' | 'frozen'
+  power: 'running' | 'stopped' | 'deallocated' | 'frozen'
   joins: boolean
+  /** Its kubelet has registered the Node. */
+  joined?: boolean
+  /** When Azure takes a spot VM back, in epoch milliseconds. */
+  evictAtMs?: number
+  /** Its NIC stays when the VM goes, whatever its delete option says. */
+  keepsNics?: boolean
   /** The Node's client certificate, once it has one: a restarted simulator goes on being that kubelet. */
   credential?: { readonly cert: string; readonly key: string }
 }
@@ -27,9 +33,10 @@ export interface MachineBody {
   readonly properties: {
     readonly hardwareProfile: { readonly vmSize: string }
     readonly priority?: 'Spot' | 'Regular'
+    readonly evictionPolicy?: 'Deallocate' | 'Delete'
     readonly storageProfile?: {
       readonly osDisk?: { readonly name?: string; readonly diskSizeGB?: number; readonly deleteOption?: string }
-      readonly imageReference?: unknown
+      readonly imageReference?: { readonly id?: string; readonly communityGalleryImageId?: string }
     }
     readonly networkProfile?: { readonly networkInterfaceConfigurations?: readonly NetworkInterfaceConfiguration[] }
     readonly osProfile?: {
@@ -41,81 +48,106 @@ export interface MachineBody {
   }
 }
 
-interface NetworkInterfaceConfiguration {
+export interface NetworkInterfaceConfiguration {
   readonly name: string
+  readonly tags?: Record<string, string>
   readonly properties?: {
     readonly primary?: boolean
     readonly deleteOption?: string
-    readonly ipConfigurations?: readonly { readonly name: string; readonly properties?: Record<string, unknown> }[]
+    readonly ipConfigurations?: readonly IpConfiguration[]
   }
 }
 
-/** VMs with a journal on disk: one line per change, rewritten when the process starts. */
-export class Machines {
-  readonly #machines = new Map<string, Machine>()
-  readonly #journal: string
-  #nextIp = 10
+interface IpConfiguration {
+  readonly name: string
+  readonly properties?: {
+    readonly subnet?: { readonly id: string }
+    readonly loadBalancerBackendAddressPools?: readonly { readonly id: string }[]
+    readonly [key: string]: unknown
+  }
+}
 
-  constructor(folder: string) {
-    mkdirSync(folder, { recursive: true })
-    this.#journal = join(folder, 'machines.jsonl')
-    if (existsSync(this.#journal)) this.#load()
-    this.#compact()
+/** A NIC or disk whose VM is gone and that stayed, by its delete option or by a fault. */
+export interface Leftover {
+  readonly type: 'networkInterfaces' | 'disks'
+  readonly name: string
+  /** As ARM shows it. */
+  readonly resource: Record<string, unknown>
+}
+
+/** VMs, and what is left of those that are gone. On disk. */
+export class Machines {
+  readonly #table: Table<Machine>
+  readonly #leftovers: Table<Leftover>
+  #nextIp: number
+
+  constructor(journal: Journal) {
+    this.#table = journal.table<Machine>('machines')
+    this.#leftovers = journal.table<Leftover>('leftovers')
+    this.#nextIp = 1 + Math.max(9, ...this.all.map(({ ip }) => numberOf(ip)))
   }
 
   get(name: string): Machine | undefined {
-    return this.#machines.get(name.toLowerCase())
+    return this.#table.get(name)
   }
 
   get all(): readonly Machine[] {
-    return [...this.#machines.values()]
+    return this.#table.all
   }
 
-  create(name: string, body: MachineBody): Machine {
-    const number = this.#nextIp++
-    const machine: Machine = {
+  /** A new VM, not kept yet. */
+  draft(name: string, body: MachineBody): Machine {
+    return {
       name,
       vmId: randomUUID(),
       body,
       timeCreated: new Date().toISOString(),
-      ip: `10.224.${Math.floor(number / 250)}.${(number % 250) + 1}`,
+      ip: ipOf(this.#nextIp++),
       state: 'Creating',
       power: 'running',
       joins: true,
     }
-    this.#machines.set(name.toLowerCase(), machine)
-    this.save(machine)
-    return machine
   }
 
-  /** Writes a change down before anybody is told of it. */
+  add(machine: Machine): void {
+    this.#table.put(machine.name, machine)
+  }
+
+  /** Writes a change down before anybody is told of it. A VM that is gone stays gone: its kubelet may be the last to hear. */
   save(machine: Machine): void {
-    appendFileSync(this.#journal, `${JSON.stringify(machine)}\n`)
+    if (this.get(machine.name) === machine) this.#table.put(machine.name, machine)
   }
 
-  remove(name: string): void {
-    this.#machines.delete(name.toLowerCase())
-    appendFileSync(this.#journal, `${JSON.stringify({ removed: name })}\n`)
+  remove(machine: Machine, leftovers: readonly Leftover[]): void {
+    for (const leftover of leftovers) this.#leftovers.put(`${leftover.type}/${leftover.name}`, leftover)
+    this.#table.delete(machine.name)
   }
 
-  #load(): void {
-    for (const line of readFileSync(this.#journal, 'utf8').split('\n')) {
-      if (line === '') continue
-      let entry: Machine | { removed: string }
-      try {
-        entry = JSON.parse(line) as Machine | { removed: string }
-      } catch {
-        // The last line of a process that was killed while it wrote: nobody had been told of it.
-        continue
-      }
-      if ('removed' in entry) this.#machines.delete(entry.removed.toLowerCase())
-      else this.#machines.set(entry.name.toLowerCase(), entry)
-    }
-    this.#nextIp = 10 + this.#machines.size
+  leftovers(type: Leftover['type']): readonly Leftover[] {
+    return this.#leftovers.all.filter((leftover) => leftover.type === type)
   }
 
-  #compact(): void {
-    writeFileSync(`${this.#journal}.tmp`, this.all.map((machine) => `${JSON.stringify(machine)}\n`).join(''))
-    renameSync(`${this.#journal}.tmp`, this.#journal)
+  /** Deletes a leftover for good; false: there was none. */
+  discard(type: Leftover['type'], name: string): boolean {
+    const key = `${type}/${name}`
+    const found = this.#leftovers.get(key) !== undefined
+    this.#leftovers.delete(key)
+    return found
   }
+}
+
+/** Configurations of the NICs that come with a VM. */
+export function nicConfigurations({ body }: Pick<Machine, 'body'>): readonly NetworkInterfaceConfiguration[] {
+  return body.properties.networkProfile?.networkInterfaceConfigurations ?? []
+}
+
+const hostsPerBlock = 250
+
+function ipOf(number: number): string {
+  return `10.224.${Math.floor(number / hostsPerBlock)}.${(number % hostsPerBlock) + 1}`
+}
+
+function numberOf(ip: string): number {
+  const [, , block = 0, host = 1] = ip.split('.').map(Number)
+  return block * hostsPerBlock + host - 1
 }

@@ -1,5 +1,6 @@
 // The Azure simulator: ARM, the token endpoint and the retail price API on one HTTPS port.
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fastify } from 'fastify'
 import { registerAdmin } from './admin.ts'
@@ -8,9 +9,12 @@ import { priceItems, sizes } from './catalogue.ts'
 import type { SimulatorConfig } from './config.ts'
 import { Faults } from './faults.ts'
 import { AccessTokens, registerIdentity } from './identity.ts'
+import { Journal } from './journal.ts'
 import { Kubelets } from './kubelet.ts'
 import { MachineLifecycle } from './lifecycle.ts'
 import { Machines } from './machines.ts'
+import { Operations } from './operations.ts'
+import { Resources } from './resources.ts'
 
 const { values } = parseArgs({ options: { config: { type: 'string' } } })
 if (values.config === undefined) {
@@ -18,17 +22,31 @@ if (values.config === undefined) {
   process.exit(2)
 }
 const config = JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorConfig
-const machines = new Machines(config.stateDir)
+const journal = new Journal(join(config.stateDir, 'state.jsonl'))
+const machines = new Machines(journal)
+const operations = new Operations(journal)
+const resources = new Resources(config)
 const faults = new Faults()
-const lifecycle = new MachineLifecycle(config, machines, new Kubelets(config, machines), faults)
-const tokens = new AccessTokens()
+const kubelets = new Kubelets(config, machines)
+const lifecycle = new MachineLifecycle({ config, machines, operations, resources, kubelets, faults })
+const tokens = new AccessTokens(config)
 const app = fastify({
   https: { cert: readFileSync(config.certFile), key: readFileSync(config.keyFile) },
   routerOptions: { caseSensitive: false },
   bodyLimit: 4 * 1024 * 1024,
 })
 registerIdentity(app, config, tokens)
-const deps = { config, machines, lifecycle, faults, tokens, calls: new Map<string, number>(), journal: [] }
+const deps = {
+  config,
+  machines,
+  operations,
+  resources,
+  lifecycle,
+  faults,
+  tokens,
+  calls: new Map<string, number>(),
+  journal: [],
+}
 registerArm(app, deps)
 registerAdmin(app, deps)
 
@@ -48,6 +66,6 @@ app.get<{ Querystring: Record<string, string> }>('/api/retail/prices', (request)
 })
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0))
+lifecycle.resume()
 const address = await app.listen({ port: config.port, host: '127.0.0.1' })
 console.log(`listening on ${address}`)
-lifecycle.resume()

@@ -1,5 +1,5 @@
 import type { SimulatorConfig } from './config.ts'
-import type { Machine } from './machines.ts'
+import { type Leftover, type Machine, nicConfigurations } from './machines.ts'
 
 /** ARM ids and bodies of what the simulator shows. */
 export class Resources {
@@ -33,8 +33,9 @@ export class Resources {
         timeCreated: machine.timeCreated,
         osProfile: shownProfile,
         networkProfile: {
-          networkInterfaces: this.nicNames(machine).map((name) => ({
+          networkInterfaces: nicConfigurations(machine).map(({ name, properties: nic }) => ({
             id: this.id('Microsoft.Network', 'networkInterfaces', name),
+            properties: { primary: nic?.primary ?? true, deleteOption: nic?.deleteOption ?? 'Detach' },
           })),
         },
         ...(withInstanceView ? { instanceView: { statuses: statuses(machine) } } : {}),
@@ -42,18 +43,15 @@ export class Resources {
     }
   }
 
-  nicNames(machine: Machine): readonly string[] {
-    return (machine.body.properties.networkProfile?.networkInterfaceConfigurations ?? []).map(({ name }) => name)
-  }
-
   nics(machine: Machine): readonly Record<string, unknown>[] {
-    return (machine.body.properties.networkProfile?.networkInterfaceConfigurations ?? []).map((nic) => ({
+    return nicConfigurations(machine).map((nic) => ({
       id: this.id('Microsoft.Network', 'networkInterfaces', nic.name),
       name: nic.name,
       type: 'Microsoft.Network/networkInterfaces',
       location: machine.body.location,
-      tags: machine.body.tags ?? {},
+      tags: nic.tags ?? {},
       properties: {
+        ...nic.properties,
         provisioningState: 'Succeeded',
         virtualMachine: { id: this.id('Microsoft.Compute', 'virtualMachines', machine.name) },
         ipConfigurations: (nic.properties?.ipConfigurations ?? []).map(({ name, properties }) => ({
@@ -76,10 +74,36 @@ export class Resources {
       {
         id: this.id('Microsoft.Compute', 'disks', disk.name),
         name: disk.name,
+        type: 'Microsoft.Compute/disks',
         location: machine.body.location,
-        properties: { diskSizeGB: disk.diskSizeGB, diskState: 'Attached' },
+        managedBy: this.id('Microsoft.Compute', 'virtualMachines', machine.name),
+        properties: { diskSizeGB: disk.diskSizeGB, diskState: 'Attached', provisioningState: 'Succeeded' },
       },
     ]
+  }
+
+  /**
+   * What stays when a VM goes: NICs and disks whose delete option is not Delete. Azure's default is Detach
+   * (https://learn.microsoft.com/azure/virtual-machines/delete).
+   */
+  leftovers(machine: Machine): readonly Leftover[] {
+    const kept = new Set(
+      nicConfigurations(machine)
+        .filter((nic) => machine.keepsNics === true || nic.properties?.deleteOption !== 'Delete')
+        .map(({ name }) => name),
+    )
+    const nics = this.nics(machine)
+      .filter((nic) => kept.has(String(nic['name'])))
+      .map((nic): Leftover => {
+        const { virtualMachine: _gone, ...properties } = nic['properties'] as Record<string, unknown>
+        return { type: 'networkInterfaces', name: String(nic['name']), resource: { ...nic, properties } }
+      })
+    if (machine.body.properties.storageProfile?.osDisk?.deleteOption === 'Delete') return nics
+    const disks = this.disks(machine).map(({ managedBy: _gone, ...disk }): Leftover => {
+      const properties = { ...(disk['properties'] as Record<string, unknown>), diskState: 'Unattached' }
+      return { type: 'disks', name: String(disk['name']), resource: { ...disk, properties } }
+    })
+    return [...nics, ...disks]
   }
 
   subnet(): Record<string, unknown> {
@@ -96,20 +120,43 @@ export class Resources {
     return {
       id: this.id('Microsoft.Network', 'networkSecurityGroups', name),
       name,
+      type: 'Microsoft.Network/networkSecurityGroups',
       location: this.#config.location,
       properties: { provisioningState: 'Succeeded', securityRules: [] },
     }
   }
 
-  loadBalancer(): Record<string, unknown> {
-    const id = this.id('Microsoft.Network', 'loadBalancers', 'kubernetes')
+  /** The two load balancers of an AKS cluster with services of both kinds: outbound and public, and internal. */
+  loadBalancers(): readonly Record<string, unknown>[] {
+    return [
+      this.#loadBalancer('kubernetes', ['kubernetes', 'aksOutboundBackendPool']),
+      this.#loadBalancer('kubernetes-internal', ['kubernetes']),
+    ]
+  }
+
+  /** Ids of the backend pools that a NIC may join. */
+  poolIds(): readonly string[] {
+    return this.loadBalancers().flatMap(({ properties }) =>
+      (properties as { backendAddressPools: readonly { id: string }[] }).backendAddressPools.map(({ id }) => id),
+    )
+  }
+
+  #loadBalancer(name: string, pools: readonly string[]): Record<string, unknown> {
+    const id = this.id('Microsoft.Network', 'loadBalancers', name)
     return {
       id,
-      name: 'kubernetes',
+      name,
+      type: 'Microsoft.Network/loadBalancers',
       location: this.#config.location,
+      sku: { name: 'Standard', tier: 'Regional' },
       properties: {
         provisioningState: 'Succeeded',
-        backendAddressPools: [{ id: `${id}/backendAddressPools/kubernetes`, name: 'kubernetes', properties: {} }],
+        backendAddressPools: pools.map((pool) => ({
+          id: `${id}/backendAddressPools/${pool}`,
+          name: pool,
+          type: 'Microsoft.Network/loadBalancers/backendAddressPools',
+          properties: { provisioningState: 'Succeeded' },
+        })),
       },
     }
   }
@@ -127,6 +174,6 @@ function statuses({ state, failure, power }: Machine): readonly Record<string, u
       : { code: `ProvisioningState/${state.toLowerCase()}`, level: 'Info', displayStatus: state }
   return [
     provisioning,
-    { code: `PowerState/${power === 'stopped' ? 'stopped' : 'running'}`, level: 'Info', displayStatus: power },
+    { code: `PowerState/${power === 'frozen' ? 'running' : power}`, level: 'Info', displayStatus: power },
   ]
 }

@@ -1,0 +1,77 @@
+import type { FastifyRequest } from 'fastify'
+import { ArmError } from './arm-error.ts'
+import type { SimulatorConfig } from './config.ts'
+
+/** A request to ARM: names from its path, options from its query. */
+export type ArmRequest<Body = unknown> = FastifyRequest<{
+  Params: Record<string, string>
+  Querystring: Record<string, string>
+  Body: Body
+}>
+
+const defaultPageSize = 100
+
+/** Azure writes a region as `West US 2` and as `westus2`. */
+export function sameLocation(one: string, other: string): boolean {
+  return one.replaceAll(' ', '').toLowerCase() === other.replaceAll(' ', '').toLowerCase()
+}
+
+/** Checks what ARM checks before a resource provider sees the request: api-version, subscription, region and resource group. */
+export function checkRequest(request: ArmRequest, config: SimulatorConfig): void {
+  const path = request.url.split('?')[0] ?? ''
+  if (!request.query['api-version'])
+    throw new ArmError(400, 'MissingApiVersionParameter', 'Every request needs the query parameter api-version.')
+  const subscription = /^\/subscriptions\/([^/]+)/i.exec(path)?.[1]
+  if (subscription !== undefined && subscription.toLowerCase() !== config.subscriptionId.toLowerCase())
+    throw new ArmError(404, 'SubscriptionNotFound', `The subscription '${subscription}' could not be found.`)
+  const location = /\/locations\/([^/]+)/i.exec(path)?.[1]
+  if (location !== undefined && !sameLocation(decodeURIComponent(location), config.location)) {
+    throw new ArmError(
+      400,
+      'NoRegisteredProviderFound',
+      `No resource provider is registered for location '${location}' and API version '${request.query['api-version']}'. The simulator's only location is '${config.location}'.`,
+    )
+  }
+  const group = /\/resourceGroups\/([^/]+)/i.exec(path)?.[1]
+  const vnetGroup = /\/virtualNetworks\//i.test(path)
+    ? /\/resourceGroups\/([^/]+)/i.exec(config.subnetId)?.[1]
+    : undefined
+  const known = [config.nodeResourceGroup, vnetGroup].some((name) => name?.toLowerCase() === group?.toLowerCase())
+  if (group !== undefined && !known)
+    throw new ArmError(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`)
+}
+
+/** The name by which a request is counted and aimed at by faults, such as `PUT virtualMachines`: its method and the last type in its path. */
+export function operationOf({ method, url }: FastifyRequest): string {
+  const path = url.split('?')[0] ?? ''
+  const types =
+    /(virtualMachines|skus|usages|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
+  return `${method} ${[...path.matchAll(types)].at(-1)?.[0] ?? path}`
+}
+
+/**
+ * One page of a list. The skip token is the last name of the page before, so that a resource deleted between two pages hides no other:
+ * what a reader of all pages did not see was not there all the time.
+ */
+export function page(
+  request: ArmRequest,
+  { pageSize = defaultPageSize }: SimulatorConfig,
+  all: readonly Record<string, unknown>[],
+): Record<string, unknown> {
+  const keyed = all.map((entry) => ({ key: keyOf(entry), entry }))
+  keyed.sort((one, other) => (one.key < other.key ? -1 : 1))
+  const token = request.query['$skiptoken']
+  const after = token === undefined ? undefined : Buffer.from(token, 'base64url').toString()
+  const rest = after === undefined ? keyed : keyed.filter(({ key }) => key > after)
+  const value = rest.slice(0, pageSize)
+  const last = value.at(-1)
+  if (last === undefined || rest.length <= pageSize) return { value: value.map(({ entry }) => entry) }
+  const next = new URL(request.url, `https://${request.host}`)
+  next.searchParams.set('$skiptoken', Buffer.from(last.key).toString('base64url'))
+  return { value: value.map(({ entry }) => entry), nextLink: next.href }
+}
+
+/** Usages carry their name in an object. */
+function keyOf({ name }: Record<string, unknown>): string {
+  return String(typeof name === 'object' && name !== null && 'value' in name ? name.value : name).toLowerCase()
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify'
+import type { ArmDeps } from './arm.ts'
+import { resourceNotFound } from './arm-error.ts'
+import { type ArmRequest, page, sameLocation } from './arm-request.ts'
+import { imageVersions, sizes, skuJson, spotFamily, usageItems } from './catalogue.ts'
+import type { Machine } from './machines.ts'
+
+const subscriptionPath = '/subscriptions/:subscription/providers/Microsoft.Compute'
+const groupPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute'
+
+/** Microsoft.Compute without its VMs: what can be had, what is used of it, images and disks. */
+export function registerCompute(app: FastifyInstance, { config, machines, resources }: ArmDeps): void {
+  app.get(`${subscriptionPath}/skus`, (request: ArmRequest) => {
+    const asked = /location eq '([^']*)'/i.exec(request.query['$filter'] ?? '')?.[1]
+    if (asked !== undefined && !sameLocation(asked, config.location)) return { value: [] }
+    return { value: [...sizes.values()].map((size) => skuJson(size, config)) }
+  })
+
+  app.get(`${subscriptionPath}/locations/:location/usages`, (request: ArmRequest) =>
+    page(request, config, usageItems(usedVCpus(machines.all))),
+  )
+
+  app.get(
+    `${subscriptionPath}/locations/:location/communityGalleries/:gallery/images/:image/versions`,
+    (request: ArmRequest) => {
+      const { gallery = '', image = '' } = request.params
+      const versions = imageVersions(gallery, image)
+      if (versions === undefined)
+        throw resourceNotFound('communityGalleries/images', `${gallery}/${image}`, config.nodeResourceGroup)
+      return page(
+        request,
+        config,
+        versions.map(({ name, publishedDate }) => ({
+          name,
+          location: config.location,
+          properties: { publishedDate, excludeFromLatest: false },
+          identifier: { uniqueId: `/CommunityGalleries/${gallery}/Images/${image}/Versions/${name}` },
+        })),
+      )
+    },
+  )
+
+  app.get(`${groupPath}/disks`, (request: ArmRequest) => page(request, config, disks()))
+  app.get(`${groupPath}/disks/:name`, (request: ArmRequest) => {
+    const { name = '' } = request.params
+    const found = disks().find((disk) => String(disk['name']).toLowerCase() === name.toLowerCase())
+    if (found === undefined) throw resourceNotFound('Microsoft.Compute/disks', name, config.nodeResourceGroup)
+    return found
+  })
+
+  function disks(): readonly Record<string, unknown>[] {
+    return [
+      ...machines.all.flatMap((machine) => resources.disks(machine)),
+      ...machines.leftovers('disks').map(({ resource }) => resource),
+    ]
+  }
+}
+
+function usedVCpus(machines: readonly Machine[]): ReadonlyMap<string, number> {
+  const used = new Map<string, number>()
+  for (const { body } of machines) {
+    const size = sizes.get(body.properties.hardwareProfile.vmSize)
+    if (size === undefined) continue
+    const family = body.properties.priority === 'Spot' ? spotFamily : size.family.family
+    used.set(family, (used.get(family) ?? 0) + size.vCpus)
+  }
+  return used
+}

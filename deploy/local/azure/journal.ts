@@ -1,0 +1,100 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+interface Line {
+  readonly table: string
+  readonly key: string
+  /** Absent: the row was deleted. */
+  readonly row?: object
+}
+
+/** Lines beyond the live rows that the file may hold before it is written anew. */
+const slack = 20_000
+
+/**
+ * Tables in one append-only file: a line per change, written before anybody is told of it, so that a `kill -9` loses nothing that was
+ * answered. The file is rewritten without its history at every start, and when the history outgrows the rows.
+ */
+export class Journal {
+  readonly #file: string
+  readonly #rows = new Map<string, Map<string, object>>()
+  #lines = 0
+
+  constructor(file: string) {
+    this.#file = file
+    mkdirSync(dirname(file), { recursive: true })
+    if (existsSync(file)) this.#load()
+    this.#compact()
+  }
+
+  table<T extends object>(name: string): Table<T> {
+    return new Table<T>(this.#tableRows(name) as Map<string, T>, (key, row) =>
+      this.#append({ table: name, key, ...row }),
+    )
+  }
+
+  #append(line: Line): void {
+    appendFileSync(this.#file, `${JSON.stringify(line)}\n`)
+    this.#lines += 1
+    const live = [...this.#rows.values()].reduce((sum, rows) => sum + rows.size, 0)
+    if (this.#lines > live * 2 + slack) this.#compact()
+  }
+
+  #load(): void {
+    const lines = readFileSync(this.#file, 'utf8').split('\n')
+    // A process that was killed while it wrote leaves a last line without its end: nobody had been told of it.
+    lines.pop()
+    for (const text of lines) {
+      const { table, key, row } = JSON.parse(text) as Line
+      if (row === undefined) this.#tableRows(table).delete(key)
+      else this.#tableRows(table).set(key, row)
+    }
+  }
+
+  #compact(): void {
+    const lines = [...this.#rows].flatMap(([table, rows]) =>
+      [...rows].map(([key, row]) => `${JSON.stringify({ table, key, row } satisfies Line)}\n`),
+    )
+    writeFileSync(`${this.#file}.tmp`, lines.join(''))
+    renameSync(`${this.#file}.tmp`, this.#file)
+    this.#lines = lines.length
+  }
+
+  #tableRows(table: string): Map<string, object> {
+    const rows = this.#rows.get(table) ?? new Map<string, object>()
+    this.#rows.set(table, rows)
+    return rows
+  }
+}
+
+/** Rows by key. Keys are ARM names, which have no case. */
+export class Table<T extends object> {
+  readonly #rows: Map<string, T>
+  readonly #write: (key: string, row?: { readonly row: T }) => void
+
+  constructor(rows: Map<string, T>, write: (key: string, row?: { readonly row: T }) => void) {
+    this.#rows = rows
+    this.#write = write
+  }
+
+  get(key: string): T | undefined {
+    return this.#rows.get(key.toLowerCase())
+  }
+
+  get all(): readonly T[] {
+    return [...this.#rows.values()]
+  }
+
+  get size(): number {
+    return this.#rows.size
+  }
+
+  put(key: string, row: T): void {
+    this.#rows.set(key.toLowerCase(), row)
+    this.#write(key.toLowerCase(), { row })
+  }
+
+  delete(key: string): void {
+    if (this.#rows.delete(key.toLowerCase())) this.#write(key.toLowerCase())
+  }
+}

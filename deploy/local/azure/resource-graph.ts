@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify'
+import type { ArmDeps } from './arm.ts'
+import { ArmError } from './arm-error.ts'
+import type { ArmRequest } from './arm-request.ts'
+import type { SimulatorConfig } from './config.ts'
+import { QueryError, type Row, runQuery } from './graph-query.ts'
+
+interface Query {
+  readonly query?: string
+  readonly subscriptions?: readonly string[]
+  readonly options?: { readonly $skipToken?: string; readonly $top?: number; readonly resultFormat?: string }
+}
+
+const largestPage = 1000
+
+/** Resource Graph over VMs, NICs and disks, without the lag that Azure's has. */
+export function registerResourceGraph(app: FastifyInstance, { config, machines, resources }: ArmDeps): void {
+  app.post('/providers/Microsoft.ResourceGraph/resources', (request: ArmRequest<Query>) => {
+    const { query = '', subscriptions, options = {} } = request.body
+    if (options.resultFormat !== undefined && options.resultFormat !== 'objectArray')
+      throw new ArmError(400, 'BadRequest', `resultFormat "${options.resultFormat}" is not simulated; use objectArray`)
+    const asked = subscriptions === undefined || subscriptions.includes(config.subscriptionId)
+    const found = asked ? answer(query, rows()) : []
+    const skip = Number(options.$skipToken ?? 0)
+    const size = Math.min(options.$top ?? largestPage, config.pageSize ?? largestPage, largestPage)
+    const data = found.slice(skip, skip + size)
+    return {
+      totalRecords: found.length,
+      count: data.length,
+      resultTruncated: 'false',
+      ...(skip + size < found.length ? { $skipToken: String(skip + size) } : {}),
+      data,
+      facets: [],
+    }
+  })
+
+  function rows(): readonly Row[] {
+    const all = [
+      ...machines.all.flatMap((machine) => [
+        resources.vm(machine),
+        ...resources.nics(machine),
+        ...resources.disks(machine),
+      ]),
+      ...(['networkInterfaces', 'disks'] as const).flatMap((type) =>
+        machines.leftovers(type).map(({ resource }) => resource),
+      ),
+    ]
+    return all.map((resource) => row(resource, config))
+  }
+}
+
+/** A resource as Resource Graph tells of it: type and resource group in lower case. */
+function row(resource: Record<string, unknown>, { subscriptionId, nodeResourceGroup }: SimulatorConfig): Row {
+  return {
+    ...resource,
+    type: String(resource['type']).toLowerCase(),
+    resourceGroup: nodeResourceGroup.toLowerCase(),
+    subscriptionId,
+    tags: resource['tags'] ?? null,
+  }
+}
+
+function answer(query: string, rows: readonly Row[]): readonly Row[] {
+  try {
+    return runQuery(query, rows)
+  } catch (error) {
+    if (error instanceof QueryError) throw new ArmError(400, 'InvalidQuery', `The query is not valid: ${error.message}`)
+    throw error
+  }
+}
