@@ -1,0 +1,199 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { Agent, request } from 'undici'
+import { createPki, type Pki } from '../pki.ts'
+import { Supervisor } from '../supervisor.ts'
+import type { SimulatorConfig, Timing } from './config.ts'
+import type { Fault } from './faults.ts'
+
+/** Ids of the simulated subscription. */
+export const ids = {
+  subscriptionId: '00000000-0000-4000-8000-000000000001',
+  tenantId: '00000000-0000-4000-8000-000000000002',
+  clientId: '00000000-0000-4000-8000-000000000003',
+  nodeResourceGroup: 'MC_test_joiner_westus2',
+  location: 'westus2',
+} as const
+
+export const subnetId = `/subscriptions/${ids.subscriptionId}/resourceGroups/${ids.nodeResourceGroup}/providers/Microsoft.Network/virtualNetworks/aks-vnet-12345678/subnets/aks-subnet`
+
+interface AdminState {
+  readonly virtualMachines: readonly {
+    readonly name: string
+    readonly state: string
+    readonly power: string
+    readonly joins: boolean
+  }[]
+  readonly networkInterfaces: readonly string[]
+  readonly disks: readonly string[]
+}
+
+/** How long the simulator may take to listen, or a condition to come true. */
+const deadlineMs = 20_000
+
+/** A simulator in its own process, without a cluster: its VMs join nothing. This process trusts its CA, as NODE_EXTRA_CA_CERTS would make it. */
+export class SimulatorProcess {
+  readonly url: string
+  /** File with the federated token that the SDK's workload identity reads. */
+  readonly tokenFile: string
+  readonly #folder: string
+  readonly #configFile: string
+  readonly #supervisor: Supervisor
+  readonly #agent: Agent
+  readonly #pki: Pki
+  readonly #trusted: readonly string[]
+
+  private constructor(folder: string, port: number, supervisor: Supervisor, pki: Pki, ca: string) {
+    this.#pki = pki
+    this.#folder = folder
+    this.url = `https://127.0.0.1:${port}`
+    this.tokenFile = join(folder, 'federated-token')
+    this.#configFile = join(folder, 'azure.json')
+    this.#supervisor = supervisor
+    this.#agent = new Agent({ connect: { ca } })
+    this.#trusted = tls.getCACertificates('default')
+    tls.setDefaultCACertificates([...this.#trusted, ca])
+  }
+
+  /** `beside` shares its PKI: of two CAs of one name, OpenSSL takes either for the issuer of a certificate. */
+  static async start(settings: Partial<SimulatorConfig> = {}, beside?: SimulatorProcess): Promise<SimulatorProcess> {
+    const folder = await mkdtemp(join(tmpdir(), 'joiner-azure-'))
+    await mkdir(join(folder, 'logs'))
+    const pki = beside === undefined ? await createPki(join(folder, 'pki')) : beside.#pki
+    const supervisor = new Supervisor(join(folder, 'logs'), (name, reason) =>
+      console.error(`${name} ended by itself: ${reason}`),
+    )
+    const port = await freePort()
+    const simulator = new SimulatorProcess(folder, port, supervisor, pki, await readFile(pki.caFile, 'utf8'))
+    const config: SimulatorConfig = {
+      port,
+      stateDir: join(folder, 'state'),
+      certFile: pki.serverCertFile,
+      keyFile: pki.serverKeyFile,
+      ...ids,
+      subnetId,
+      clusterName: 'test',
+      ...settings,
+    }
+    await writeFile(simulator.#configFile, JSON.stringify(config))
+    await simulator.federate()
+    await simulator.run()
+    return simulator
+  }
+
+  /** Starts the process on its port, with the state that is on disk. */
+  async run(): Promise<void> {
+    const main = fileURLToPath(new URL('./main.ts', import.meta.url))
+    this.#supervisor.start({ name: 'azure', command: process.execPath, args: [main, '--config', this.#configFile] })
+    await this.until('the simulator listens', async () => (await this.state()) !== undefined)
+  }
+
+  /** `kill -9`. */
+  kill(): Promise<void> {
+    return this.#supervisor.kill('azure', 'SIGKILL')
+  }
+
+  async stop(): Promise<void> {
+    await this.#supervisor.stopAll()
+    await this.#agent.destroy()
+    tls.setDefaultCACertificates([...this.#trusted])
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Writes the federated token as the kubelet projects it. Claims that are given replace good ones; text is written as it is. */
+  async federate(claims: { readonly aud?: string; readonly exp?: number } | string = {}): Promise<void> {
+    if (typeof claims === 'string') return writeFile(this.tokenFile, claims)
+    const good = { aud: ['api://AzureADTokenExchange'], exp: Math.floor(Date.now() / 1000) + 3600 }
+    const parts = [
+      { alg: 'RS256', typ: 'JWT' },
+      { ...good, ...claims },
+    ].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    await writeFile(this.tokenFile, `${parts.join('.')}.c2lnbmF0dXJl`)
+  }
+
+  state(): Promise<AdminState> {
+    return this.#admin('GET', '/state')
+  }
+
+  /** Arrivals of requests that change a VM, those that were refused included. */
+  journal(name: string): Promise<readonly { readonly atMs: number; readonly method: string; readonly name: string }[]> {
+    return this.#admin<{ atMs: number; method: string; name: string }[]>('GET', '/journal').then((entries) =>
+      entries.filter((entry) => entry.name === name),
+    )
+  }
+
+  fault(fault: Fault): Promise<void> {
+    return this.#admin('POST', '/faults', fault)
+  }
+
+  timing(timing: Timing): Promise<void> {
+    return this.#admin('POST', '/timing', timing)
+  }
+
+  happen(vm: string, action: 'evict' | 'delete' | 'stop' | 'freeze'): Promise<void> {
+    return this.#admin('POST', `/vms/${vm}/${action}`, {})
+  }
+
+  /** Ends every operation that is in flight, as its time would have. */
+  finish(): Promise<void> {
+    return this.#admin('POST', '/operations/finish', {})
+  }
+
+  /** Takes every fault and delay away, and every VM. */
+  async reset(): Promise<void> {
+    await this.#admin('DELETE', '/faults')
+    await this.timing({ createMs: 0, bootMs: 0, updateMs: 0, deleteMs: 0 })
+    for (const { name } of (await this.state()).virtualMachines) await this.happen(name, 'delete')
+    await this.finish()
+    await this.until('all VMs are gone', async () => (await this.state()).virtualMachines.length === 0)
+  }
+
+  /** Waits for a condition; a failing look counts as not yet. */
+  async until(what: string, look: () => Promise<boolean>): Promise<void> {
+    const end = Date.now() + deadlineMs
+    for (;;) {
+      const isSo = await look().catch(() => false)
+      if (isSo) return
+      if (Date.now() > end)
+        throw new Error(`not within ${deadlineMs / 1000} s: ${what}\n${await this.#supervisor.tail('azure')}`)
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
+  }
+
+  /** A request without the SDK. */
+  async send(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    input: { readonly token?: string; readonly body?: unknown } = {},
+  ): Promise<{ readonly status: number; readonly body: unknown }> {
+    const response = await request(`${this.url}${path}`, {
+      method,
+      dispatcher: this.#agent,
+      headers: {
+        ...(input.token === undefined ? {} : { authorization: `Bearer ${input.token}` }),
+        ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+    })
+    const text = await response.body.text()
+    return { status: response.statusCode, body: text === '' ? undefined : JSON.parse(text) }
+  }
+
+  async #admin<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+    const answer = await this.send(method, `/admin${path}`, body === undefined ? {} : { body })
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body as T
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
