@@ -58,7 +58,11 @@ const environment = z.object({
   AZURE_AUTHORITY_HOST: z.string().optional(),
   NODE_IDENTITIES: commaList.default([]),
   KUBELET_IDENTITY_CLIENT_ID: z.string().default(''),
-  SSH_PUBLIC_KEY: z.string().default(''),
+  // Azure creates no Linux VM without a key.
+  SSH_PUBLIC_KEY: required('the public SSH key of the nodes (ssh-rsa or ssh-ed25519)').regex(
+    /^ssh-/,
+    'is not a public SSH key; it begins with ssh-rsa or ssh-ed25519',
+  ),
   LINUX_ADMIN_USERNAME: z.string().default('azureuser'),
   NETWORK_PLUGIN: z.enum(['azure', 'none'], { error: 'is not supported; use azure or none' }).default('azure'),
   NETWORK_PLUGIN_MODE: z

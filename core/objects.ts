@@ -136,6 +136,8 @@ export interface Pod {
   readonly topologySpreadConstraints: readonly TopologySpreadConstraint[]
   readonly hostPorts: readonly ContainerPort[]
   readonly persistentVolumeClaims: readonly string[]
+  /** Names of its dynamic resource claims (`spec.resourceClaims`). */
+  readonly resourceClaims: readonly string[]
   readonly priority?: number
   readonly priorityClassName?: string
   readonly terminationGracePeriodSeconds: number

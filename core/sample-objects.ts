@@ -42,6 +42,7 @@ export function samplePod(name: string, { metadata, requests, ...change }: PodCh
     topologySpreadConstraints: [],
     hostPorts: [],
     persistentVolumeClaims: [],
+    resourceClaims: [],
     terminationGracePeriodSeconds: 30,
     ...change,
   }

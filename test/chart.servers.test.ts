@@ -264,6 +264,7 @@ describe('values', () => {
       'LOCATION',
       'AZURE_NODE_RESOURCE_GROUP',
       'VNET_SUBNET_ID',
+      'SSH_PUBLIC_KEY',
     ])
     const ofRelease = new Set(['JOINER_ROLES', 'JOINER_NAMESPACE', 'JOINER_IDENTITY'])
     for (const each of ofShape(manifests, ['Deployment'], deployment)) {
@@ -300,6 +301,7 @@ describe('values.schema.json', () => {
       '/azure/location',
       '/azure/nodeResourceGroup',
       '/azure/subnetId',
+      '/azure/sshPublicKey',
     ])
       expect(stderr).toContain(path)
   })

@@ -18,6 +18,7 @@ export const smallestValues = {
     subscriptionId: '11111111-2222-3333-4444-555555555555',
     location: 'westus2',
     nodeResourceGroup: 'MC_group_demo_westus2',
+    sshPublicKey: 'ssh-ed25519 AAAA nodes',
     subnetId:
       '/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
   },

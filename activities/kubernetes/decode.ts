@@ -68,6 +68,7 @@ interface PodSpecJson {
   tolerations?: Toleration[]
   topologySpreadConstraints?: TopologySpreadConstraint[]
   containers?: { ports?: ContainerPort[] }[]
+  resourceClaims?: { name: string }[]
   volumes?: { persistentVolumeClaim?: { claimName: string }; ephemeral?: unknown; name: string }[]
   priority?: number
   priorityClassName?: string
@@ -99,6 +100,7 @@ export function decodePod(json: Json): Pod {
       .flatMap((container) => container.ports ?? [])
       .filter((port) => (port.hostPort ?? 0) > 0),
     persistentVolumeClaims: (spec.volumes ?? []).flatMap((volume) => claimName(metadata.name, volume)),
+    resourceClaims: (spec.resourceClaims ?? []).map(({ name }) => name),
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
     ...(spec.affinity === undefined ? {} : { affinity: spec.affinity }),

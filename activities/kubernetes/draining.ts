@@ -228,11 +228,14 @@ async function awaitVolumes(
 ): Promise<void> {
   let told = false
   for (;;) {
+    const attachments = [...deps.cache.volumeAttachments.by('byNode', nodeName)]
+    const pods = podsOf(deps, nodeName)
+    const volumes = attachments.length === 0 ? new Map<Pod, string[]>() : await boundVolumes(deps, pods)
     const blocking = blockingVolumeAttachments({
-      attachments: [...deps.cache.volumeAttachments.by('byNode', nodeName)],
+      attachments,
       nodeName,
-      pods: podsOf(deps, nodeName),
-      volumesOf: () => [],
+      pods,
+      volumesOf: (pod) => volumes.get(pod) ?? [],
       now: deps.now(),
       ...(deadline === undefined ? {} : { terminationDeadline: deadline }),
     })
@@ -257,6 +260,23 @@ async function awaitVolumes(
         : { type: 'VolumesDetached', status: 'True' },
     ],
   }))
+}
+
+/** The persistent volumes that pods use, by pod. */
+async function boundVolumes(deps: KubernetesDeps, pods: readonly Pod[]): Promise<ReadonlyMap<Pod, readonly string[]>> {
+  const volumes = new Map<Pod, string[]>()
+  for (const pod of pods) {
+    for (const name of pod.persistentVolumeClaims) {
+      try {
+        const claim = await deps.client.get(resourcePath('persistentvolumeclaims', name, pod.metadata.namespace))
+        const { volumeName } = claim['spec'] as { volumeName?: string }
+        if (volumeName !== undefined) volumes.set(pod, [...(volumes.get(pod) ?? []), volumeName])
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+      }
+    }
+  }
+  return volumes
 }
 
 /** The last step of a life: the Node's finalizer and the claim's are removed. Gone already is success. */

@@ -30,6 +30,8 @@ const pollMs = 30 * 60_000
 /** Candidates marked between two looks at the pause. */
 const batchSize = 10
 const burstMs = 500
+/** A stamp whose command does not run is looked at twice, this far apart. */
+const abandonedMs = 5000
 const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
 
 /** Evaluates the cluster until a command should be begun. It changes nothing but conditions and events. */
@@ -42,7 +44,7 @@ export async function nextDisruption(
   await deps.cache.synced()
   do {
     if ((await readPause(deps, 'disruption', deps.now())) !== undefined) return { kind: 'paused' }
-    await releaseAbandoned(deps)
+    await releaseAbandoned(deps, signal)
     await markConsolidatable(deps)
     const plan = planEmptiness(disruptionSnapshot(deps), { budgetFor: budgetFor(deps), forced: input.forced })
     for (const blocked of plan.blocked) tellBlocked(deps, blocked)
@@ -240,7 +242,7 @@ async function markCandidate(deps: PlanningDeps, ref: ClaimRef, { id, reason }: 
 }
 
 /** Sets free what carries the stamp of a command that is not running: its commit was given up, or its workflow is gone. */
-async function releaseAbandoned(deps: PlanningDeps): Promise<void> {
+async function releaseAbandoned(deps: PlanningDeps, signal: AbortSignal): Promise<void> {
   const stamped = [...deps.cache.nodeClaims.values()].filter(
     (claim) =>
       claim.metadata.annotations[annotations.disruptionCommand] !== undefined &&
@@ -248,6 +250,9 @@ async function releaseAbandoned(deps: PlanningDeps): Promise<void> {
   )
   for (const claim of stamped) {
     const commandId = claim.metadata.annotations[annotations.disruptionCommand] as string
+    if (await deps.lifecycles.isCommandRunning(commandId)) continue
+    // The loop may be about to start it: then this evaluation is cancelled by now, and ends here.
+    await pauseFor(abandonedMs, signal)
     if (await deps.lifecycles.isCommandRunning(commandId)) continue
     const current = cachedClaim(deps, claim.metadata)
     if (current?.metadata.deletionTimestamp === undefined) await releaseCandidate(deps, claim.metadata, commandId)

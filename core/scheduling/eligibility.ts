@@ -43,6 +43,9 @@ function unsupportedField(pod: Pod): string | undefined {
   if ((pod.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).length > 0) {
     return 'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution is not supported yet'
   }
+  if (pod.resourceClaims.length > 0) {
+    return `spec.resourceClaims is not supported (claims ${pod.resourceClaims.join(', ')}); no instance type says which devices it has`
+  }
   if (pod.persistentVolumeClaims.length > 0) {
     return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
   }

@@ -12,6 +12,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const namespace = 'joiner'
 const serviceAccount = 'joiner'
+/** Nobody logs in to a simulated VM. */
+const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
 const tokenSeconds = 600
 /** Tokens are made anew long before they end, as the kubelet does for pods. */
 const renewMs = 120_000
@@ -84,6 +86,7 @@ export class Installation {
       LOCATION: azureIds.location,
       AZURE_NODE_RESOURCE_GROUP: azureIds.nodeResourceGroup,
       VNET_SUBNET_ID: subnetId,
+      SSH_PUBLIC_KEY: sshPublicKey,
       AZURE_TENANT_ID: azureIds.tenantId,
       AZURE_CLIENT_ID: azureIds.clientId,
       AZURE_FEDERATED_TOKEN_FILE: this.#federatedFile,
@@ -108,6 +111,7 @@ export class Installation {
       'azure.location': azureIds.location,
       'azure.nodeResourceGroup': azureIds.nodeResourceGroup,
       'azure.subnetId': subnetId,
+      'azure.sshPublicKey': sshPublicKey,
     }
     const sets = Object.entries(values).flatMap(([key, value]) => ['--set-string', `${key}=${value}`])
     const shown = ['templates/serviceaccount.yaml', 'templates/rbac.yaml'].flatMap((file) => ['--show-only', file])
