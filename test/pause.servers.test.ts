@@ -92,3 +92,24 @@ test('a pause with an end ends by itself', async () => {
   expect(await world.list('nodeclaims')).toHaveLength(0)
   await world.untilRunning(1)
 })
+
+test('odd payloads and a cancelled loop stop nothing for good', async () => {
+  await world.loop('provisioning').signal('pause', null)
+  await world.until(
+    'the pause is in force',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause !== undefined,
+  )
+  await world.loop('provisioning').signal('pause', { reason: 7, until: 'tomorrow' })
+  await world.until('the loop says what it ignored', async () =>
+    (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason.includes('tomorrow'),
+  )
+  await world.loop('provisioning').signal(resumeSignal)
+  const { runId } = await world.loop('provisioning').describe()
+  await world.loop('provisioning').cancel()
+  await world.until('the bootstrap has started it again', async () => {
+    const now = await world.loop('provisioning').describe()
+    return now.runId !== runId && now.status.name === 'RUNNING'
+  })
+  await world.scale('inflate', 2)
+  await world.untilRunning(2)
+})
