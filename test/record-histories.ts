@@ -1,0 +1,198 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
+import { clusterName } from '../deploy/local/cluster.ts'
+import { consolidateNowSignal, loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
+import { corpusDir, corpusLimitBytes, leaksIn } from './histories/corpus.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Lives by story, as workflow ids. */
+interface Lives {
+  readonly plain: string
+  readonly fallback: string
+  readonly deletedNode: string
+  readonly gaveUp: string
+}
+
+/** The values that stand for the whole run: none of them may appear in what is written. */
+type Forbidden = Record<string, string>
+
+/** Schedules are called after the workflow that they start. Their long intervals are not waited for. */
+const scheduled = ['garbageCollection', 'nodeClassStatus', 'catalogRefresh'] as const
+
+/** Lives the main stories on real servers and writes the histories that the replay gate replays. */
+async function record(): Promise<void> {
+  const world = await World.start()
+  try {
+    world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+    await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
+    await world.untilReady('general')
+    for (const name of scheduled) await world.temporal.schedule.getHandle(`${name}/${clusterName}`).trigger()
+    const forbidden: Forbidden = { 'the host name': hostname(), 'a path of this machine': world.cluster.stateDir }
+    const lives = await live(world, forbidden)
+    await write(world, lives, forbidden)
+  } finally {
+    await world.stop()
+  }
+}
+
+async function live(world: World, forbidden: Forbidden): Promise<Lives> {
+  const [plain = ''] = await scaleUp(world, 2)
+  say('two pods run')
+  await noteSecrets(world, forbidden)
+  await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
+  await world.fault({ kind: 'failAsync', code: 'AllocationFailed', count: 1 })
+  const [fallback = ''] = await scaleUp(world, 3)
+  say('a third runs on the third offering')
+  const deletedNode = await deleteNode(world, new Set([plain, fallback]))
+  say('a deleted node was replaced')
+  await pauseProvisioning(world)
+  say('provisioning was paused and went on')
+  await disruptEmptyNodes(world)
+  say('empty nodes are gone')
+  const gaveUp = await runOut(world)
+  say('a life gave up')
+  return { plain, fallback, deletedNode, gaveUp }
+}
+
+/** Scales up and returns the lives that are new. */
+async function scaleUp(world: World, pods: number): Promise<readonly string[]> {
+  const before = new Set((await world.lifecycles()).map(({ id }) => id))
+  await world.scale('inflate', pods)
+  await world.untilRunning(pods)
+  await world.until('every NodeClaim is Ready', async () => {
+    const claims = await world.list('nodeclaims')
+    const isReady = (claim: (typeof claims)[number]) =>
+      claim.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
+    return claims.length === pods && claims.every(isReady)
+  })
+  return (await world.lifecycles()).map(({ id }) => id).filter((id) => !before.has(id))
+}
+
+/** Deletes the Node of a life that no other story is about. */
+async function deleteNode(world: World, kept: ReadonlySet<string>): Promise<string> {
+  const claims = await world.list('nodeclaims')
+  const lives = (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
+  const life = lives.find((id) => !kept.has(id)) ?? ''
+  const claim = claims.find(({ metadata }) => life.includes(metadata.uid))
+  const node = (claim?.status as { readonly nodeName?: string } | undefined)?.nodeName ?? ''
+  await world.operator.kubectl(['delete', 'node', node, '--wait=false'])
+  await world.until('the node is gone and its pod runs elsewhere', async () => {
+    const gone = !(await world.list('nodes')).some(({ metadata }) => metadata.name === node)
+    return gone && (await world.running()) === 3
+  })
+  await world.until('its life has ended', async () => isClosed(world, life))
+  return life
+}
+
+async function pauseProvisioning(world: World): Promise<void> {
+  const loop = world.loop('provisioning')
+  await loop.signal(pauseSignal, { reason: 'recording' })
+  await world.until('the pause is in force', async () => (await loop.query(loopStatusQuery)).pause !== undefined)
+  await world.scale('inflate', 4)
+  await loop.signal(resumeSignal)
+  await world.untilRunning(4)
+}
+
+/** Pause, forced evaluation and plain evaluation of the disruption loop: some nodes go by each. */
+async function disruptEmptyNodes(world: World): Promise<void> {
+  const loop = world.loop('disruption')
+  await loop.signal(pauseSignal, { reason: 'recording', until: new Date(Date.now() + 600_000).toISOString() })
+  await world.until('the pause is in force', async () => (await loop.query(loopStatusQuery)).pause !== undefined)
+  await world.scale('inflate', 2)
+  await world.until('two pods are gone', async () => (await world.list('pods')).length === 2)
+  await loop.signal(resumeSignal)
+  await loop.signal(consolidateNowSignal)
+  await world.until('two nodes are gone', async () => (await world.list('nodes')).length === 2)
+  await world.scale('inflate', 0)
+  await world.untilNothingLeft()
+}
+
+/** No offering is left for a pod: its NodeClaim's life ends without a VM. */
+async function runOut(world: World): Promise<string> {
+  const before = new Set((await world.lifecycles()).map(({ id }) => id))
+  await world.fault({ kind: 'failSync', code: 'AllocationFailed', count: 100_000 })
+  await world.apply(deployment({ name: 'late', replicas: 1, cpu: '60' }))
+  const life = await world.until('a life that gave up', async () => {
+    const ended = await world.lifecycles("ExecutionStatus = 'Completed'")
+    return ended.find(({ id }) => !before.has(id))?.id
+  })
+  await world.operator.kubectl(['delete', 'deployment', 'late'])
+  await world.untilNothingLeft()
+  return life
+}
+
+async function isClosed(world: World, id: string): Promise<boolean> {
+  return (await world.temporal.workflow.getHandle(id).describe()).status.name === 'COMPLETED'
+}
+
+/** Takes note of every secret there is now, to look for them in the histories later. */
+async function noteSecrets(world: World, forbidden: Forbidden): Promise<void> {
+  const { adminToken, stateDir } = world.cluster
+  forbidden["the administrator's token"] = adminToken
+  forbidden["the ServiceAccount's token"] = await readFile(join(stateDir, 'joiner.token'), 'utf8')
+  forbidden['the federated token'] = await readFile(join(stateDir, 'joiner.federated-token'), 'utf8')
+  const secrets = await world.operator.api<{
+    items: readonly { metadata: { name: string }; data?: Record<string, string> }[]
+  }>('GET', '/api/v1/namespaces/kube-system/secrets')
+  for (const { metadata, data } of secrets.items) {
+    forbidden[`the secret of ${metadata.name}`] = Buffer.from(data?.['token-secret'] ?? '', 'base64').toString()
+  }
+}
+
+/** Fetches, cleans, checks and writes. Errors: a history that holds a secret, or a corpus that is too large; then nothing was replaced. */
+async function write(world: World, lives: Lives, forbidden: Forbidden): Promise<void> {
+  const stories: readonly (readonly [string, string])[] = [
+    ['nodeClaimLifecycle.plain', lives.plain],
+    ['nodeClaimLifecycle.capacity-fallback', lives.fallback],
+    ['nodeClaimLifecycle.deleted-node', lives.deletedNode],
+    ['nodeClaimLifecycle.gave-up', lives.gaveUp],
+    ['provisioningLoop.pause', `provisioning/${clusterName}`],
+    ['disruptionLoop.pause-and-force', `disruption/${clusterName}`],
+    ['disruptionCommand.empty', await longest(world, 'disruptionCommand')],
+    ['garbageCollection.sweep', await longest(world, 'garbageCollection')],
+    ['nodeClassStatus.pass', await longest(world, 'nodeClassStatus')],
+    ['catalogRefresh.sweep', await longest(world, 'catalogRefresh')],
+  ]
+  const files = new Map<string, string>()
+  for (const [name, id] of stories) {
+    const history = await world.temporal.workflow.getHandle(id).fetchHistory()
+    const text = cleaned(historyToJSON(history), world.cluster.stateDir)
+    const leaks = leaksIn(text, forbidden)
+    if (leaks.length > 0) throw new Error(`the history of ${id} holds ${leaks.join(', ')}; nothing was written`)
+    files.set(`${name}.json`, `${text}\n`)
+  }
+  const bytes = [...files.values()].reduce((sum, text) => sum + text.length, 0)
+  if (bytes > corpusLimitBytes)
+    throw new Error(`${bytes} bytes of histories, at most ${corpusLimitBytes}; tell shorter stories`)
+  for (const old of await readdir(corpusDir)) if (old.endsWith('.json')) await rm(join(corpusDir, old))
+  for (const [file, text] of files) await writeFile(join(corpusDir, file), text)
+  say(`${files.size} histories, ${bytes} bytes in ${corpusDir}`)
+}
+
+/** The ended run of a type with the most events. Errors: there is none. */
+async function longest(world: World, type: string): Promise<string> {
+  return world.until(`an ended ${type}`, async () => {
+    let best: { readonly id: string; readonly events: number } | undefined
+    const query = `WorkflowType = '${type}' AND ExecutionStatus = 'Completed'`
+    for await (const { workflowId, historyLength = 0 } of world.temporal.workflow.list({ query }))
+      if (best === undefined || historyLength > best.events) best = { id: workflowId, events: historyLength }
+    return best?.id
+  })
+}
+
+/** On one line, without what belongs to this machine: worker identities, sticky queues, paths in stack traces. */
+function cleaned(json: string, stateDir: string): string {
+  const text = JSON.stringify(JSON.parse(json), (key, value: unknown) => (key === 'identity' ? 'recorder' : value))
+  return text.replaceAll(hostname(), 'recorder').replaceAll(stateDir, '').replaceAll(root, '')
+}
+
+function say(text: string): void {
+  console.log(`${(process.uptime() * 1000).toFixed(0).padStart(7)} ms  ${text}`)
+}
+
+await record()

@@ -1,0 +1,89 @@
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
+import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temporalio/worker'
+import { DeterminismViolationError } from '@temporalio/workflow'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { corpusLimitBytes, leaksIn, type RecordedHistory, recordedHistories } from '../test/histories/corpus.ts'
+import { buildWorkflowBundle } from '../workers/bundle.ts'
+
+let code: string
+let histories: readonly RecordedHistory[]
+
+beforeAll(async () => {
+  // Replays that are meant to fail would fill the output.
+  const logging = { filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) }
+  Runtime.install({ logger: new DefaultLogger('ERROR', () => {}), telemetryOptions: { logging } })
+  ;[code, histories] = await Promise.all([buildWorkflowBundle(), recordedHistories()])
+}, 60_000)
+
+/** Replays histories with a bundle. Returns by name what went wrong. */
+async function failures(bundle: string, recorded: readonly RecordedHistory[]): Promise<Record<string, Error>> {
+  const found: Record<string, Error> = {}
+  const inputs = recorded.map(({ name, text }) => ({ workflowId: name, history: historyFromJSON(JSON.parse(text)) }))
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle: { code: bundle } }, inputs))
+    if (error !== undefined) found[workflowId] = error
+  return found
+}
+
+function recorded(name: string): RecordedHistory {
+  const found = histories.find((history) => history.name === name)
+  if (found === undefined) throw new Error(`no history ${name} is recorded; run npm run record-histories`)
+  return found
+}
+
+/** The bundle with the calls of two activities swapped. Errors: one is not called in exactly one place. */
+function swapped(one: string, other: string): string {
+  const call = (activity: string) => `.${activity}.executeWithOptions(`
+  for (const activity of [one, other]) {
+    const places = code.split(call(activity)).length - 1
+    if (places !== 1) throw new Error(`the bundle calls ${activity} in ${places} places, not one`)
+  }
+  return code.replace(call(one), '\0').replace(call(other), call(one)).replace('\0', call(other))
+}
+
+describe('the recorded histories', () => {
+  test('cover every workflow type and stay small', () => {
+    expect(new Set(histories.map(({ workflowType }) => workflowType))).toEqual(
+      new Set([
+        'catalogRefresh',
+        'disruptionCommand',
+        'disruptionLoop',
+        'garbageCollection',
+        'nodeClaimLifecycle',
+        'nodeClassStatus',
+        'provisioningLoop',
+      ]),
+    )
+    expect(histories.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(corpusLimitBytes)
+  })
+
+  test('hold no secret', () => {
+    expect(histories.flatMap(({ name, text }) => leaksIn(text).map((leak) => `${name}: ${leak}`))).toEqual([])
+    const [first] = histories
+    const planted = JSON.stringify({ data: Buffer.from('"abcdef.0123456789abcdef"').toString('base64') })
+    expect(leaksIn(`[${first?.text},${planted}]`)).toEqual(['a bootstrap token'])
+  })
+
+  test('replay with the workflows as they are now', async () => {
+    expect(await failures(code, histories)).toEqual({})
+  }, 60_000)
+})
+
+describe('the gate fails', () => {
+  test('on workflow code that takes its steps in another order', async () => {
+    const bundle = swapped('drain', 'deleteInstance')
+    const found = await failures(bundle, [recorded('nodeClaimLifecycle.plain')])
+    expect(found['nodeClaimLifecycle.plain']).toBeInstanceOf(DeterminismViolationError)
+  })
+
+  test('on a loop that asks for another activity', async () => {
+    const bundle = swapped('nextProvisioning', 'collectGarbage')
+    const found = await failures(bundle, [recorded('provisioningLoop.pause')])
+    expect(found['provisioningLoop.pause']).toBeInstanceOf(DeterminismViolationError)
+  })
+
+  test('on a history in which a step was another one', async () => {
+    const { name, workflowType, text } = recorded('nodeClaimLifecycle.plain')
+    const altered = { name, workflowType, text: text.replace('"name":"observe"', '"name":"giveUp"') }
+    expect((await failures(code, [altered]))[name]).toBeInstanceOf(DeterminismViolationError)
+  })
+})
