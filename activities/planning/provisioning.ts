@@ -136,11 +136,19 @@ function isDeleting(object: unknown): boolean {
 async function batchWindow(deps: PlanningDeps, signal: AbortSignal): Promise<void> {
   const endMs = deps.now() + deps.batchMaxMs
   let seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
+  let idleSinceMs = deps.now()
   for (;;) {
-    await pauseFor(Math.max(Math.min(deps.batchIdleMs, endMs - deps.now()), 1), signal)
-    const now = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
-    const grew = [...now].some((uid) => !seen.has(uid))
-    seen = now
-    if (!grew || deps.now() >= endMs) return
+    const restMs = Math.min(idleSinceMs + deps.batchIdleMs, endMs) - deps.now()
+    if (restMs <= 0) return
+    const arrived = await deps.cache.changeWithin(
+      restMs,
+      (kind, _key, _before, after) =>
+        kind === 'Pod' && after !== undefined && isProvisionable(after as Pod) && !seen.has(after.metadata.uid),
+      signal,
+    )
+    if (!arrived) return
+    idleSinceMs = deps.now()
+    await pauseFor(burstMs, signal)
+    seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
   }
 }

@@ -18,6 +18,7 @@ interface State {
 let folder: string
 let stateDir: string
 let foreground: ChildProcess | undefined
+let exitCode: Promise<number | null>
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'joiner-local-'))
@@ -65,7 +66,9 @@ async function untilAllGone({ pid, processes }: State): Promise<void> {
 
 /** `local up` in the foreground, as a person at a terminal has it. */
 async function upInForeground(): Promise<State> {
-  foreground = spawn(process.execPath, [joiner, 'local', 'up', '--state-dir', stateDir], { stdio: 'ignore' })
+  const child = spawn(process.execPath, [joiner, 'local', 'up', '--state-dir', stateDir], { stdio: 'ignore' })
+  foreground = child
+  exitCode = new Promise((resolve) => child.once('exit', (code) => resolve(code)))
   await until('the cluster is ready', () => existsSync(join(stateDir, 'state.json')))
   return state()
 }
@@ -99,7 +102,7 @@ test('Ctrl-C ends everything', async () => {
   const running = await upInForeground()
   process.kill(running.pid, 'SIGINT')
   await untilAllGone(running)
-  expect(foreground?.exitCode).toBe(0)
+  expect(await exitCode).toBe(0)
 })
 
 test('kill -9 of the runner leaves nothing behind', async () => {
@@ -112,7 +115,7 @@ test('a server that crashes takes everything down', async () => {
   const running = await upInForeground()
   process.kill(running.processes['etcd'] as number, 'SIGKILL')
   await untilAllGone(running)
-  expect(foreground?.exitCode).toBe(1)
+  expect(await exitCode).toBe(1)
 })
 
 test('a folder with somebody else’s files is refused and stays as it is', async () => {
