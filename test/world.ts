@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 import type { JournalEntry } from '../deploy/local/azure/arm.ts'
 import type { Timing } from '../deploy/local/azure/config.ts'
 import type { Fault } from '../deploy/local/azure/faults.ts'
-import { clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
+import { type ClusterOptions, clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
 import { Installation } from '../deploy/local/installation.ts'
 import { Operator } from '../deploy/local/operator.ts'
 
@@ -77,9 +77,9 @@ export class World {
   }
 
   /** Starts everything but Joiner itself. */
-  static async start(): Promise<World> {
+  static async start(options: Pick<ClusterOptions, 'temporalArgs'> = {}): Promise<World> {
     const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
-    const cluster = await startCluster({ stateDir })
+    const cluster = await startCluster({ stateDir, ...options })
     const operator = new Operator(cluster)
     const installation = new Installation(cluster, operator)
     await installation.install()

@@ -17,6 +17,8 @@ export interface ClusterOptions {
   readonly progress?: Progress
   /** Temporal keeps its database in memory: for load tests. */
   readonly temporalInMemory?: boolean
+  /** More arguments of Temporal's development server, such as dynamic configuration. */
+  readonly temporalArgs?: readonly string[]
   readonly onCrash?: (name: string, reason: string) => void
 }
 
@@ -96,24 +98,28 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     options.onCrash?.(name, reason)
   })
   try {
-    return await Promise.race([
-      crashed,
-      startAll({ stateDir, binaries, supervisor, inMemory: options.temporalInMemory ?? false }),
-    ])
+    return await Promise.race([crashed, startAll({ stateDir, binaries, supervisor, temporal: options })])
   } catch (error) {
     await supervisor.stopAll()
     throw error
   }
 }
 
+type TemporalOptions = Pick<ClusterOptions, 'temporalInMemory' | 'temporalArgs'>
+
 interface StartInput {
   readonly stateDir: string
   readonly binaries: Readonly<Record<ServerName, string>>
   readonly supervisor: Supervisor
-  readonly inMemory: boolean
+  readonly temporal: TemporalOptions
 }
 
-async function startAll({ stateDir, binaries, supervisor, inMemory }: StartInput): Promise<LocalCluster> {
+async function startAll({
+  stateDir,
+  binaries,
+  supervisor,
+  temporal: temporalOptions,
+}: StartInput): Promise<LocalCluster> {
   const pki = await createPki(join(stateDir, 'pki'))
   const [etcd = 0, etcdPeer = 0, apiserver = 0, temporal = 0, temporalUi = 0, azure = 0] = await freePorts(6)
   const ports: Ports = { etcd, etcdPeer, apiserver, temporal, temporalUi, azure }
@@ -140,7 +146,7 @@ async function startAll({ stateDir, binaries, supervisor, inMemory }: StartInput
     stop: () => supervisor.stopAll(),
   }
   supervisor.start(etcdSpec(cluster))
-  supervisor.start(temporalSpec(cluster, inMemory))
+  supervisor.start(temporalSpec(cluster, temporalOptions))
   supervisor.start(apiserverSpec(cluster, tokens))
   const simulatorConfig = join(stateDir, 'azure.json')
   await writeFile(simulatorConfig, JSON.stringify(simulatorSettings(cluster), null, 2))
@@ -249,8 +255,8 @@ function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
   }
 }
 
-function temporalSpec({ binaries, ports, stateDir }: LocalCluster, inMemory: boolean): ProcessSpec {
-  const database = inMemory
+function temporalSpec({ binaries, ports, stateDir }: LocalCluster, options: TemporalOptions): ProcessSpec {
+  const database = options.temporalInMemory
     ? []
     : [
         '--db-filename',
@@ -275,6 +281,7 @@ function temporalSpec({ binaries, ports, stateDir }: LocalCluster, inMemory: boo
       '--log-level',
       'error',
       ...database,
+      ...(options.temporalArgs ?? []),
     ],
   }
 }

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool, World } from '../test/world.ts'
+import { lifecycleStatusQuery, loopStatusQuery, pauseSignal, pokeSignal, resumeSignal } from './messages.ts'
+
+/** After so many events the server suggests to continue as new. By default it does after 4096. */
+const suggestedAt = 30
+
+let world: World
+
+beforeAll(async () => {
+  const limit = `limit.historyCount.suggestContinueAsNew=${suggestedAt}`
+  world = await World.start({ temporalArgs: ['--dynamic-config-value', limit] })
+  world.startJoiner()
+  // Nothing becomes empty for long enough to be disrupted.
+  await world.apply(nodePool({ consolidateAfter: '1h' }), nodeClass(), deployment({ apart: true }))
+  await world.untilReady('general')
+})
+
+afterAll(() => world?.stop())
+
+type Event = NonNullable<Awaited<ReturnType<ReturnType<World['loop']>['fetchHistory']>>['events']>[number]
+type Payloads = { readonly payloads?: readonly { readonly data?: Uint8Array | null }[] | null } | null | undefined
+
+interface Run {
+  readonly runId: string
+  readonly events: readonly Event[]
+}
+
+/** The runs of a workflow, the first one first, along their links. */
+async function runs(workflowId: string): Promise<readonly Run[]> {
+  const found: Run[] = []
+  let runId: string | null | undefined = (await world.temporal.workflow.getHandle(workflowId).describe()).runId
+  while (runId) {
+    const { events } = await world.temporal.workflow.getHandle(workflowId, runId).fetchHistory()
+    found.unshift({ runId, events: events ?? [] })
+    runId = events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId
+  }
+  return found
+}
+
+/** The fields of workflow and activity inputs that are looked at here. */
+interface Input {
+  readonly state?: Readonly<Record<string, unknown>>
+  readonly attempt?: number
+  readonly pause?: { readonly reason: string }
+  readonly forced?: boolean
+}
+
+function firstOf(input: Payloads): Input | undefined {
+  const data = input?.payloads?.[0]?.data
+  return data ? (JSON.parse(Buffer.from(data).toString()) as Input) : undefined
+}
+
+/** What a run was given by the one before. */
+function carried(run: Run | undefined) {
+  const started = run?.events[0]?.workflowExecutionStartedEventAttributes
+  return firstOf(started?.input)?.state
+}
+
+/** Inputs of all calls of an activity, over all runs. */
+function inputs(chain: readonly Run[], activity: string): readonly (Input | undefined)[] {
+  return chain.flatMap(({ events }) =>
+    events.flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled?.activityType?.name === activity ? [firstOf(scheduled.input)] : [],
+    ),
+  )
+}
+
+/** Sends bursts of pauses, and a resume after each, until so many more runs have begun. Returns the reasons; undefined for a resume. */
+async function storm(name: 'provisioning' | 'disruption', more: number): Promise<readonly (string | undefined)[]> {
+  const loop = world.loop(name)
+  const sent: (string | undefined)[] = []
+  const inForce = (reason: string | undefined) =>
+    world.until(`the last command is in force: ${reason ?? 'resume'}`, async () => {
+      const { pause } = await loop.query(loopStatusQuery)
+      return pause?.reason === reason
+    })
+  let seen = (await loop.describe()).runId
+  for (let left = more; left > 0; ) {
+    for (let burst = 0; burst < 4; burst += 1) {
+      const reason = `storm ${sent.length}`
+      await loop.signal(pauseSignal, { reason })
+      sent.push(reason)
+    }
+    await inForce(sent.at(-1))
+    await loop.signal(resumeSignal)
+    sent.push(undefined)
+    await inForce(undefined)
+    const { runId } = await loop.describe()
+    if (runId !== seen) left -= 1
+    seen = runId
+  }
+  return sent
+}
+
+/** Pauses again and again, each time when the last one is in force, until a run has begun with a pause. */
+async function pauseIntoNewRun(name: 'provisioning' | 'disruption'): Promise<string> {
+  const loop = world.loop(name)
+  const before = (await loop.describe()).runId
+  for (let count = 0; ; count += 1) {
+    const reason = `calm ${count}`
+    await loop.signal(pauseSignal, { reason })
+    await world.until(
+      `${name} is paused: ${reason}`,
+      async () => (await loop.query(loopStatusQuery)).pause?.reason === reason,
+    )
+    if ((await loop.describe()).runId !== before) return reason
+    if (count > suggestedAt) throw new Error(`${name} did not continue as new`)
+  }
+}
+
+test('a life that continued as new keeps its attempts and the last capacity failure, and ends with its VM', async () => {
+  await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
+  await world.fault({ kind: 'failAsync', code: 'AllocationFailed', count: 1 })
+  await world.scale('inflate', 1)
+  await world.untilRunning(1)
+  const id = await world.until('its lifecycle', async () => (await world.lifecycles())[0]?.id)
+  const handle = world.temporal.workflow.getHandle(id)
+  const status = await world.until('it rests', async () => {
+    const now = await handle.query(lifecycleStatusQuery)
+    return now.phase === 'Ready' && now
+  })
+  const launched = await runs(id)
+  expect(launched.length).toBeGreaterThan(1)
+  expect(status.attempt).toBe(3)
+  expect(status.lastCapacityFailure).toMatch(/AllocationFailure/)
+  // Attempts are counted on, so none is tried twice.
+  const attempts = inputs(launched, 'launch').map((input) => input?.attempt)
+  expect(attempts).toEqual([1, 2, 3])
+
+  const before = (await handle.describe()).runId
+  await world.until('pokes make the resting life continue as new', async () => {
+    await handle.signal(pokeSignal)
+    return (await handle.describe()).runId !== before
+  })
+  const rested = await runs(id)
+  expect(carried(rested.at(-1))).toEqual({ attempt: 3, lastCapacityFailure: status.lastCapacityFailure })
+  const after = await world.until('it rests again', async () => {
+    const now = await handle.query(lifecycleStatusQuery)
+    return now.phase === 'Ready' && now
+  })
+  expect([after.attempt, after.lastCapacityFailure]).toEqual([3, status.lastCapacityFailure])
+
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  await world.until('the life has ended', async () => (await handle.describe()).status.name === 'COMPLETED')
+  await world.untilNothingLeft()
+})
+
+test.each(['provisioning', 'disruption'] as const)(
+  '%s: every pause and resume is carried out once and in order over several runs',
+  async (name) => {
+    const loop = world.loop(name)
+    const sent = await storm(name, 3)
+    const chain = await runs(loop.workflowId)
+    expect(chain.length).toBeGreaterThan(3)
+    const written = inputs(chain, 'writePause')
+    expect(written.map((input) => input?.pause?.reason)).toEqual(sent)
+
+    const reason = await pauseIntoNewRun(name)
+    const { rounds } = await loop.query(loopStatusQuery)
+    expect(carried((await runs(loop.workflowId)).at(-1))).toMatchObject({
+      rounds,
+      pause: { reason: expect.stringMatching(/^calm/) },
+    })
+    expect((await loop.query(loopStatusQuery)).pause?.reason).toBe(reason)
+    // The one place where planners look, too.
+    const map = await world.operator.kubectl(['get', 'configmaps', '-n', 'joiner', '-o', 'yaml'])
+    expect(map).toContain(reason)
+    await loop.signal(resumeSignal)
+    await world.until('the loop goes on', async () => (await loop.query(loopStatusQuery)).pause === undefined)
+  },
+)
+
+test('a pause carried to a new run holds, and the resume after it is acted on', async () => {
+  await pauseIntoNewRun('provisioning')
+  await world.scale('inflate', 2)
+  await world.until('two pods wait', async () => (await world.list('pods')).length === 2)
+  const { rounds } = await world.loop('provisioning').query(loopStatusQuery)
+  // Long enough for the batch window and a plan.
+  await new Promise((resolve) => setTimeout(resolve, 5000))
+  expect(await world.list('nodeclaims')).toEqual([])
+  await world.loop('provisioning').signal(resumeSignal)
+  await world.untilRunning(2)
+  expect((await world.loop('provisioning').query(loopStatusQuery)).rounds).toBeGreaterThan(rounds)
+})
