@@ -1,0 +1,26 @@
+import { execFileSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Where and of what figures were taken: `2026-11-21, commit 0123abc, 2 cores`. */
+export function circumstances(): string {
+  const git = (...args: readonly string[]) => execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' }).trim()
+  const changed = git('status', '--porcelain', '--untracked-files=no') === '' ? '' : ' with changes'
+  const date = new Date().toISOString().slice(0, 10)
+  return `${date}, commit ${git('rev-parse', '--short', 'HEAD')}${changed}, ${availableParallelism()} cores`
+}
+
+/** A Markdown table. The first column is text, the others are figures. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const rule = head.map((_, column) => (column === 0 ? '---' : '---:'))
+  return [line(head), line(rule), ...rows.map(line)].join('\n')
+}
+
+/** Milliseconds as seconds with as many digits as mean something. */
+export function seconds(ms: number | undefined): string {
+  if (ms === undefined) return ''
+  return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
+}

@@ -1,0 +1,135 @@
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { Agent, request } from 'undici'
+import type { LocalCluster } from '../deploy/local/cluster.ts'
+import type { Seen } from '../test/world.ts'
+
+const watched = {
+  pods: '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate&watch=1',
+  nodes: '/api/v1/nodes?watch=1',
+  nodeClaims: '/apis/karpenter.sh/v1/nodeclaims?watch=1',
+} as const
+
+type Watched = keyof typeof watched
+
+/** What is timed, once for each object. */
+export type Stage = 'podCreated' | 'podRunning' | 'nodeCreated' | 'nodeUsable' | 'claimCreated' | 'claimRegistered'
+
+/** When each object reached each stage, by this process's clock and from watches: creation times in objects have whole seconds only. */
+export class Timeline {
+  readonly #stages = new Map<Stage, Map<string, number>>()
+  readonly #present = new Map<Watched, Set<string>>()
+  readonly #agent: Agent
+  #failure: Error | undefined
+  #closed = false
+
+  private constructor(agent: Agent) {
+    this.#agent = agent
+  }
+
+  static async start(cluster: LocalCluster): Promise<Timeline> {
+    const timeline = new Timeline(
+      new Agent({ connect: { ca: await readFile(cluster.pki.caFile, 'utf8') }, bodyTimeout: 0 }),
+    )
+    for (const kind of Object.keys(watched) as Watched[]) {
+      timeline.#present.set(kind, new Set())
+      const { body, statusCode } = await request(`${cluster.server}${watched[kind]}`, {
+        dispatcher: timeline.#agent,
+        headers: { authorization: `Bearer ${cluster.adminToken}` },
+      })
+      if (statusCode !== 200) throw new Error(`the watch of ${kind} was answered with ${statusCode}`)
+      void timeline.#follow(kind, body)
+    }
+    return timeline
+  }
+
+  /** Forgets all stages, not what is there. */
+  reset(): void {
+    this.#stages.clear()
+  }
+
+  count(stage: Stage): number {
+    return this.#stages.get(stage)?.size ?? 0
+  }
+
+  present(kind: Watched): number {
+    return this.#present.get(kind)?.size ?? 0
+  }
+
+  first(stage: Stage): number | undefined {
+    const times = this.#stages.get(stage)?.values().toArray() ?? []
+    return times.length === 0 ? undefined : Math.min(...times)
+  }
+
+  last(stage: Stage): number | undefined {
+    const times = this.#stages.get(stage)?.values().toArray() ?? []
+    return times.length === 0 ? undefined : Math.max(...times)
+  }
+
+  /** Waits for a condition on what was seen. Returns when it held. Errors: the deadline, or a watch that ended. */
+  async until(what: string, holds: () => boolean, ms: number): Promise<number> {
+    const deadline = Date.now() + ms
+    while (!holds()) {
+      if (this.#failure !== undefined) throw this.#failure
+      if (Date.now() > deadline) throw new Error(`not within ${ms / 1000} s: ${what}; ${this.#picture()}`)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return Date.now()
+  }
+
+  async stop(): Promise<void> {
+    this.#closed = true
+    await this.#agent.destroy()
+  }
+
+  async #follow(kind: Watched, body: NodeJS.ReadableStream): Promise<void> {
+    try {
+      for await (const line of createInterface({ input: body })) {
+        const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: Seen }
+        this.#see(kind, type, object)
+      }
+      throw new Error('it was closed')
+    } catch (error) {
+      if (!this.#closed) this.#failure = new Error(`the watch of ${kind} ended: ${String(error)}`)
+    }
+  }
+
+  #see(kind: Watched, type: string, { metadata, spec, status }: Seen): void {
+    const { uid } = metadata
+    if (type === 'DELETED') {
+      this.#present.get(kind)?.delete(uid)
+      return
+    }
+    this.#present.get(kind)?.add(uid)
+    const isTrue = (wanted: string) =>
+      status?.conditions?.some(({ type: name, status: value }) => name === wanted && value === 'True') ?? false
+    switch (kind) {
+      case 'pods':
+        this.#reach('podCreated', uid)
+        if (status?.phase === 'Running') this.#reach('podRunning', uid)
+        return
+      case 'nodes':
+        this.#reach('nodeCreated', uid)
+        if (isTrue('Ready') && (spec.taints ?? []).length === 0) this.#reach('nodeUsable', uid)
+        return
+      case 'nodeClaims':
+        this.#reach('claimCreated', uid)
+        if (isTrue('Registered')) this.#reach('claimRegistered', uid)
+    }
+  }
+
+  #reach(stage: Stage, uid: string): void {
+    let times = this.#stages.get(stage)
+    if (times === undefined) {
+      times = new Map()
+      this.#stages.set(stage, times)
+    }
+    if (!times.has(uid)) times.set(uid, Date.now())
+  }
+
+  #picture(): string {
+    const stages = [...this.#stages].map(([stage, times]) => `${stage} ${times.size}`)
+    const present = [...this.#present].map(([kind, uids]) => `${kind} ${uids.size}`)
+    return `seen: ${stages.join(', ')}; there now: ${present.join(', ')}`
+  }
+}
