@@ -5,6 +5,8 @@ export interface ActivityScope {
   readonly signal: AbortSignal
   /** Name of this attempt, unique among all attempts. */
   readonly attemptId: string
+  /** Whether no earlier attempt can have left anything behind. */
+  readonly isFirst: boolean
 }
 
 const never = new AbortController().signal
@@ -12,11 +14,13 @@ const never = new AbortController().signal
 /** The scope of the activity that runs now. */
 export function activityScope(): ActivityScope {
   const context = currentContext()
-  if (context === undefined) return { signal: never, attemptId: `test-${Math.round(performance.now() * 1000)}` }
+  if (context === undefined)
+    return { signal: never, attemptId: `test-${Math.round(performance.now() * 1000)}`, isFirst: false }
   const { info } = context
   return {
     signal: context.cancellationSignal,
     attemptId: `${info.workflowExecution?.runId ?? 'none'}/${info.activityId}/${info.attempt}`,
+    isFirst: info.attempt === 1,
   }
 }
 

@@ -19,6 +19,8 @@ export interface LifecycleInput {
   readonly cluster: string
   readonly name: string
   readonly uid: string
+  /** Epoch ms of the creation of a claim that its creator starts at once: nothing can have happened to it, so the first look is spared. */
+  readonly createdAtMs?: number
   readonly state?: LifecycleState
 }
 
@@ -52,6 +54,7 @@ class Lifecycle {
   #attempt: number
   #lastCapacityFailure: string | undefined
   #poked = false
+  readonly #attributes = new Map<SearchAttributeName, string>()
 
   constructor(input: LifecycleInput) {
     this.#input = input
@@ -75,7 +78,9 @@ class Lifecycle {
   }
 
   async run(): Promise<void> {
-    let step: NextStep | undefined
+    const { createdAtMs, state } = this.#input
+    let step: NextStep | undefined =
+      createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', startedAtMs: createdAtMs }
     for (;;) {
       if (workflowInfo().continueAsNewSuggested) await this.#continueAsNew()
       step = await this.#take(step ?? (await this.#observe()))
@@ -108,7 +113,7 @@ class Lifecycle {
       { summary: 'read NodeClaim, Node and deadlines' },
       [{ claim: this.#claim }],
     )
-    this.#publish(observation)
+    this.#learn(observation)
     return observation.step
   }
 
@@ -134,7 +139,7 @@ class Lifecycle {
     }
     switch (outcome.kind) {
       case 'launched':
-        this.#publish({ instanceType: outcome.instanceType, capacityType: outcome.capacityType, zone: outcome.zone })
+        this.#learn({ instanceType: outcome.instanceType, capacityType: outcome.capacityType, zone: outcome.zone })
         return { kind: 'awaitRegistration' }
       case 'capacity':
         this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
@@ -157,7 +162,7 @@ class Lifecycle {
     scope.cancel()
     switch (outcome.kind) {
       case 'registered':
-        this.#publish({ nodeName: outcome.nodeName })
+        this.#learn({ nodeName: outcome.nodeName })
         return { kind: 'awaitInitialization' }
       case 'timeout':
         return this.#giveUp('registration_timeout', outcome.message)
@@ -223,7 +228,8 @@ class Lifecycle {
     this.#waitingFor = waitingFor
     if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase
-    this.#publish({ nodePhase: phase })
+    this.#learn({ nodePhase: phase })
+    this.#publish()
     const failure =
       this.#lastCapacityFailure === undefined ? '' : `\n\nLast failed attempt: ${this.#lastCapacityFailure}`
     setCurrentDetails(
@@ -231,13 +237,21 @@ class Lifecycle {
     )
   }
 
-  /** Upserts what changed in one event. */
-  #publish(values: Partial<Record<SearchAttributeName, string>> | Observation): void {
+  /** Keeps search attributes until the next phase is entered. */
+  #learn(values: Partial<Record<SearchAttributeName, string>> | Observation): void {
+    for (const [name, value] of Object.entries(values)) {
+      if (name in searchAttributes && typeof value === 'string')
+        this.#attributes.set(name as SearchAttributeName, value)
+    }
+  }
+
+  /** Upserts what changed, in one event. */
+  #publish(): void {
     const known = workflowInfo().typedSearchAttributes
-    const changed = Object.entries(values).flatMap(([name, value]) => {
-      const key = searchAttributes[name as SearchAttributeName]
-      return key !== undefined && typeof value === 'string' && known.get(key) !== value ? [{ key, value }] : []
-    })
+    const changed = [...this.#attributes]
+      .map(([name, value]) => ({ key: searchAttributes[name], value }))
+      .filter(({ key, value }) => known.get(key) !== value)
+    this.#attributes.clear()
     if (changed.length > 0) upsertSearchAttributes(changed)
   }
 

@@ -16,13 +16,19 @@ export interface BootstrapTokenSecret {
 }
 
 /**
- * The bootstrap token of one claim, `id.secret`: found again while it lives long enough, else minted (design: Azure). The token is a
+ * The bootstrap token of one claim, `id.secret`: found again while it lives long enough, else minted (design: Azure). `mayExist` is false where no
+ * earlier attempt can have made one, which spares the search. The token is a
  * secret: it goes into custom data and nowhere else, never into a result, a log or an error.
  */
-export async function bootstrapToken(client: KubernetesClient, claimUid: string, expiresAtMs: number): Promise<string> {
+export async function bootstrapToken(
+  client: KubernetesClient,
+  claimUid: string,
+  expiresAtMs: number,
+  { mayExist }: { readonly mayExist: boolean },
+): Promise<string> {
   const path = resourcePath('secrets', undefined, namespace)
-  const existing = await client.list(path, { labelSelector: `${claimUidLabel}=${claimUid}` })
-  for (const secret of existing.items) {
+  const existing = mayExist ? (await client.list(path, { labelSelector: `${claimUidLabel}=${claimUid}` })).items : []
+  for (const secret of existing) {
     const found = readToken(secret)
     if (found !== undefined && found.expiresAtMs >= expiresAtMs - reuseMarginMs) return found.token
   }

@@ -2,6 +2,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf } from '../../core/conditions.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
+import { activityScope } from '../activity-context.ts'
 import { liveClaim } from '../kubernetes/object-writes.ts'
 import { armErrorCode, armErrorText, classifyRefusal, scrubbedMessage } from './azure-error.ts'
 import { bootstrapToken } from './bootstrap-token.ts'
@@ -121,7 +122,9 @@ async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
     imageId: image.id,
     kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
     attempt,
-    bootstrapToken: await bootstrapToken(deps.client, uid, deps.now() + registrationMs + tokenMarginMs),
+    bootstrapToken: await bootstrapToken(deps.client, uid, deps.now() + registrationMs + tokenMarginMs, {
+      mayExist: attempt > 1 || !activityScope().isFirst,
+    }),
   })
   try {
     await deps.azure.compute.virtualMachines

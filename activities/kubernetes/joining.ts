@@ -10,6 +10,9 @@ import { subject } from './event-recorder.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from './object-writes.ts'
 import { claimNode } from './observe.ts'
 
+/** A node that is not ready after this long says in the claim's condition what it lacks. */
+const tellAfterMs = 2000
+
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
   return (kind: string, key: string, before: unknown, after: unknown): boolean => {
@@ -96,7 +99,8 @@ export async function awaitInitialization(
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
   // The watch may not have told this process of the claim yet.
-  await liveClaim(deps, ref)
+  if (cachedClaim(deps, ref) === undefined) await liveClaim(deps, ref)
+  const startedAt = deps.now()
   let told = ''
   let telling: Promise<unknown> = Promise.resolve()
   const ready = (): 'ready' | InitializationOutcome | undefined => {
@@ -106,7 +110,8 @@ export async function awaitInitialization(
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
-    if (state.message !== told) {
+    // Most nodes are ready at once: what they lack in the first moments is not worth a write.
+    if (state.message !== told && deps.now() - startedAt >= tellAfterMs) {
       told = state.message
       telling = setClaimConditions(deps, ref, (current) =>
         // An attempt that was frozen meanwhile must not take back what its successor wrote.
@@ -119,7 +124,8 @@ export async function awaitInitialization(
     }
     return undefined
   }
-  const outcome = await deps.cache.waitFor(concernsClaim(deps, ref), ready, signal)
+  const tell = setTimeout(ready, tellAfterMs)
+  const outcome = await deps.cache.waitFor(concernsClaim(deps, ref), ready, signal).finally(() => clearTimeout(tell))
   await telling
   if (outcome !== 'ready') return outcome
   const claim = cachedClaim(deps, ref)

@@ -118,7 +118,16 @@ function locked(
   uid: string,
 ): Record<string, unknown> {
   const metadata = (patch['metadata'] ?? {}) as Record<string, unknown>
-  return { ...patch, metadata: { ...metadata, resourceVersion, uid } }
+  return { ...patch, metadata: { ...metadata, ...(replacesLists(patch) ? { resourceVersion } : {}), uid } }
+}
+
+/** A merge patch of maps leaves what others wrote beside it. One that holds a list replaces the list, so it must come from the latest object. */
+function replacesLists(patch: Readonly<Record<string, unknown>>): boolean {
+  return Object.values(patch).some(
+    (value) =>
+      Array.isArray(value) ||
+      (typeof value === 'object' && value !== null && replacesLists(value as Record<string, unknown>)),
+  )
 }
 
 /** Sets conditions of a claim and what follows from them. `changes` returns nothing when all is as it should be. */

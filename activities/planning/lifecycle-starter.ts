@@ -28,11 +28,11 @@ export class LifecycleStarter {
     return this.#started.has(claim.metadata.uid)
   }
 
-  /** Starts a claim's lifecycle unless it runs. */
-  async start(claim: NodeClaim): Promise<void> {
+  /** Starts a claim's lifecycle unless it runs. `isNew`: the caller has just created the claim. */
+  async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
     try {
       await this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
-        ...this.#options(claim),
+        ...this.#options(claim, isNew),
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
       })
     } catch (error) {
@@ -61,13 +61,20 @@ export class LifecycleStarter {
     }
   }
 
-  #options(claim: NodeClaim) {
+  #options(claim: NodeClaim, isNew = false) {
     const { name, uid } = claim.metadata
     const nodePool = claim.metadata.labels[labels.nodePool]
     return {
       workflowId: lifecycleId(this.#cluster, { name, uid }),
       taskQueue: taskQueue('core', this.#cluster),
-      args: [{ cluster: this.#cluster, name, uid }] as [{ cluster: string; name: string; uid: string }],
+      args: [
+        {
+          cluster: this.#cluster,
+          name,
+          uid,
+          ...(isNew ? { createdAtMs: Date.parse(claim.metadata.creationTimestamp) } : {}),
+        },
+      ] as Parameters<typeof nodeClaimLifecycle>,
       // A life that ended in failure (a terminated run) goes on in a new run; the claim's objects say where it stands.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,

@@ -1,7 +1,8 @@
 import type { Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pod-rules.ts'
+import { isConflict, isNotFound } from '../kubernetes/client.ts'
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
-import { updateClaimStatus } from '../kubernetes/object-writes.ts'
+import { resourcePath } from '../kubernetes/resources.ts'
 
 /** Several events of one node within this time are one write (reference/karpenter-core.md 4.4). */
 const dedupeMs = 10_000
@@ -22,13 +23,19 @@ export function trackPodEvents(deps: KubernetesDeps): () => void {
     const now = deps.now()
     if (now - Date.parse(claim.status.lastPodEventTime ?? '1970-01-01T00:00:00Z') < dedupeMs) return
     pending.add(claim.metadata.uid)
-    updateClaimStatus(deps, claim.metadata, () => ({
-      lastPodEventTime: new Date(now).toISOString().replace(/\.\d+Z$/, 'Z'),
-    }))
-      .catch((error: unknown) =>
-        deps.log.warn({ nodeClaim: claim.metadata.name, err: error }, 'status.lastPodEventTime could not be written'),
-      )
-      .finally(() => pending.delete(claim.metadata.uid))
+    const { name, uid } = claim.metadata
+    // Nobody else writes this field, so no lock is needed; the UID keeps it from a namesake.
+    deps.client
+      .patchStatus(resourcePath('nodeclaims', name), {
+        metadata: { uid },
+        status: { lastPodEventTime: new Date(now).toISOString().replace(/\.\d+Z$/, 'Z') },
+      })
+      .then((json) => deps.cache.upsert('NodeClaim', json))
+      .catch((error: unknown) => {
+        if (isNotFound(error) || isConflict(error)) return
+        deps.log.warn({ nodeClaim: name, err: error }, 'status.lastPodEventTime could not be written')
+      })
+      .finally(() => pending.delete(uid))
   })
 }
 
