@@ -1,5 +1,6 @@
 import { createHttpHeaders, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
+import { blockedBy, type GoldenMark, goldenSizes, hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import {
   armErrorCode,
   armErrorText,
@@ -8,7 +9,6 @@ import {
   retryAfterSeconds,
   scrubbedMessage,
 } from './azure-error.ts'
-import { blockedBy, type GoldenMark, goldenSizes, hasGoldenCases, readGolden } from './golden-cases.ts'
 import { covers, marksFor } from './mark.ts'
 
 interface ErrorCase {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../test/golden-cases.ts'
 import { aksNodeConfig, type BootstrapInput, customData } from './bootstrap.ts'
-import { goldenConfig, goldenNodeClass, goldenSubnet } from './golden-cases.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { kubeletMaySet } from './node-labels.ts'
 

@@ -5,7 +5,6 @@ import type { RequirementSpec } from '../../core/objects.ts'
 import { inValues } from '../../core/requirement.ts'
 import { requirements } from '../../core/requirements.ts'
 import { parseResources } from '../../core/resources.ts'
-import { chooseOffering } from './choose-offering.ts'
 import {
   blockedBy,
   type GoldenMark,
@@ -16,7 +15,8 @@ import {
   goldenSizes,
   hasGoldenCases,
   readGolden,
-} from './golden-cases.ts'
+} from '../../test/golden-cases.ts'
+import { chooseOffering } from './choose-offering.ts'
 import { instanceTypes } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { hasQuota, usagesByFamily } from './quota.ts'

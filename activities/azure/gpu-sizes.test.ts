@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hasGoldenCases, readGolden } from './golden-cases.ts'
+import { hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import { gpuSize } from './gpu-sizes.ts'
 
 interface SizeCase {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenConfig, goldenNodeClass, hasGoldenCases, readGolden } from './golden-cases.ts'
+import { goldenConfig, goldenNodeClass, hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import { imageDefinitions, resolveImageFamily } from './images.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 

@@ -15,7 +15,7 @@ import {
   hasGoldenCases,
   listGolden,
   readGolden,
-} from './golden-cases.ts'
+} from '../../test/golden-cases.ts'
 import { clusterLabel, instanceTypes, kubeReservedMib, kubeReservedMilliCpu } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { hasQuota, usagesByFamily } from './quota.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { blockedBy, type GoldenMark, goldenSizes, hasGoldenCases, readGolden } from './golden-cases.ts'
+import { blockedBy, type GoldenMark, goldenSizes, hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import { covers, marksFor, type OfferingId, parseMark } from './mark.ts'
 
 const d4: OfferingId = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hasGoldenCases, readGolden } from './golden-cases.ts'
+import { hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import { type PriceItem, Prices, pricesOf } from './pricing.ts'
 
 const facts = { vCpus: 2, memoryGib: 8, gpus: 0 }

@@ -1,6 +1,6 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import { describe, expect, it } from 'vitest'
-import { hasGoldenCases, readGolden } from './golden-cases.ts'
+import { hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import { parseSku } from './sku.ts'
 
 const facts = { vCPUs: '4', MemoryGB: '16', CpuArchitectureType: 'x64', HyperVGenerations: 'V1,V2' }

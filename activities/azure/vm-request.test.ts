@@ -4,8 +4,6 @@ import type { NodeClass, RequirementSpec, Taint } from '../../core/objects.ts'
 import { quantity } from '../../core/quantity.ts'
 import { requirements } from '../../core/requirements.ts'
 import { parseResources } from '../../core/resources.ts'
-import type { AzureConfig } from './azure-config.ts'
-import { chooseOffering } from './choose-offering.ts'
 import {
   type GoldenOptions,
   goldenConfig,
@@ -15,7 +13,9 @@ import {
   goldenSubnet,
   hasGoldenCases,
   readGolden,
-} from './golden-cases.ts'
+} from '../../test/golden-cases.ts'
+import type { AzureConfig } from './azure-config.ts'
+import { chooseOffering } from './choose-offering.ts'
 import { selectImage } from './images.ts'
 import { instanceTypes } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'

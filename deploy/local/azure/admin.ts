@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { ArmDeps } from './arm.ts'
+import type { ArmDeps } from './arm-deps.ts'
 import type { Timing } from './config.ts'
 import type { Fault } from './faults.ts'
 import { nicConfigurations } from './machines.ts'

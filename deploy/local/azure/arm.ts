@@ -1,40 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
 import { type ArmRequest, checkRequest, operationOf } from './arm-request.ts'
 import { registerCompute } from './compute.ts'
-import type { SimulatorConfig } from './config.ts'
-import { type Attempt, createOperation, type Faults } from './faults.ts'
-import type { AccessTokens } from './identity.ts'
-import { attemptOf, type MachineLifecycle } from './lifecycle.ts'
-import type { MachineBody, Machines } from './machines.ts'
+import { type Attempt, createOperation } from './faults.ts'
+import { attemptOf } from './lifecycle.ts'
+import type { MachineBody } from './machines.ts'
 import { registerNetwork } from './network.ts'
-import type { Operations } from './operations.ts'
 import { registerResourceGraph } from './resource-graph.ts'
-import type { Resources } from './resources.ts'
 import { registerVirtualMachines } from './virtual-machines.ts'
-
-export interface ArmDeps {
-  readonly config: SimulatorConfig
-  readonly machines: Machines
-  readonly operations: Operations
-  readonly resources: Resources
-  readonly lifecycle: MachineLifecycle
-  readonly faults: Faults
-  readonly tokens: AccessTokens
-  /** Calls by operation, for tests that count ARM's load. */
-  readonly calls: Map<string, number>
-  /** Every request that changes a VM, in order. */
-  readonly journal: JournalEntry[]
-}
-
-/** A request that asks for a change, refused ones included. */
-export interface JournalEntry {
-  readonly atMs: number
-  readonly method: string
-  /** Name of the VM. */
-  readonly name: string
-}
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {

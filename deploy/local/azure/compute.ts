@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { ArmDeps } from './arm.ts'
+import type { ArmDeps } from './arm-deps.ts'
 import { resourceNotFound } from './arm-error.ts'
 import { type ArmRequest, page, sameLocation } from './arm-request.ts'
 import { imageVersions, sizes, skuJson, spotFamily, usageItems } from './catalogue.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { ArmDeps } from './arm.ts'
+import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
 import { type ArmRequest, page } from './arm-request.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { ArmDeps } from './arm.ts'
+import type { ArmDeps } from './arm-deps.ts'
 import { ArmError } from './arm-error.ts'
 import type { ArmRequest } from './arm-request.ts'
 import type { SimulatorConfig } from './config.ts'

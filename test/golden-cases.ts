@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { ResourceSku } from '@azure/arm-compute'
-import type { NodeClass } from '../../core/objects.ts'
-import type { AzureConfig } from './azure-config.ts'
-import { covers, type Mark, type OfferingId } from './mark.ts'
-import { type PriceItem, type Prices, pricesOf } from './pricing.ts'
-import { parseSku, type VmSize } from './sku.ts'
+import type { AzureConfig } from '../activities/azure/azure-config.ts'
+import { covers, type Mark, type OfferingId } from '../activities/azure/mark.ts'
+import { type PriceItem, type Prices, pricesOf } from '../activities/azure/pricing.ts'
+import { parseSku, type VmSize } from '../activities/azure/sku.ts'
+import type { NodeClass } from '../core/objects.ts'
 
-const folder = fileURLToPath(new URL('../../../shared/azure/', import.meta.url))
+const folder = fileURLToPath(new URL('../../shared/azure/', import.meta.url))
 
 /** Whether the reference data lies beside the repository; tests on it are skipped where it does not. */
 export const hasGoldenCases = existsSync(folder)

@@ -1,0 +1,30 @@
+import type { SimulatorConfig } from './config.ts'
+import type { Faults } from './faults.ts'
+import type { AccessTokens } from './identity.ts'
+import type { MachineLifecycle } from './lifecycle.ts'
+import type { Machines } from './machines.ts'
+import type { Operations } from './operations.ts'
+import type { Resources } from './resources.ts'
+
+/** What the parts of the simulated Resource Manager work with. */
+export interface ArmDeps {
+  readonly config: SimulatorConfig
+  readonly machines: Machines
+  readonly operations: Operations
+  readonly resources: Resources
+  readonly lifecycle: MachineLifecycle
+  readonly faults: Faults
+  readonly tokens: AccessTokens
+  /** Calls by operation, for tests that count ARM's load. */
+  readonly calls: Map<string, number>
+  /** Every request that changes a VM, in order. */
+  readonly journal: JournalEntry[]
+}
+
+/** A request that asks for a change, refused ones included. */
+export interface JournalEntry {
+  readonly atMs: number
+  readonly method: string
+  /** Name of the VM. */
+  readonly name: string
+}
