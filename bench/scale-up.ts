@@ -3,7 +3,7 @@ import { baseline } from './baseline.ts'
 import { circumstances, seconds, table } from './report.ts'
 import { scale } from './scale.ts'
 import { Timeline } from './timeline.ts'
-import { cpuBetween, type Usage, usages } from './usage.ts'
+import { cpuBetween, machineCpuSeconds, type Usage, usages } from './usage.ts'
 
 /**
  * Karpenter 1.14 with its kwok provider (an instant cloud, no durable state): NOT measured here, but once, elsewhere, on 2 cores,
@@ -33,6 +33,8 @@ interface Measured {
   /** CPU seconds of the scale-up, by process. */
   readonly cpuUp: readonly (readonly [string, number])[]
   readonly cpuDown: readonly (readonly [string, number])[]
+  /** CPU seconds of the scale-up spent by whatever else runs on the machine; if it is much, the figures are worth little. */
+  readonly strangersCpuUp: number
   readonly peakRssMiB: number
 }
 
@@ -67,10 +69,11 @@ async function measure(pods: number): Promise<Measured> {
 }
 
 async function measureUp(world: World, timeline: Timeline, pods: number, limitMs: number) {
-  const before = await allUsages(world)
+  const [before, machineBefore] = [await allUsages(world), await machineCpuSeconds()]
   const startMs = await scale(world, pods)
   await timeline.until(`${pods} pods run`, () => timeline.count('podRunning') === pods, limitMs)
-  const after = await allUsages(world)
+  const [after, machineAfter] = [await allUsages(world), await machineCpuSeconds()]
+  const cpuUp = cpuBetween(before, after)
   const since = (ms: number | undefined) => (ms === undefined ? undefined : ms - startMs)
   const requests = (await world.journal()).filter(({ method }) => method === 'PUT').map(({ atMs }) => atMs)
   const upMs = since(timeline.last('podRunning')) ?? 0
@@ -88,7 +91,8 @@ async function measureUp(world: World, timeline: Timeline, pods: number, limitMs
       'last NodeClaim registered': await lastRegistered(timeline, pods, startMs, limitMs),
     },
     plans: await plansSince(world, startMs),
-    cpuUp: cpuBetween(before, after),
+    cpuUp,
+    strangersCpuUp: Math.max(machineAfter - machineBefore - total(cpuUp), 0),
   }
 }
 
@@ -149,6 +153,7 @@ function report(results: readonly Measured[]): string {
     row("Karpenter's CPU, RSS (measured elsewhere)", (_, known) => peerUsage(known)),
     row('CPU of the others, up', ({ cpuUp }) => othersCpu(cpuUp)),
     row('cores in use, up', ({ cpuUp, upMs }) => (total(cpuUp) / (upMs / 1000)).toFixed(1)),
+    row('cores in use by strangers, up', ({ strangersCpuUp, upMs }) => (strangersCpuUp / (upMs / 1000)).toFixed(1)),
   ]
   const head = ['', ...results.map(({ pods }) => `${pods} pods, ${pods} nodes`)]
   return `### Scale up and down, ${circumstances()}\n\n${table(head, rows)}\n`

@@ -5,9 +5,9 @@ import type { LocalCluster } from '../deploy/local/cluster.ts'
 import type { Seen } from '../test/world.ts'
 
 const watched = {
-  pods: '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate&watch=1',
-  nodes: '/api/v1/nodes?watch=1',
-  nodeClaims: '/apis/karpenter.sh/v1/nodeclaims?watch=1',
+  pods: '/api/v1/namespaces/default/pods?labelSelector=app%3Dinflate',
+  nodes: '/api/v1/nodes?',
+  nodeClaims: '/apis/karpenter.sh/v1/nodeclaims?',
 } as const
 
 type Watched = keyof typeof watched
@@ -19,26 +19,22 @@ export type Stage = 'podCreated' | 'podRunning' | 'nodeCreated' | 'nodeUsable' |
 export class Timeline {
   readonly #stages = new Map<Stage, Map<string, number>>()
   readonly #present = new Map<Watched, Set<string>>()
+  readonly #cluster: LocalCluster
   readonly #agent: Agent
   #failure: Error | undefined
   #closed = false
 
-  private constructor(agent: Agent) {
+  private constructor(cluster: LocalCluster, agent: Agent) {
+    this.#cluster = cluster
     this.#agent = agent
   }
 
   static async start(cluster: LocalCluster): Promise<Timeline> {
-    const timeline = new Timeline(
-      new Agent({ connect: { ca: await readFile(cluster.pki.caFile, 'utf8') }, bodyTimeout: 0 }),
-    )
+    const ca = await readFile(cluster.pki.caFile, 'utf8')
+    const timeline = new Timeline(cluster, new Agent({ connect: { ca }, bodyTimeout: 0 }))
     for (const kind of Object.keys(watched) as Watched[]) {
-      timeline.#present.set(kind, new Set())
-      const { body, statusCode } = await request(`${cluster.server}${watched[kind]}`, {
-        dispatcher: timeline.#agent,
-        headers: { authorization: `Bearer ${cluster.adminToken}` },
-      })
-      if (statusCode !== 200) throw new Error(`the watch of ${kind} was answered with ${statusCode}`)
-      void timeline.#follow(kind, body)
+      const version = await timeline.#list(kind)
+      void timeline.#follow(kind, version)
     }
     return timeline
   }
@@ -82,15 +78,45 @@ export class Timeline {
     await this.#agent.destroy()
   }
 
-  async #follow(kind: Watched, body: NodeJS.ReadableStream): Promise<void> {
+  /** Watches, and lists again where the API server ended a watch. */
+  async #follow(kind: Watched, listed: string): Promise<void> {
     try {
-      for await (const line of createInterface({ input: body })) {
-        const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: Seen }
-        this.#see(kind, type, object)
+      for (let version = listed; ; version = await this.#list(kind)) {
+        const body = await this.#get(`${watched[kind]}&watch=1&resourceVersion=${version}`)
+        for await (const line of createInterface({ input: body })) {
+          const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: Seen }
+          if (type === 'ERROR') break
+          this.#see(kind, type, object)
+        }
       }
-      throw new Error('it was closed')
     } catch (error) {
       if (!this.#closed) this.#failure = new Error(`the watch of ${kind} ended: ${String(error)}`)
+    }
+  }
+
+  /** Takes over what is there now. Returns the version from which to watch. */
+  async #list(kind: Watched): Promise<string> {
+    const list = (await (await this.#get(watched[kind])).json()) as {
+      readonly metadata: { readonly resourceVersion: string }
+      readonly items: readonly Seen[]
+    }
+    this.#present.set(kind, new Set())
+    for (const item of list.items) this.#see(kind, 'ADDED', item)
+    return list.metadata.resourceVersion
+  }
+
+  /** The API server answers 429 for a while after a CRD was made; it is asked again then. */
+  async #get(path: string) {
+    const deadline = Date.now() + 30_000
+    for (;;) {
+      const { body, statusCode } = await request(`${this.#cluster.server}${path}`, {
+        dispatcher: this.#agent,
+        headers: { authorization: `Bearer ${this.#cluster.adminToken}` },
+      })
+      if (statusCode === 200) return body
+      await body.dump()
+      if (statusCode !== 429 || Date.now() > deadline) throw new Error(`${path} was answered with ${statusCode}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }
 

@@ -28,6 +28,13 @@ export async function usages(pids: Readonly<Record<string, number>>): Promise<Re
   return new Map(await Promise.all(read))
 }
 
+/** CPU seconds that the whole machine has spent since it started. */
+export async function machineCpuSeconds(): Promise<number> {
+  const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.trim().split(/\s+/).slice(1).map(Number)
+  return (user + nice + system + irq + softirq) / ticksPerSecond
+}
+
 /** CPU seconds between two readings, by process, the hungriest first. */
 export function cpuBetween(
   before: ReadonlyMap<string, Usage>,
