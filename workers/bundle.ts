@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
@@ -21,20 +21,43 @@ export async function buildWorkflowBundle(): Promise<string> {
   return code
 }
 
-/** The prebuilt bundle where one was shipped, else one made now. */
+/** The bundle that was built last, unless a source is younger; then it is built anew and kept for the next process. */
 export async function workflowBundle(): Promise<{ code: string }> {
-  try {
-    return { code: await readFile(bundlePath, 'utf8') }
-  } catch {
-    return { code: await buildWorkflowBundle() }
-  }
+  if (await isFresh()) return { code: await readFile(bundlePath, 'utf8') }
+  const code = await buildWorkflowBundle()
+  await storeBundle(code)
+  return { code }
+}
+
+async function isFresh(): Promise<boolean> {
+  const built = await stat(bundlePath).catch(() => undefined)
+  if (built === undefined) return false
+  const sources = await Promise.all(
+    ['workflows', 'core', 'activities'].map(async (folder) =>
+      (await readdir(join(root, folder), { recursive: true, withFileTypes: true }))
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name)),
+    ),
+  )
+  const changed = await Promise.all(
+    [...sources.flat(), join(root, 'node_modules', '.package-lock.json')].map(
+      async (file) => (await stat(file)).mtimeMs,
+    ),
+  )
+  return changed.every((mtimeMs) => mtimeMs <= built.mtimeMs)
+}
+
+/** Several processes may do this at once: none ever reads half a bundle. */
+async function storeBundle(code: string): Promise<void> {
+  await mkdir(dirname(bundlePath), { recursive: true })
+  const partial = `${bundlePath}.${process.pid}.tmp`
+  await writeFile(partial, code)
+  await rename(partial, bundlePath)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const code = await buildWorkflowBundle()
-  await mkdir(dirname(bundlePath), { recursive: true })
-  await writeFile(`${bundlePath}.tmp`, code)
-  await rename(`${bundlePath}.tmp`, bundlePath)
+  await storeBundle(code)
   console.log(
     `${bundlePath} ${code.length} bytes sha256 ${createHash('sha256').update(code).digest('hex').slice(0, 12)}`,
   )

@@ -169,7 +169,9 @@ describe('schedule', () => {
     expect(messages(plan({ pods: [samplePod('p', { affinity })] }))[0]).toBe(
       'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution is not supported yet',
     )
-    expect(messages(plan({ pods: [samplePod('p', { resourceClaims: ['gpu'] })] }))[0]).toMatch(/spec.resourceClaims.*gpu/)
+    expect(messages(plan({ pods: [samplePod('p', { resourceClaims: ['gpu'] })] }))[0]).toMatch(
+      /spec.resourceClaims.*gpu/,
+    )
     expect(messages(plan({ pods: [samplePod('p', { persistentVolumeClaims: ['data'] })] }))[0]).toMatch(
       /is not supported yet/,
     )
