@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { homedir } from 'node:os'
@@ -317,17 +317,25 @@ export function kubeconfig({ server, caFile, user }: KubeconfigInput): string {
   })
 }
 
+/** Below the range that the system gives to outgoing connections, which could take a port between the look and its use. */
+const portRange = { from: 20_000, to: 32_000 } as const
+
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
+  const ports = new Set<number>()
+  for (let tries = 0; ports.size < count; tries++) {
+    if (tries > 1000) throw new Error(`no ${count} free ports between ${portRange.from} and ${portRange.to}`)
+    const port = randomInt(portRange.from, portRange.to)
+    if (await isFree(port)) ports.add(port)
+  }
+  return [...ports]
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 async function isOk(url: string, caFile?: string, token?: string): Promise<boolean> {
