@@ -11,9 +11,13 @@ const parallelRequests = 20
 export async function baseline(world: World, timeline: Timeline, pods: number, limitMs: number): Promise<number> {
   const names = Array.from({ length: pods }, (_, index) => `baseline-${index}`)
   await inParallel(names, (name) => world.operator.api('POST', '/api/v1/nodes', fakeNode(name)))
-  await timeline.until('the nodes of the baseline are usable', () => timeline.count('nodeUsable') === pods, limitMs)
+  await timeline.until(
+    'the nodes of the baseline are usable',
+    () => timeline.now('nodes', 'nodeUsable') === pods,
+    limitMs,
+  )
   const startMs = await scale(world, pods)
-  await timeline.until('the pods of the baseline run', () => timeline.count('podRunning') === pods, limitMs)
+  await timeline.until('the pods of the baseline run', () => timeline.now('pods', 'podRunning') === pods, limitMs)
   const tookMs = (timeline.last('podRunning') ?? 0) - startMs
   await scale(world, 0)
   await timeline.until('the pods of the baseline are gone', () => timeline.present('pods') === 0, limitMs)

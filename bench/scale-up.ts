@@ -30,6 +30,8 @@ interface Measured {
   /** Milliseconds after the scale request, in the order in which they are reached. */
   readonly stages: Readonly<Record<string, number | undefined>>
   readonly plans: { readonly count: number; readonly solvedMs: number }
+  /** Pods that were deleted before all ran, and made anew by their ReplicaSet. */
+  readonly replaced: number
   /** CPU seconds of the scale-up, by process. */
   readonly cpuUp: readonly (readonly [string, number])[]
   readonly cpuDown: readonly (readonly [string, number])[]
@@ -71,7 +73,7 @@ async function measure(pods: number): Promise<Measured> {
 async function measureUp(world: World, timeline: Timeline, pods: number, limitMs: number) {
   const [before, machineBefore] = [await allUsages(world), await machineCpuSeconds()]
   const startMs = await scale(world, pods)
-  await timeline.until(`${pods} pods run`, () => timeline.count('podRunning') === pods, limitMs)
+  await timeline.until(`${pods} pods run`, () => timeline.now('pods', 'podRunning') === pods, limitMs)
   const [after, machineAfter] = [await allUsages(world), await machineCpuSeconds()]
   const cpuUp = cpuBetween(before, after)
   const since = (ms: number | undefined) => (ms === undefined ? undefined : ms - startMs)
@@ -90,6 +92,7 @@ async function measureUp(world: World, timeline: Timeline, pods: number, limitMs
       // Its lateness is known only once it has come.
       'last NodeClaim registered': await lastRegistered(timeline, pods, startMs, limitMs),
     },
+    replaced: timeline.count('podCreated') - pods,
     plans: await plansSince(world, startMs),
     cpuUp,
     strangersCpuUp: Math.max(machineAfter - machineBefore - total(cpuUp), 0),
@@ -97,7 +100,11 @@ async function measureUp(world: World, timeline: Timeline, pods: number, limitMs
 }
 
 async function lastRegistered(timeline: Timeline, pods: number, startMs: number, limitMs: number): Promise<number> {
-  await timeline.until('every NodeClaim is registered', () => timeline.count('claimRegistered') >= pods, limitMs)
+  await timeline.until(
+    'every NodeClaim is registered',
+    () => timeline.now('nodeClaims', 'claimRegistered') >= pods,
+    limitMs,
+  )
   return (timeline.last('claimRegistered') ?? 0) - startMs
 }
 
@@ -145,6 +152,7 @@ function report(results: readonly Measured[]): string {
     row("ratio to Karpenter's", ({ upMs }, known) => ratio(upMs, known?.upMs)),
     ...stageNames.map((stage) => row(`... ${stage}`, ({ stages }) => seconds(stages[stage]))),
     row('... plans, time in the planner', ({ plans }) => `${plans.count}, ${seconds(plans.solvedMs)}`),
+    row('... pods deleted and made anew meanwhile', ({ replaced }) => String(replaced)),
     row('**scale to 0 until no node is left**', ({ downMs }) => `**${seconds(downMs)}**`),
     row('Karpenter 1.14 + kwok (measured elsewhere)', (_, known) => seconds(known?.downMs)),
     row("ratio to Karpenter's", ({ downMs }, known) => ratio(downMs, known?.downMs)),

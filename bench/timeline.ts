@@ -44,8 +44,15 @@ export class Timeline {
     this.#stages.clear()
   }
 
+  /** How many objects ever reached a stage, also those that are gone. */
   count(stage: Stage): number {
     return this.#stages.get(stage)?.size ?? 0
+  }
+
+  /** How many of the objects that are there now have reached a stage. */
+  now(kind: Watched, stage: Stage): number {
+    const reached = this.#stages.get(stage)
+    return [...(this.#present.get(kind) ?? [])].filter((uid) => reached?.has(uid)).length
   }
 
   present(kind: Watched): number {
