@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { taskQueue } from '../core/task-queues.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, World } from '../test/world.ts'
-import { lifecycleStatusQuery, loopStatusQuery, pauseSignal, pokeSignal, resumeSignal } from './messages.ts'
+import {
+  consolidateNowSignal,
+  lifecycleStatusQuery,
+  loopStatusQuery,
+  pauseSignal,
+  pokeSignal,
+  resumeSignal,
+} from './messages.ts'
 
 /** After so many events the server suggests to continue as new. By default it does after 4096. */
 const suggestedAt = 30
@@ -11,7 +20,7 @@ beforeAll(async () => {
   const limit = `limit.historyCount.suggestContinueAsNew=${suggestedAt}`
   world = await World.start({ temporalArgs: ['--dynamic-config-value', limit] })
   world.startJoiner()
-  // Nothing becomes empty for long enough to be disrupted.
+  // Only consolidateNow disrupts here.
   await world.apply(nodePool({ consolidateAfter: '1h' }), nodeClass(), deployment({ apart: true }))
   await world.untilReady('general')
 })
@@ -66,26 +75,21 @@ function inputs(chain: readonly Run[], activity: string): readonly (Input | unde
   )
 }
 
-/** Sends bursts of pauses, and a resume after each, until so many more runs have begun. Returns the reasons; undefined for a resume. */
+/** Sends bursts of pauses and resumes, each when the last one is in force, until so many more runs have begun. Returns what was sent. */
 async function storm(name: 'provisioning' | 'disruption', more: number): Promise<readonly (string | undefined)[]> {
   const loop = world.loop(name)
   const sent: (string | undefined)[] = []
-  const inForce = (reason: string | undefined) =>
-    world.until(`the last command is in force: ${reason ?? 'resume'}`, async () => {
-      const { pause } = await loop.query(loopStatusQuery)
-      return pause?.reason === reason
-    })
   let seen = (await loop.describe()).runId
   for (let left = more; left > 0; ) {
-    for (let burst = 0; burst < 4; burst += 1) {
-      const reason = `storm ${sent.length}`
-      await loop.signal(pauseSignal, { reason })
+    for (let burst = 0; burst < 5; burst += 1) {
+      const reason = burst === 2 ? undefined : `storm ${sent.length}`
+      await (reason === undefined ? loop.signal(resumeSignal) : loop.signal(pauseSignal, { reason }))
       sent.push(reason)
     }
-    await inForce(sent.at(-1))
-    await loop.signal(resumeSignal)
-    sent.push(undefined)
-    await inForce(undefined)
+    await world.until('the last pause of the burst is in force', async () => {
+      const { pause } = await loop.query(loopStatusQuery)
+      return pause?.reason === sent.at(-1)
+    })
     const { runId } = await loop.describe()
     if (runId !== seen) left -= 1
     seen = runId
@@ -152,6 +156,10 @@ test.each(['provisioning', 'disruption'] as const)(
   async (name) => {
     const loop = world.loop(name)
     const sent = await storm(name, 3)
+    await world.until(
+      'the last pause is in force',
+      async () => (await loop.query(loopStatusQuery)).pause?.reason === sent.at(-1),
+    )
     const chain = await runs(loop.workflowId)
     expect(chain.length).toBeGreaterThan(3)
     const written = inputs(chain, 'writePause')
@@ -183,4 +191,39 @@ test('a pause carried to a new run holds, and the resume after it is acted on', 
   await world.loop('provisioning').signal(resumeSignal)
   await world.untilRunning(2)
   expect((await world.loop('provisioning').query(loopStatusQuery)).rounds).toBeGreaterThan(rounds)
+})
+
+test('commands that came before a run had a worker are carried out in their order', async () => {
+  const loop = world.loop('provisioning')
+  await world.cluster.supervisor.stop('joiner')
+  await loop.terminate('lost on purpose')
+  await world.temporal.workflow.start('provisioningLoop', {
+    workflowId: loop.workflowId,
+    taskQueue: taskQueue('core', clusterName),
+    args: [{ cluster: clusterName }],
+  })
+  await loop.signal(pauseSignal, { reason: 'first' })
+  await loop.signal(resumeSignal)
+  await loop.signal(pauseSignal, { reason: 'last' })
+  world.startJoiner()
+  const written = await world.until('all three were carried out', async () => {
+    const found = inputs(await runs(loop.workflowId), 'writePause')
+    return found.length === 3 && found
+  })
+  expect(written.map((input) => input?.pause?.reason)).toEqual(['first', undefined, 'last'])
+  await loop.signal(resumeSignal)
+})
+
+test('no consolidateNow is lost, whichever run it falls into', async () => {
+  const loop = world.loop('disruption')
+  const forced = async () => {
+    const evaluations = inputs(await runs(loop.workflowId), 'nextDisruption')
+    return evaluations.filter((input) => input?.forced).length
+  }
+  const before = await forced()
+  const first = (await runs(loop.workflowId)).length
+  for (let sent = 1; (await runs(loop.workflowId)).length < first + 6; sent += 1) {
+    await loop.signal(consolidateNowSignal)
+    await world.until(`evaluation ${sent} was forced`, async () => (await forced()) >= before + sent, 10_000)
+  }
 })

@@ -12,7 +12,7 @@ import type { DisruptionOutcome, DisruptionProposal } from '../activities/planni
 import { disruptionCommandId } from '../core/task-queues.ts'
 import { commits, polls } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'
-import { consolidateNowSignal, loopStatusQuery, pauseSignal, resumeSignal } from './messages.ts'
+import { consolidateNowSignal, loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 import { type LoopInput, untilCommand } from './provisioning-loop.ts'
 
@@ -23,7 +23,7 @@ const validationDelayMs = 15_000
 export async function disruptionLoop(input: LoopInput): Promise<void> {
   const pause = new LoopPause('disruption', input.state?.pause)
   let rounds = input.state?.rounds ?? 0
-  let consolidateNow = false
+  let consolidateNow = input.state?.consolidateNow ?? false
   let doing = 'starting'
   let sinceMs = Date.now()
   const enter = (what: string) => {
@@ -31,17 +31,19 @@ export async function disruptionLoop(input: LoopInput): Promise<void> {
     doing = what
     setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}; ${rounds} commands started.`)
   }
-  setHandler(pauseSignal, (request) => pause.pause(request), {
-    description: 'Disrupt nothing until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
-  })
-  setHandler(resumeSignal, () => pause.resume(), { description: 'Go on disrupting.' })
-  setHandler(
-    consolidateNowSignal,
-    () => {
-      consolidateNow = true
+  const force = () => {
+    consolidateNow = true
+  }
+  pause.listen(
+    {
+      pause: 'Disrupt nothing until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
+      resume: 'Go on disrupting.',
     },
-    { description: 'Evaluate at once, without waiting for consolidateAfter; budgets still hold.' },
+    { [consolidateNowSignal.name]: force },
   )
+  setHandler(consolidateNowSignal, force, {
+    description: 'Evaluate at once, without waiting for consolidateAfter; budgets still hold.',
+  })
   setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...(pause.current ? { pause: pause.current } : {}) }))
   if (input.state === undefined) await pause.recover()
 
@@ -70,7 +72,11 @@ export async function disruptionLoop(input: LoopInput): Promise<void> {
   await pause.apply()
   await continueAsNew<typeof disruptionLoop>({
     cluster: input.cluster,
-    state: { rounds, ...(pause.current ? { pause: pause.current } : {}) },
+    state: {
+      rounds,
+      ...(pause.current ? { pause: pause.current } : {}),
+      ...(consolidateNow ? { consolidateNow } : {}),
+    },
   })
 }
 

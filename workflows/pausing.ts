@@ -1,7 +1,7 @@
-import { condition } from '@temporalio/workflow'
+import { condition, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
 import type { LoopName, Pause } from '../activities/kubernetes/contract.ts'
 import { kubernetes } from './activities.ts'
-import type { PauseRequest } from './messages.ts'
+import { type PauseRequest, pauseSignal, resumeSignal } from './messages.ts'
 
 type Command = { readonly kind: 'pause'; readonly pause: Pause } | { readonly kind: 'resume' }
 
@@ -17,6 +17,24 @@ export class LoopPause {
   constructor(loop: LoopName, current?: Pause) {
     this.#loop = loop
     this.#current = current
+  }
+
+  /**
+   * Begins to take an operator's commands. What came before this run's first task waits in one queue, from which each named handler would
+   * take its own: a pause after a resume would be carried out before it. So that queue is emptied first, in its order.
+   */
+  listen(
+    descriptions: { readonly pause: string; readonly resume: string },
+    others: Readonly<Record<string, () => void>> = {},
+  ): void {
+    setDefaultSignalHandler((name, request) => {
+      if (name === pauseSignal.name) this.pause(request as PauseRequest | null | undefined)
+      else if (name === resumeSignal.name) this.resume()
+      else others[name]?.()
+    })
+    setDefaultSignalHandler(undefined)
+    setHandler(pauseSignal, (request) => this.pause(request), { description: descriptions.pause })
+    setHandler(resumeSignal, () => this.resume(), { description: descriptions.resume })
   }
 
   get current(): Pause | undefined {

@@ -11,12 +11,17 @@ import {
 import type { Pause } from '../activities/kubernetes/contract.ts'
 import type { ProvisioningOutcome } from '../activities/planning/contract.ts'
 import { polls } from './activities.ts'
-import { loopStatusQuery, pauseSignal, resumeSignal } from './messages.ts'
+import { loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 
 export interface LoopInput {
   readonly cluster: string
-  readonly state?: { readonly pause?: Pause; readonly rounds: number }
+  readonly state?: {
+    readonly pause?: Pause
+    readonly rounds: number
+    /** A forced evaluation that was asked for and has not begun. */
+    readonly consolidateNow?: boolean
+  }
 }
 
 /** For ever: wait for pending pods, plan, create NodeClaims (design: workflows, provisioningLoop). */
@@ -30,10 +35,10 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
     doing = what
     setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}; ${rounds} rounds planned NodeClaims.`)
   }
-  setHandler(pauseSignal, (request) => pause.pause(request), {
-    description: 'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
+  pause.listen({
+    pause: 'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
+    resume: 'Go on creating NodeClaims.',
   })
-  setHandler(resumeSignal, () => pause.resume(), { description: 'Go on creating NodeClaims.' })
   setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...(pause.current ? { pause: pause.current } : {}) }))
   if (input.state === undefined) await pause.recover()
 
