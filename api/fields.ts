@@ -8,6 +8,8 @@ export interface CrdExtensions {
   readonly listType?: 'atomic' | 'set' | 'map'
   readonly listMapKeys?: readonly string[]
   readonly mapType?: 'granular' | 'atomic'
+  /** Fields that must be there although they have a default, which the API server fills in first. */
+  readonly required?: readonly string[]
   /** A resource quantity: a number or a text. */
   readonly quantity?: boolean
 }
@@ -33,24 +35,58 @@ export const durationField = (example: string) =>
     .describe(`A duration such as ${example}.`)
 export const nillableDuration = z.string().regex(/^(([0-9]+(s|m|h))+|Never)$/)
 
+const conditionType =
+  /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$/
+const reason = z
+  .string()
+  .max(1024)
+  .describe('One word for why the condition has its status; scripts and alerts may rely on it.')
+const message = z.string().max(32768).describe('The same for people: what is wrong, and the remedy. Empty when True.')
+
 const conditionField = z.object({
-  type: z.string().max(316),
-  status: z.enum(['True', 'False', 'Unknown']),
-  reason: z.string().max(1024),
-  message: z.string().max(32768),
-  lastTransitionTime: z.string().meta({ format: 'date-time' }),
-  observedGeneration: z.int().min(0).optional().meta({ format: 'int64' }),
+  type: z.string().max(316).regex(conditionType).describe('What the condition is about, such as Ready.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds; Unknown while nobody could tell yet.'),
+  reason: reason.min(1).regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/),
+  message,
+  lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('When the status last changed.'),
+  observedGeneration: z
+    .int()
+    .min(0)
+    .optional()
+    .meta({ format: 'int64' })
+    .describe(
+      'The metadata.generation that was looked at; an older one means that the newest spec was not judged yet.',
+    ),
 })
 
-export const conditionList = z.array(conditionField)
+// Some clouds' errors leave a NodeClaim's condition without reason or message, and upstream lets them.
+const lenientConditionField = conditionField.extend({
+  reason: reason.regex(/^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$/).optional(),
+  message: message.optional(),
+})
+
+const conditionsByType = <T extends z.ZodType>(field: T) =>
+  z
+    .array(field)
+    .describe('How the object is doing, one entry per type; Ready sums the others up.')
+    .register(crdExtensions, { listType: 'map', listMapKeys: ['type'] })
+
+export const conditionList = conditionsByType(conditionField)
+export const lenientConditionList = conditionsByType(lenientConditionField)
 
 const taintEffect = z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
 export const taintField = z.object({
-  key: z.string().min(1).regex(qualifiedName).describe('The taint key to be applied to a node.'),
-  value: z.string().regex(qualifiedName).optional().describe('The value that belongs to the key.'),
-  effect: taintEffect.describe('What happens to pods that do not tolerate the taint.'),
-  timeAdded: z.string().optional().meta({ format: 'date-time' }),
+  key: z.string().min(1).regex(qualifiedName).describe('Key of the taint, with or without a domain.'),
+  value: z.string().regex(qualifiedName).optional().describe('Value of the taint, which tolerations may ask for.'),
+  effect: taintEffect.describe(
+    'What happens to pods that do not tolerate the taint: NoSchedule keeps them away, PreferNoSchedule does so where there is a choice, NoExecute also evicts them.',
+  ),
+  timeAdded: z
+    .string()
+    .optional()
+    .meta({ format: 'date-time' })
+    .describe('When the taint was put on; counts for NoExecute alone.'),
 })
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'] as const
@@ -90,16 +126,19 @@ const aksKeys = [
 
 const list = (values: readonly string[]) => `[${values.map((value) => `"${value}"`).join(', ')}]`
 
+const nodePoolRule = (key: string): readonly [string, string] => [
+  `${key} != "karpenter.sh/nodepool"`,
+  'label "karpenter.sh/nodepool" is restricted',
+]
+
 /** CEL over one label key, by the name of the variable that holds it (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). */
 function keyRules(key: string, options: { readonly nodePoolAllowed: boolean }, each: (rule: string) => string) {
-  const rules = [
+  const rules: readonly (readonly [string, string])[] = [
     [
       `${key} in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !${key}.find("^([^/]+)").endsWith("karpenter.sh")`,
       'label domain "karpenter.sh" is restricted',
     ],
-    ...(options.nodePoolAllowed
-      ? []
-      : [[`${key} != "karpenter.sh/nodepool"`, 'label "karpenter.sh/nodepool" is restricted']]),
+    ...(options.nodePoolAllowed ? [] : [nodePoolRule(key)]),
     [`${key} != "kubernetes.io/hostname"`, 'label "kubernetes.io/hostname" is restricted'],
     [
       `${key} in ${list(azureKeys)} || !${key}.find("^([^/]+)").endsWith("karpenter.azure.com")`,
@@ -109,28 +148,56 @@ function keyRules(key: string, options: { readonly nodePoolAllowed: boolean }, e
       `${key} in ${list(aksKeys)} || !${key}.find("^([^/]+)").endsWith("kubernetes.azure.com")`,
       'label domain "kubernetes.azure.com" is restricted',
     ],
-    [
-      `!(${key} in ["agentpool", "storageprofile", "storagetier", "accelerator"])`,
-      'labels "agentpool", "storageprofile", "storagetier" and "accelerator" are set by AKS alone',
-    ],
-  ] as const
-  return rules.map(([rule, message]) => ({ rule: each(rule), message: message }))
+    ...['agentpool', 'storageprofile', 'storagetier', 'accelerator'].map((name): readonly [string, string] => [
+      `${key} != "${name}"`,
+      `label "${name}" is restricted: AKS alone sets it`,
+    ]),
+  ]
+  return rules.map(([rule, message]) => ({ rule: each(rule), message }))
+}
+
+const needValue = (operator: string) => ({
+  rule: `self.all(x, x.operator == '${operator}' ? x.values.size() != 0 : true)`,
+  message: `requirements with operator '${operator}' must have a value defined`,
+})
+const oneInteger = {
+  rule: "self.all(x, (x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)",
+  message: "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",
+}
+
+function requirementEntry(options: { readonly nodePoolAllowed: boolean }) {
+  const key = z
+    .string()
+    .max(316)
+    .regex(qualifiedName)
+    .describe('The label key, such as karpenter.azure.com/sku-family or topology.kubernetes.io/zone.')
+  return z.object({
+    key: key.register(crdExtensions, { cel: keyRules('self', options, (rule) => rule) }),
+    operator: z
+      .enum(operators)
+      .describe(
+        "How the label's value relates to the values: In and NotIn compare texts, Exists and DoesNotExist take no value, Gt, Gte, Lt and Lte compare with one integer.",
+      ),
+    // Values that are no label values are the runtime validation's, with a message of its own.
+    values: z
+      .array(z.string())
+      .optional()
+      .describe('Label values; In needs at least one, the comparing operators exactly one.')
+      .register(crdExtensions, { listType: 'atomic' }),
+  })
 }
 
 /** Requirement entries; a NodeClaim's may name its pool, a NodePool's may not. */
 export function requirementList(options: { readonly nodePoolAllowed: boolean }) {
-  const key = z.string().max(316).regex(qualifiedName).describe('The label key that the requirement applies to.')
-  const entry = z.object({
-    key: key.register(crdExtensions, { cel: keyRules('self', options, (rule) => rule) }),
-    operator: z.enum(operators).describe("The relation of the node's label to the values."),
-    // Values that are no label values are the runtime validation's, with a message of its own.
-    values: z.array(z.string()).optional().register(crdExtensions, { listType: 'atomic' }),
+  const entry = requirementEntry(options).extend({
     minValues: z
       .int()
       .min(1)
       .max(50)
       .optional()
-      .describe('How many distinct values there must at least be among the instance types.'),
+      .describe(
+        'How many different values of the key the instance types to choose from must have between them, to keep the choice wide.',
+      ),
   })
   return z
     .array(entry)
@@ -138,14 +205,8 @@ export function requirementList(options: { readonly nodePoolAllowed: boolean }) 
     .register(crdExtensions, {
       listType: 'atomic',
       cel: [
-        {
-          rule: "self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)",
-          message: "requirements with operator 'In' must have a value defined",
-        },
-        {
-          rule: "self.all(x, (x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)",
-          message: "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",
-        },
+        needValue('In'),
+        oneInteger,
         {
           rule: "self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)",
           message: "requirements with 'minValues' must have at least that many values specified in the 'values' field",
@@ -154,18 +215,28 @@ export function requirementList(options: { readonly nodePoolAllowed: boolean }) 
     })
 }
 
+/** Requirement entries of a NodeOverlay: no minimum of values, and NotIn needs values too. */
+export const overlayRequirementList = z
+  .array(requirementEntry({ nodePoolAllowed: true }))
+  .max(100)
+  .register(crdExtensions, { listType: 'atomic', cel: [needValue('NotIn'), needValue('In'), oneInteger] })
+
 /** Labels of a NodePool's template. */
 export const templateLabels = z
   .record(z.string(), z.string().max(63).regex(labelValue))
   .meta({ maxProperties: 100 })
-  .register(crdExtensions, { cel: keyRules('x', { nodePoolAllowed: false }, (rule) => `self.all(x, ${rule})`) })
+  .describe('Labels of the nodes. Pods may select them; keys that Karpenter or AKS sets are refused.')
+  .register(crdExtensions, {
+    mapType: 'atomic',
+    cel: keyRules('x', { nodePoolAllowed: false }, (rule) => `self.all(x, ${rule})`),
+  })
 
 export const nodeClassRef = z.object({
   group: z
     .string()
     .min(1)
     .regex(/^[^/]*$/)
-    .describe('API group of the node class.'),
-  kind: z.string().min(1).describe('Kind of the node class.'),
-  name: z.string().min(1).describe('Name of the node class.'),
+    .describe('API group of the node class: karpenter.azure.com.'),
+  kind: z.string().min(1).describe('Kind of the node class: AKSNodeClass.'),
+  name: z.string().min(1).describe('Name of the AKSNodeClass.'),
 })

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import {
-  conditionList,
   crdExtensions,
   durationField,
+  lenientConditionList,
   nillableDuration,
   nodeClassRef,
   requirementList,
@@ -24,21 +24,35 @@ export const nodeClaimSpec = z
       .register(crdExtensions, { listType: 'atomic' }),
     requirements: requirementList({ nodePoolAllowed: true }).describe("What the node's labels must meet."),
     resources: z
-      .object({ requests: resourceList.optional() })
+      .object({
+        requests: resourceList.optional().describe('The sum that the pods and daemons planned for the node ask for.'),
+      })
       .optional()
       .describe('What the node must at least have room for.'),
     nodeClassRef: nodeClassRef.describe('The AKSNodeClass of the node.'),
     terminationGracePeriod: durationField('48h').optional().describe('The longest time that the drain may take.'),
     expireAfter: nillableDuration.default('720h').describe('Age at which the node is replaced, or Never.'),
   })
+  .describe('The node that is wanted. It never changes: another wish is another NodeClaim.')
   .register(crdExtensions, { cel: [{ rule: 'self == oldSelf', message: 'spec is immutable' }] })
 
-export const nodeClaimStatus = z.object({
-  nodeName: z.string().optional(),
-  providerID: z.string().optional(),
-  imageID: z.string().optional(),
-  capacity: resourceList.optional(),
-  allocatable: resourceList.optional(),
-  conditions: conditionList.optional(),
-  lastPodEventTime: z.string().optional().meta({ format: 'date-time' }),
-})
+export const nodeClaimStatus = z
+  .object({
+    nodeName: z.string().optional().describe('Name of the Node, once it has joined the cluster.'),
+    providerID: z
+      .string()
+      .optional()
+      .describe('Id of the virtual machine as the Node carries it: azure:// and the ARM id.'),
+    imageID: z.string().optional().describe('Id of the image that the machine was created from.'),
+    capacity: resourceList
+      .optional()
+      .describe('All of the resources of the machine; an estimate until the node is initialized.'),
+    allocatable: resourceList.optional().describe('What of the capacity pods may ask for.'),
+    conditions: lenientConditionList.optional(),
+    lastPodEventTime: z
+      .string()
+      .optional()
+      .meta({ format: 'date-time' })
+      .describe("When a pod last came to the node or left it; the pool's consolidateAfter counts from here."),
+  })
+  .describe('What is known of the machine and its node.')

@@ -1,54 +1,46 @@
 import { z } from 'zod'
-import { conditionList, crdExtensions } from './fields.ts'
+import { conditionList, crdExtensions, durationField } from './fields.ts'
+import { kubelet, linuxOsConfig } from './node-class-os.ts'
 
-const sizeText = z.string().regex(/^\d+(E|P|T|G|M|K|Ei|Pi|Ti|Gi|Mi|Ki)$/)
-const percent = z.int().min(0).max(100).meta({ format: 'int32' })
-const ranged = (min: number, max: number) => z.int().min(min).max(max).optional().meta({ format: 'int32' })
-
-const kubelet = z
-  .object({
-    cpuManagerPolicy: z.enum(['none', 'static']).default('none'),
-    cpuCFSQuota: z.boolean().default(true),
-    cpuCFSQuotaPeriod: z.string().default('100ms'),
-    imageGCHighThresholdPercent: percent.optional(),
-    imageGCLowThresholdPercent: percent.optional(),
-    topologyManagerPolicy: z.enum(['none', 'restricted', 'best-effort', 'single-numa-node']).default('none'),
-    allowedUnsafeSysctls: z.array(z.string()).optional(),
-    containerLogMaxSize: sizeText.default('50Mi'),
-    containerLogMaxFiles: z.int().min(2).default(5).meta({ format: 'int32' }),
-    podPidsLimit: z.int().optional().meta({ format: 'int64' }),
-    failSwapOn: z.boolean().optional(),
-  })
-  .register(crdExtensions, {
-    cel: [
-      {
-        rule: 'has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ? self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent : true',
-        message: 'imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent',
-      },
-    ],
-  })
+const dnsZone =
+  /^(\.|[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)*\.?)$/
 
 const zoneOverride = z
   .object({
-    zone: z.string().min(1).max(254),
-    queryLogging: z.enum(['Error', 'Log']),
-    protocol: z.enum(['PreferUDP', 'ForceTCP']),
-    forwardDestination: z.enum(['ClusterCoreDNS', 'VnetDNS']),
-    forwardPolicy: z.enum(['Sequential', 'RoundRobin', 'Random']),
-    maxConcurrent: z.int().min(0).meta({ format: 'int32' }),
-    cacheDuration: z.string().regex(/^([0-9]+(s|m|h))+$/),
-    serveStaleDuration: z.string().regex(/^([0-9]+(s|m|h))+$/),
-    serveStale: z.enum(['Verify', 'Immediate', 'Disable']),
+    zone: z
+      .string()
+      .min(1)
+      .max(254)
+      .regex(dnsZone)
+      .describe('The DNS zone that the entry is for: a name such as example.com, or "." for all others.'),
+    queryLogging: z.enum(['Error', 'Log']).describe('Whether only errors are logged, or every query.'),
+    protocol: z.enum(['PreferUDP', 'ForceTCP']).describe('How the servers further up are asked.'),
+    forwardDestination: z
+      .enum(['ClusterCoreDNS', 'VnetDNS'])
+      .describe("Who is asked: the cluster's CoreDNS, or the DNS servers of the virtual network."),
+    forwardPolicy: z
+      .enum(['Sequential', 'RoundRobin', 'Random'])
+      .describe('In which order the servers further up are asked.'),
+    maxConcurrent: z.int().min(0).meta({ format: 'int32' }).describe('How many queries may be under way at once.'),
+    cacheDuration: durationField('1h').describe('How long answers are kept, such as 1h.'),
+    serveStaleDuration: durationField('1h').describe(
+      'How long beyond that an old answer may still be given, such as 1h.',
+    ),
+    serveStale: z
+      .enum(['Verify', 'Immediate', 'Disable'])
+      .describe(
+        'When an old answer is given: Verify first asks further up, Immediate gives it at once and then asks, Disable never gives one.',
+      ),
   })
   .register(crdExtensions, {
     cel: [
       {
-        rule: '!(self.serveStale == "Verify" && self.protocol == "ForceTCP")',
+        rule: "!(self.serveStale == 'Verify' && self.protocol == 'ForceTCP')",
         message: 'serveStale Verify cannot be used with protocol ForceTCP',
       },
       {
-        rule: '!(self.zone.endsWith("cluster.local") && self.forwardDestination == "VnetDNS")',
-        message: 'zone cluster.local cannot be forwarded to VnetDNS',
+        rule: "!(self.zone.endsWith('cluster.local') && self.forwardDestination == 'VnetDNS')",
+        message: "zone 'cluster.local' and those that end so cannot be forwarded to VnetDNS",
       },
     ],
   })
@@ -61,58 +53,31 @@ const zoneOverrides = (cel: readonly { rule: string; message: string }[]) =>
   z
     .array(zoneOverride)
     .max(100)
-    .optional()
     .register(crdExtensions, { listType: 'map', listMapKeys: ['zone'], cel })
 
 const localDns = z.object({
-  mode: z.enum(['Preferred', 'Required', 'Disabled']),
+  mode: z
+    .enum(['Preferred', 'Required', 'Disabled'])
+    .describe('Whether nodes answer DNS queries themselves; Preferred leaves it to AKS.'),
   vnetDNSOverrides: zoneOverrides([
     bothZones,
     {
-      rule: 'self.all(x, x.zone.endsWith("cluster.local") || x.forwardDestination != "ClusterCoreDNS")',
-      message: 'only cluster.local zones can be forwarded to ClusterCoreDNS from VnetDNS overrides',
+      rule: "self.all(x, x.zone.endsWith('cluster.local') || x.forwardDestination != 'ClusterCoreDNS')",
+      message: 'only cluster.local zones can be forwarded to ClusterCoreDNS from vnetDNSOverrides',
     },
-  ]),
-  kubeDNSOverrides: zoneOverrides([bothZones]),
-})
-
-const sysctls = z.object({
-  fsAioMaxNr: ranged(65536, 6553500),
-  fsFileMax: ranged(8192, 12000500),
-  fsInotifyMaxUserWatches: ranged(781250, 2097152),
-  fsNrOpen: ranged(8192, 20000500),
-  kernelThreadsMax: ranged(20, 513785),
-  netCoreNetdevMaxBacklog: ranged(1000, 3240000),
-  netCoreOptmemMax: ranged(20480, 4194304),
-  netCoreRmemDefault: ranged(212992, 134217728),
-  netCoreRmemMax: ranged(212992, 134217728),
-  netCoreSomaxconn: ranged(4096, 3240000),
-  netCoreWmemDefault: ranged(212992, 134217728),
-  netCoreWmemMax: ranged(212992, 134217728),
-  netIPv4IPLocalPortRange: z
-    .string()
-    .regex(/^[0-9]+ [0-9]+$/)
-    .optional(),
-  netIPv4NeighDefaultGcThresh1: ranged(128, 80000),
-  netIPv4NeighDefaultGcThresh2: ranged(512, 90000),
-  netIPv4NeighDefaultGcThresh3: ranged(1024, 100000),
-  netIPv4TCPFinTimeout: ranged(5, 120),
-  netIPv4TCPKeepaliveIntvl: ranged(10, 90),
-  netIPv4TCPKeepaliveProbes: ranged(1, 15),
-  netIPv4TCPKeepaliveTime: ranged(30, 432000),
-  netIPv4TCPMaxSynBacklog: ranged(128, 3240000),
-  netIPv4TCPMaxTwBuckets: ranged(8000, 1440000),
-  netIPv4TCPTwReuse: z.boolean().optional(),
-  netNetfilterNfConntrackBuckets: ranged(65536, 524288),
-  netNetfilterNfConntrackMax: ranged(131072, 2097152),
-  vmMaxMapCount: ranged(65530, 262144),
-  vmSwappiness: ranged(0, 100),
-  vmVfsCachePressure: ranged(0, 100),
+  ]).describe('Settings by zone for queries of the node itself and of pods with dnsPolicy Default.'),
+  kubeDNSOverrides: zoneOverrides([bothZones]).describe(
+    'Settings by zone for queries of pods with dnsPolicy ClusterFirst.',
+  ),
 })
 
 // Go's syntax for "without regard to case", which a JavaScript expression cannot hold: written into the CRD as it is.
 const subnetPattern =
   '(?i)^/subscriptions/[^/]+/resourceGroups/[a-zA-Z0-9_\\-().]{0,89}[a-zA-Z0-9_\\-()]/providers/Microsoft\\.Network/virtualNetworks/[^/]+/subnets/[^/]+$'
+
+const isFips = "(has(self.fipsMode) && self.fipsMode == 'FIPS')"
+const trusted = (field: string) => `(has(self.security.trustedLaunch.${field}) && self.security.trustedLaunch.${field})`
+const isTrusted = `(has(self.security) && has(self.security.trustedLaunch) && (${trusted('vtpm')} || ${trusted('secureBoot')}))`
 
 export const nodeClassSpec = z
   .object({
@@ -121,19 +86,31 @@ export const nodeClassSpec = z
       .optional()
       .meta({ pattern: subnetPattern })
       .describe('ARM id of the subnet of the nodes; that of the cluster when unset.'),
-    osDiskSizeGB: z.int().min(30).max(2048).default(128).meta({ format: 'int32' }).describe('Size of the OS disk.'),
+    osDiskSizeGB: z
+      .int()
+      .min(30)
+      .max(2048)
+      .default(128)
+      .meta({ format: 'int32' })
+      .describe('Size of the OS disk in GB; it is also what pods may have as ephemeral storage.'),
     imageFamily: z
       .enum(['Ubuntu', 'Ubuntu2204', 'Ubuntu2404', 'AzureLinux'])
       .default('Ubuntu')
-      .describe('Operating system of the nodes.'),
-    fipsMode: z.enum(['FIPS', 'Disabled']).optional(),
-    tags: z
-      .record(z.string(), z.string().max(256))
+      .describe(
+        "Operating system of the nodes; Ubuntu means the release that AKS takes for the cluster's Kubernetes version.",
+      ),
+    fipsMode: z
+      .enum(['FIPS', 'Disabled'])
       .optional()
-      .describe('Tags of the Azure resources; a slash in a key becomes an underscore.')
+      .describe('Whether the image must be one with FIPS-validated cryptography. FIPS also needs imageFamily.'),
+    tags: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('Tags of the Azure resources; a slash in a key becomes an underscore. A change replaces no node.')
       .register(crdExtensions, {
         cel: [
           { rule: 'self.all(k, size(k) <= 512)', message: 'tag keys must be at most 512 characters' },
+          { rule: 'self.all(k, size(self[k]) <= 256)', message: 'tag values must be at most 256 characters' },
           {
             rule: "self.all(k, !k.matches('[<>%&?\\\\\\\\]'))",
             message: "tag keys must not contain '<', '>', '%', '&', '?' or a backslash",
@@ -141,46 +118,101 @@ export const nodeClassSpec = z
         ],
       }),
     kubelet: kubelet.optional(),
-    maxPods: z.int().min(10).max(250).optional().meta({ format: 'int32' }),
+    maxPods: z
+      .int()
+      .min(10)
+      .max(250)
+      .optional()
+      .meta({ format: 'int32' })
+      .describe('How many pods a node may run; when unset, what AKS takes for the network plugin.'),
     security: z
       .object({
-        encryptionAtHost: z.boolean().optional(),
-        trustedLaunch: z.object({ vtpm: z.boolean().optional(), secureBoot: z.boolean().optional() }).optional(),
+        encryptionAtHost: z
+          .boolean()
+          .optional()
+          .describe('Whether disks and caches are encrypted on the host; machine sizes that cannot are left out.'),
+        trustedLaunch: z
+          .object({
+            vtpm: z.boolean().optional().describe('Whether the machine has a virtual TPM.'),
+            secureBoot: z.boolean().optional().describe('Whether the machine boots signed software alone.'),
+          })
+          .optional()
+          .describe('Trusted launch; on when one of its parts is.'),
       })
-      .optional(),
-    localDNS: localDns.optional(),
-    gpu: z.object({ mode: z.enum(['Driver', 'None']).default('Driver') }).optional(),
-    artifactStreaming: z.object({ enabled: z.boolean().optional() }).optional(),
-    linuxOSConfig: z
+      .optional()
+      .describe('Security of the machines.'),
+    localDNS: localDns.optional().describe('DNS on the node itself.'),
+    gpu: z
       .object({
-        swapFileSize: sizeText.optional(),
-        transparentHugePageDefrag: z.enum(['always', 'defer', 'defer+madvise', 'madvise', 'never']).optional(),
-        transparentHugePageEnabled: z.enum(['always', 'madvise', 'never']).optional(),
-        sysctls: sysctls.optional(),
+        mode: z
+          .enum(['Driver', 'None'])
+          .default('Driver')
+          .describe(
+            'Driver lets AKS install the driver, and leaves out sizes whose GPU it has none for. None installs nothing and allows all sizes: for a GPU operator.',
+          ),
       })
-      .optional(),
+      .optional()
+      .describe('GPU nodes.'),
+    artifactStreaming: z
+      .object({
+        enabled: z
+          .boolean()
+          .optional()
+          .describe('Whether containers start while their image still loads. True leaves out Arm machines.'),
+      })
+      .optional()
+      .describe('Streaming of container images.'),
+    linuxOSConfig: linuxOsConfig.optional(),
   })
+  .describe('What the machines are like: image, disk, network, kubelet. A change makes nodes drift, but for the tags.')
   .register(crdExtensions, {
     cel: [
       {
-        rule: "has(self.fipsMode) && self.fipsMode == 'FIPS' ? (has(self.imageFamily) && self.imageFamily != 'Ubuntu2404') : true",
+        rule: `!${isFips} || (has(self.imageFamily) && self.imageFamily != 'Ubuntu2404')`,
         message: 'FIPS is not available for Ubuntu2404',
       },
       {
-        rule: 'has(self.linuxOSConfig) && has(self.linuxOSConfig.swapFileSize) ? (has(self.kubelet) && has(self.kubelet.failSwapOn) && self.kubelet.failSwapOn == false) : true',
-        message: 'swapFileSize needs kubelet.failSwapOn to be false',
+        rule: `!${isFips} || (has(self.imageFamily) && (self.imageFamily != 'Ubuntu2204' || ${isTrusted}))`,
+        message: 'FIPS with Ubuntu2204 needs security.trustedLaunch (vtpm or secureBoot)',
+      },
+      {
+        rule: `!${isFips} || !${isTrusted} || !has(self.imageFamily) || self.imageFamily in ['Ubuntu', 'Ubuntu2204']`,
+        message: 'FIPS with security.trustedLaunch is only available for Ubuntu and Ubuntu2204',
+      },
+      {
+        rule: '!has(self.linuxOSConfig) || !has(self.linuxOSConfig.swapFileSize) || (has(self.kubelet) && has(self.kubelet.failSwapOn) && !self.kubelet.failSwapOn)',
+        message: 'linuxOSConfig.swapFileSize needs kubelet.failSwapOn to be false',
       },
     ],
   })
 
-export const nodeClassStatus = z.object({
-  images: z.array(z.object({ id: z.string(), requirements: requirementListOfImages() })).optional(),
-  kubernetesVersion: z.string().optional(),
-  localDNSState: z.enum(['Enabled', 'Disabled']).optional(),
-  conditions: conditionList.optional(),
-})
+export const nodeClassStatus = z
+  .object({
+    images: z
+      .array(
+        z.object({
+          id: z.string().describe('Id of the image.'),
+          requirements: imageRequirements().describe('The machines that the image is for.'),
+        }),
+      )
+      .optional()
+      .describe('The newest images of the family; the first one whose requirements a machine meets is its image.'),
+    kubernetesVersion: z.string().optional().describe('The Kubernetes version of new nodes, such as 1.33.2.'),
+    localDNSState: z
+      .enum(['Enabled', 'Disabled'])
+      .optional()
+      .describe('Whether new nodes answer DNS queries themselves.'),
+    conditions: conditionList.optional(),
+  })
+  .describe('What new nodes will be made from.')
 
 /** An image's requirements name keys that users may not set. */
-function requirementListOfImages() {
-  return z.array(z.object({ key: z.string(), operator: z.string(), values: z.array(z.string()).optional() }))
+function imageRequirements() {
+  return z.array(
+    z.object({
+      key: z.string().describe('The label key.'),
+      operator: z.string().describe("How the label's value relates to the values."),
+      values: z.array(z.string()).optional().describe('Label values.').register(crdExtensions, { listType: 'atomic' }),
+    }),
+  )
 }

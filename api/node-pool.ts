@@ -11,49 +11,65 @@ import {
   templateLabels,
 } from './fields.ts'
 
-const budget = z.object({
-  nodes: z
-    .string()
-    .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
-    .default('10%')
-    .describe('How many nodes may be disrupted at once: a number or a percentage.'),
-  reasons: z
-    .array(z.enum(['Underutilized', 'Empty', 'Drifted', 'Unhealthy']))
-    .max(50)
-    .optional()
-    .describe('Reasons that the budget is for; all when unset.')
-    .register(crdExtensions, { listType: 'set' }),
-  schedule: z
-    .string()
-    .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)
-    .optional()
-    .describe('Cron schedule in UTC at which the budget begins; always when unset.'),
-  duration: z
-    .string()
-    .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
-    .optional()
-    .describe('How long the budget holds from each hit of its schedule.'),
-})
+const budget = z
+  .object({
+    nodes: z
+      .string()
+      .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
+      .default('10%')
+      .describe(
+        "How many of the pool's nodes may be under disruption at once: a number such as 5, or a percentage such as 10%, rounded up. 0 forbids disruption. Nodes that are not ready count as disrupted.",
+      ),
+    reasons: z
+      .array(z.enum(['Underutilized', 'Empty', 'Drifted', 'Unhealthy']))
+      .max(50)
+      .optional()
+      .describe('The reasons for disruption that the budget limits; all of them when unset.')
+      .register(crdExtensions, { listType: 'set' }),
+    schedule: z
+      .string()
+      .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)
+      .optional()
+      .describe(
+        'When the budget begins to hold: five cron fields in UTC, such as "0 9 * * mon-fri", or a word such as @daily. Goes with duration; without both the budget always holds.',
+      ),
+    duration: z
+      .string()
+      .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
+      .optional()
+      .describe('How long the budget holds from each hit of its schedule, in hours and minutes such as 8h or 1h30m.'),
+  })
+  .register(crdExtensions, { required: ['nodes'] })
 
-const disruption = z.object({
-  consolidateAfter: nillableDuration
-    .default('0s')
-    .describe('How long a node is left alone after the last pod came or went, or Never.'),
-  consolidationPolicy: z
-    .enum(['WhenEmpty', 'WhenEmptyOrUnderutilized', 'Balanced'])
-    .default('WhenEmptyOrUnderutilized')
-    .describe('Which nodes may be consolidated.'),
-  budgets: z
-    .array(budget)
-    .max(50)
-    .default([{ nodes: '10%' }])
-    .describe('Limits on how many nodes are disrupted at once.')
-    .register(crdExtensions, {
-      cel: [
-        { rule: 'self.all(x, has(x.schedule) == has(x.duration))', message: "'schedule' must be set with 'duration'" },
-      ],
-    }),
-})
+const disruption = z
+  .object({
+    consolidateAfter: nillableDuration
+      .default('0s')
+      .describe(
+        'How long a node is left alone after a pod last came or went before it may be consolidated, such as 5m; Never switches consolidation off.',
+      ),
+    consolidationPolicy: z
+      .enum(['WhenEmpty', 'WhenEmptyOrUnderutilized', 'Balanced'])
+      .default('WhenEmptyOrUnderutilized')
+      .describe(
+        'Which nodes may be consolidated: WhenEmpty those without pods that matter, WhenEmptyOrUnderutilized also those whose pods fit elsewhere or on cheaper nodes, Balanced the same where the saving is worth the disturbance.',
+      ),
+    budgets: z
+      .array(budget)
+      .max(50)
+      .default([{ nodes: '10%' }])
+      .describe('Limits on how many nodes may be disrupted at once. Of the budgets in force the smallest counts.')
+      .register(crdExtensions, {
+        listType: 'atomic',
+        cel: [
+          {
+            rule: 'self.all(x, has(x.schedule) == has(x.duration))',
+            message: "'schedule' must be set with 'duration'",
+          },
+        ],
+      }),
+  })
+  .register(crdExtensions, { required: ['consolidateAfter'] })
 
 const templateSpec = z.object({
   taints: z
@@ -79,32 +95,49 @@ const templateSpec = z.object({
 
 export const nodePoolSpec = z
   .object({
-    template: z.object({
-      metadata: z
-        .object({ labels: templateLabels.optional(), annotations: z.record(z.string(), z.string()).optional() })
-        .optional(),
-      spec: templateSpec,
-    }),
-    disruption: disruption.default({
-      consolidateAfter: '0s',
-      consolidationPolicy: 'WhenEmptyOrUnderutilized',
-      budgets: [{ nodes: '10%' }],
-    }),
-    limits: resourceList.optional().describe('The most of each resource that the nodes of the pool may have together.'),
+    template: z
+      .object({
+        metadata: z
+          .object({
+            labels: templateLabels.optional(),
+            annotations: z
+              .record(z.string(), z.string())
+              .optional()
+              .describe('Annotations of the NodeClaims and the nodes.')
+              .register(crdExtensions, { mapType: 'granular' }),
+          })
+          .optional()
+          .describe('Labels and annotations of the nodes.'),
+        spec: templateSpec.describe('Taints, requirements and lifetime of the nodes.'),
+      })
+      .describe(
+        'What the nodes of the pool are like. A change makes nodes drift, and they are replaced within the budgets.',
+      ),
+    disruption: disruption
+      .prefault({ consolidateAfter: '0s' })
+      .describe('When and how fast nodes may be replaced or removed.'),
+    limits: resourceList
+      .optional()
+      .describe(
+        'The most of each resource, such as cpu, memory or nodes, that the nodes of the pool may have together. No node is created beyond it; existing ones stay.',
+      ),
     weight: z
       .int()
       .min(1)
       .max(100)
       .optional()
       .meta({ format: 'int32' })
-      .describe('Pools of higher weight are tried first.'),
+      .describe('Of several pools that could hold a pod, the one of the highest weight is used; unset counts as 0.'),
     replicas: z
       .int()
       .min(0)
       .optional()
       .meta({ format: 'int64' })
-      .describe('A fixed number of nodes (static pool; not supported yet).'),
+      .describe(
+        'A fixed number of nodes, whether pods need them or not: a static pool. Goes with no weight and with no limits but nodes, and cannot be added or removed later.',
+      ),
   })
+  .describe('Which nodes the pool may have, how many, and when they may be disrupted.')
   .register(crdExtensions, {
     cel: [
       {
@@ -120,9 +153,17 @@ export const nodePoolSpec = z
     ],
   })
 
-export const nodePoolStatus = z.object({
-  resources: resourceList.optional(),
-  nodes: z.int().default(0).meta({ format: 'int64' }),
-  nodeClassObservedGeneration: z.int().optional().meta({ format: 'int64' }),
-  conditions: conditionList.optional(),
-})
+export const nodePoolStatus = z
+  .object({
+    resources: resourceList
+      .optional()
+      .describe('What the nodes of the pool have together, and how many nodes there are.'),
+    nodes: z.int().default(0).meta({ format: 'int64' }).describe('How many nodes the pool has.'),
+    nodeClassObservedGeneration: z
+      .int()
+      .optional()
+      .meta({ format: 'int64' })
+      .describe('The generation of the AKSNodeClass that NodeRegistrationHealthy speaks of.'),
+    conditions: conditionList.optional(),
+  })
+  .describe('How the pool is doing.')

@@ -4,9 +4,11 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { z } from 'zod'
+import { capacityBufferSpec, capacityBufferStatus } from '../api/capacity-buffer.ts'
 import { type CrdExtensions, crdExtensions } from '../api/fields.ts'
 import { nodeClaimSpec, nodeClaimStatus } from '../api/node-claim.ts'
 import { nodeClassSpec, nodeClassStatus } from '../api/node-class.ts'
+import { nodeOverlaySpec, nodeOverlayStatus } from '../api/node-overlay.ts'
 import { nodePoolSpec, nodePoolStatus } from '../api/node-pool.ts'
 
 type Json = Record<string, unknown>
@@ -18,15 +20,24 @@ interface Column {
   readonly priority?: number
 }
 
+interface Version {
+  readonly name: string
+  readonly storage: boolean
+  /** Warning for those who use it; the version is deprecated. */
+  readonly deprecationWarning?: string
+}
+
 interface Definition {
   readonly group: string
   readonly kind: string
+  readonly namespaced?: boolean
   readonly plural: string
   readonly shortNames?: readonly string[]
   readonly categories: readonly string[]
-  readonly versions: readonly { readonly name: string; readonly storage: boolean; readonly deprecated?: boolean }[]
+  readonly versions: readonly Version[]
   readonly description: string
   readonly spec: z.ZodType
+  readonly specOptional?: boolean
   readonly status: z.ZodType
   readonly columns: readonly Column[]
   readonly scale?: Json
@@ -42,12 +53,13 @@ const definitions: readonly Definition[] = [
     plural: 'nodepools',
     categories: ['karpenter', 'nap'],
     versions: [{ name: 'v1', storage: true }],
-    description: 'NodePool says which nodes may exist and when they may be disrupted.',
+    description:
+      'A kind of node that pods may cause to be created: what the nodes are like, how many there may be, and when they may be replaced or removed.',
     spec: nodePoolSpec,
     status: nodePoolStatus,
     columns: [
       { name: 'NodeClass', type: 'string', jsonPath: '.spec.template.spec.nodeClassRef.name' },
-      { name: 'Nodes', type: 'string', jsonPath: '.status.resources.nodes' },
+      { name: 'Nodes', type: 'string', jsonPath: '.status.nodes' },
       ready,
       age,
       { name: 'Weight', type: 'integer', jsonPath: '.spec.weight', priority: 1 },
@@ -62,7 +74,8 @@ const definitions: readonly Definition[] = [
     plural: 'nodeclaims',
     categories: ['karpenter', 'nap'],
     versions: [{ name: 'v1', storage: true }],
-    description: 'NodeClaim stands for one node, wanted or existing.',
+    description:
+      'One node, wanted or existing: made from a NodePool when pods need it, and deleting it drains and removes the node.',
     spec: nodeClaimSpec,
     status: nodeClaimStatus,
     columns: [
@@ -85,12 +98,51 @@ const definitions: readonly Definition[] = [
     categories: ['karpenter', 'nap'],
     versions: [
       { name: 'v1beta1', storage: true },
-      { name: 'v1alpha2', storage: false, deprecated: true },
+      {
+        name: 'v1alpha2',
+        storage: false,
+        deprecationWarning: 'karpenter.azure.com/v1alpha2 AKSNodeClass is deprecated; v1beta1 has the same fields',
+      },
     ],
-    description: 'AKSNodeClass is the Azure side of a NodePool: image, disk, subnet, kubelet.',
+    description: 'The Azure side of a NodePool: image, disk, subnet and kubelet settings of its machines.',
     spec: nodeClassSpec,
+    specOptional: true,
     status: nodeClassStatus,
     columns: [ready, age, { name: 'ImageFamily', type: 'string', jsonPath: '.spec.imageFamily', priority: 1 }],
+  },
+  {
+    group: 'karpenter.sh',
+    kind: 'NodeOverlay',
+    plural: 'nodeoverlays',
+    shortNames: ['overlays'],
+    categories: ['karpenter'],
+    versions: [{ name: 'v1alpha1', storage: true }],
+    description:
+      'A correction of what is known of offerings: their price, or extended resources that their nodes will have.',
+    spec: nodeOverlaySpec,
+    status: nodeOverlayStatus,
+    columns: [ready, age, { name: 'Weight', type: 'integer', jsonPath: '.spec.weight', priority: 1 }],
+  },
+  {
+    group: 'autoscaling.x-k8s.io',
+    kind: 'CapacityBuffer',
+    namespaced: true,
+    plural: 'capacitybuffers',
+    shortNames: ['cb'],
+    categories: ['autoscaling'],
+    versions: [{ name: 'v1beta1', storage: true }],
+    description: 'Room that is kept free for pods to come, so that they need not wait for a new node.',
+    spec: capacityBufferSpec,
+    status: capacityBufferStatus,
+    columns: [
+      { name: 'Strategy', type: 'string', jsonPath: '.spec.provisioningStrategy' },
+      { name: 'PodTemplate', type: 'string', jsonPath: '.status.podTemplateRef.name' },
+      { name: 'Replicas', type: 'integer', jsonPath: '.status.replicas' },
+      { name: 'ConditionsType', type: 'string', jsonPath: '.status.conditions[*].type' },
+      { name: 'ConditionsStatus', type: 'string', jsonPath: '.status.conditions[*].status' },
+      { name: 'ConditionsReason', type: 'string', jsonPath: '.status.conditions[*].reason' },
+      age,
+    ],
   },
 ]
 
@@ -110,6 +162,8 @@ function extend(schema: Json, extensions: CrdExtensions | undefined): void {
   if (extensions.listType !== undefined) schema['x-kubernetes-list-type'] = extensions.listType
   if (extensions.listMapKeys !== undefined) schema['x-kubernetes-list-map-keys'] = [...extensions.listMapKeys]
   if (extensions.mapType !== undefined) schema['x-kubernetes-map-type'] = extensions.mapType
+  if (extensions.required !== undefined)
+    schema['required'] = [...((schema['required'] as string[] | undefined) ?? []), ...extensions.required]
   if (extensions.quantity === true) {
     delete schema['type']
     schema['anyOf'] = [{ type: 'integer' }, { type: 'string' }]
@@ -140,10 +194,10 @@ function crd(definition: Definition): Json {
   const schema = {
     description: definition.description,
     type: 'object',
-    required: ['spec'],
+    ...(definition.specOptional === true ? {} : { required: ['spec'] }),
     properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
+      apiVersion: { type: 'string', description: `Group and version: ${definition.group}/VERSION.` },
+      kind: { type: 'string', description: `The kind: ${definition.kind}.` },
       metadata: { type: 'object' },
       spec: schemaOf(definition.spec),
       status: schemaOf(definition.status),
@@ -163,12 +217,12 @@ function crd(definition: Definition): Json {
         categories: definition.categories,
         ...(definition.shortNames === undefined ? {} : { shortNames: definition.shortNames }),
       },
-      scope: 'Cluster',
-      versions: definition.versions.map(({ name, storage, deprecated }) => ({
+      scope: definition.namespaced === true ? 'Namespaced' : 'Cluster',
+      versions: definition.versions.map(({ name, storage, deprecationWarning }) => ({
         name,
         served: true,
         storage,
-        ...(deprecated === true ? { deprecated } : {}),
+        ...(deprecationWarning === undefined ? {} : { deprecated: true, deprecationWarning }),
         additionalPrinterColumns: definition.columns,
         subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
         schema: { openAPIV3Schema: schema },

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { conditionList, crdExtensions, overlayRequirementList, resourceList } from './fields.ts'
+
+export const nodeOverlaySpec = z
+  .object({
+    requirements: overlayRequirementList.describe(
+      'Which offerings the overlay changes: those whose labels meet all of the entries. An empty list means every offering.',
+    ),
+    price: z
+      .string()
+      .regex(/^\d+(\.\d+)?$/)
+      .optional()
+      .describe(
+        'The price of the offerings per hour, such as 0.42, in the place of their own. Not together with priceAdjustment.',
+      ),
+    priceAdjustment: z
+      .string()
+      .regex(/^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$/)
+      .optional()
+      .describe('What is added to their own price: an amount such as -0.05, or a percentage such as +10% or -25%.'),
+    capacity: resourceList
+      .optional()
+      .describe('Extended resources that the nodes will have besides their own, such as smarter-devices/fuse: 1.')
+      .register(crdExtensions, {
+        cel: [
+          {
+            rule: "self.all(x, !(x in ['cpu', 'memory', 'ephemeral-storage', 'pods']))",
+            message:
+              "resources 'cpu', 'memory', 'ephemeral-storage' and 'pods' are the machine's own: only extended resources can be added",
+          },
+        ],
+      }),
+    weight: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .meta({ format: 'int32' })
+      .describe(
+        'Of several overlays that speak of the same thing, the one of the highest weight counts; unset counts as 0, and of equals the first by name.',
+      ),
+  })
+  .describe('Which offerings are seen with another price or with more resources.')
+  .register(crdExtensions, {
+    cel: [
+      {
+        rule: '!has(self.price) || !has(self.priceAdjustment)',
+        message: "cannot set both 'price' and 'priceAdjustment'",
+      },
+    ],
+  })
+
+export const nodeOverlayStatus = z
+  .object({ conditions: conditionList.optional() })
+  .describe('Whether the overlay is valid and in use.')
