@@ -1,4 +1,5 @@
 import { parseDurationSetting, parseGoDuration } from './duration.ts'
+import { fnv, int64, list, littleEndian, map, struct, text } from './struct-hash.ts'
 
 /** Version of the hash: it changes when the hashed fields do, and then claims are stamped anew instead of drifting. */
 export const nodePoolHashVersion = 'v3'
@@ -102,47 +103,4 @@ const secondsToUnixEpoch = 62_135_596_800n
 function timeBytes(timestamp: string): number[] {
   const seconds = BigInt(Math.floor(Date.parse(timestamp) / 1000)) + secondsToUnixEpoch
   return [1, ...littleEndian(seconds).reverse(), 0, 0, 0, 0, 0, 0]
-}
-
-// 64-bit FNV-1 over little-endian bytes, combined as hashstructure's second format does (reference/azure-provider.md 1.4).
-const offset = 0xcbf29ce484222325n
-const prime = 0x100000001b3n
-const mask = (1n << 64n) - 1n
-
-function fnv(bytes: Iterable<number>): bigint {
-  let hash = offset
-  for (const byte of bytes) hash = ((hash * prime) & mask) ^ BigInt(byte)
-  return hash
-}
-
-function littleEndian(value: bigint): number[] {
-  return Array.from({ length: 8 }, (_, index) => Number((BigInt.asUintN(64, value) >> BigInt(8 * index)) & 0xffn))
-}
-
-function utf8(value: string): number[] {
-  const bytes: number[] = []
-  for (const char of value) {
-    const point = char.codePointAt(0) as number
-    if (point < 0x80) bytes.push(point)
-    else if (point < 0x800) bytes.push(0xc0 | (point >> 6), 0x80 | (point & 63))
-    else if (point < 0x10000) bytes.push(0xe0 | (point >> 12), 0x80 | ((point >> 6) & 63), 0x80 | (point & 63))
-    else bytes.push(0xf0 | (point >> 18), 0x80 | ((point >> 12) & 63), 0x80 | ((point >> 6) & 63), 0x80 | (point & 63))
-  }
-  return bytes
-}
-
-const text = (value: string) => fnv(utf8(value))
-const int64 = (value: bigint) => fnv(littleEndian(value))
-const ordered = (a: bigint, b: bigint) => fnv([...littleEndian(a), ...littleEndian(b)])
-const finish = (hash: bigint) => fnv(littleEndian(hash))
-const list = (hashes: readonly bigint[]) => hashes.reduce((all, hash) => all ^ hash, 0n)
-const map = (entries: Readonly<Record<string, string>>) =>
-  finish(Object.entries(entries).reduce((all, [key, value]) => all ^ ordered(text(key), text(value)), 0n))
-
-/** A struct: its type's name, then each field that is not zero, in declaration order. */
-function struct(name: string, fields: readonly (readonly [string, bigint | undefined])[]): bigint {
-  return fields.reduce(
-    (hash, [field, value]) => (value === undefined ? hash : finish(hash ^ ordered(text(field), value))),
-    text(name),
-  )
 }
