@@ -37,7 +37,7 @@ export const nodeOverlaySpec = z
       .optional()
       .meta({ format: 'int32' })
       .describe(
-        'Of several overlays that speak of the same thing, the one of the highest weight counts; unset counts as 0, and of equals the first by name.',
+        'Of several overlays that change the same, the one of the highest weight counts; unset counts as 0. Two of the same weight are in conflict, which the one that is not used says in its conditions.',
       ),
   })
   .describe('Which offerings are seen with another price or with more resources.')
