@@ -1,6 +1,17 @@
 import { defineConfig } from 'vitest/config'
 
-const layers = ['core', 'api', 'activities', 'workflows', 'workers', 'starter', 'deploy', 'test/vectors']
+const layers = [
+  'core',
+  'api',
+  'activities',
+  'workflows',
+  'workers',
+  'starter',
+  'deploy',
+  'test/vectors',
+  'test/api',
+  'test/conversion',
+]
 
 export default defineConfig({
   test: {

@@ -7,6 +7,7 @@ import { type LocalCluster, startCluster } from '../../deploy/local/cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
 
 interface KubernetesObject {
+  readonly apiVersion: string
   readonly kind: string
   readonly metadata: Readonly<Record<string, unknown>>
 }
@@ -23,10 +24,11 @@ interface Served {
 }
 
 const crds = fileURLToPath(new URL('../../deploy/crds', import.meta.url))
-const plurals: Readonly<Record<string, string>> = { NodePool: 'nodepools', NodeClaim: 'nodeclaims' }
-
-/** Whether there is a CRD for a kind; Joiner has none for NodeOverlays. */
-export const hasCrd = (kind: string) => kind in plurals
+const plurals: Readonly<Record<string, string>> = {
+  NodePool: 'nodepools',
+  NodeClaim: 'nodeclaims',
+  NodeOverlay: 'nodeoverlays',
+}
 
 /** A real API server with Joiner's CRDs, which says what it would accept (vector kind `validation`). */
 export class CrdServer {
@@ -56,14 +58,14 @@ export class CrdServer {
 
   /** The answer to a `validation` case: accepted or not, and then the fields that the server names. Nothing is stored but old objects. */
   async validate({ object, old }: ValidationInput): Promise<{ accepted: boolean; fields?: readonly unknown[] }> {
-    const { kind, metadata } = object
-    if (!hasCrd(kind)) throw new Error(`there is no CRD for kind "${kind}"`)
+    const { apiVersion, kind, metadata } = object
+    if (!(kind in plurals)) throw new Error(`there is no CRD for kind "${kind}"`)
     const name = `case-${this.#count++}`
     const resourceVersion = old === undefined ? undefined : await this.#store(name, old)
     const named = { ...object, metadata: { ...metadata, name, ...(resourceVersion ? { resourceVersion } : {}) } }
     const { status, served } = await (old === undefined
-      ? this.#call('POST', `${plurals[kind]}?dryRun=All`, named)
-      : this.#call('PUT', `${plurals[kind]}/${name}?dryRun=All`, named))
+      ? this.#call('POST', `${apiVersion}/${plurals[kind]}?dryRun=All`, named)
+      : this.#call('PUT', `${apiVersion}/${plurals[kind]}/${name}?dryRun=All`, named))
     if (status < 300) return { accepted: true }
     return { accepted: false, fields: (served.details?.causes ?? []).map(({ field }) => field) }
   }
@@ -81,7 +83,7 @@ export class CrdServer {
     })
     if (written.statusCode !== 200) throw new Error(`etcd refuses ${path}: ${await written.body.text()}`)
     await written.body.dump()
-    const { status, served } = await this.#call('GET', path)
+    const { status, served } = await this.#call('GET', `${old.apiVersion}/${path}`)
     const version = served.metadata?.resourceVersion
     if (version === undefined)
       throw new Error(`${path} was stored and is not served: ${status} ${JSON.stringify(served)}`)
@@ -93,7 +95,7 @@ export class CrdServer {
     path: string,
     body?: unknown,
   ): Promise<{ status: number; served: Served }> {
-    const response = await request(`${this.#cluster.server}/apis/karpenter.sh/v1/${path}`, {
+    const response = await request(`${this.#cluster.server}/apis/${path}`, {
       method,
       dispatcher: this.#agent,
       headers: { authorization: `Bearer ${this.#cluster.adminToken}`, 'content-type': 'application/json' },
