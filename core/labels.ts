@@ -103,6 +103,8 @@ export const annotations = {
   doNotDisrupt: 'karpenter.sh/do-not-disrupt',
   nodePoolHash: 'karpenter.sh/nodepool-hash',
   nodePoolHashVersion: 'karpenter.sh/nodepool-hash-version',
+  nodeClassHash: 'karpenter.azure.com/aksnodeclass-hash',
+  nodeClassHashVersion: 'karpenter.azure.com/aksnodeclass-hash-version',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
   holdUntil: 'joiner.sh/hold-until',

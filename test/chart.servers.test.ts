@@ -349,7 +349,7 @@ describe('values.schema.json', () => {
 test("the chart's CRDs are the generated ones", async () => {
   const generated = fileURLToPath(new URL('../deploy/crds', import.meta.url))
   const [here, there] = await Promise.all([textsOf(join(chartFolder, 'crds')), textsOf(generated)])
-  expect(Object.keys(here)).toHaveLength(3)
+  expect(Object.keys(here)).toHaveLength(5)
   expect(here).toEqual(there)
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
 let world: World
 
@@ -40,6 +40,23 @@ test('pending pods become nodes that join with their own identity, one VM each',
     ),
   )
 })
+
+test('claims carry the drift hashes of what they were made from', async () => {
+  const [[pool], [nodeClassSeen], claims] = await Promise.all([
+    world.list('nodepools'),
+    world.list('aksnodeclasses'),
+    world.list('nodeclaims'),
+  ])
+  const hashes = { ...hashesOf(pool), ...hashesOf(nodeClassSeen) }
+  expect(Object.keys(hashes)).toHaveLength(4)
+  for (const claim of claims) expect(hashesOf(claim)).toEqual(hashes)
+})
+
+function hashesOf(object: Seen | undefined): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(object?.metadata.annotations ?? {}).filter(([key]) => /-hash(-version)?$/.test(key)),
+  )
+}
 
 test('an idle minute with resyncs adds no event to any lifecycle or loop', async () => {
   // What belongs to the start (conditions, the first look of the disruption loop) settles first.

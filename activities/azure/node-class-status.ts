@@ -1,6 +1,4 @@
 import { type ConditionChange, conditionOf, isTrue, withCondition, withReady } from '../../core/conditions.ts'
-import { annotations } from '../../core/labels.ts'
-import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
 import { runtimeErrors } from '../../core/node-pool-validation.ts'
 import type { NodeClass, NodePool } from '../../core/objects.ts'
 import { isConflict, isNotFound, type Json } from '../kubernetes/client.ts'
@@ -8,6 +6,7 @@ import { subject } from '../kubernetes/event-recorder.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 import { isMissing, scrubbedMessage } from './azure-error.ts'
 import type { AzureDeps } from './dependencies.ts'
+import { stampNodeClassHash, stampPoolHash } from './drift-hashes.ts'
 import { type ResolvedImage, resolveImages } from './images.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 import { parseSubnet } from './subnet.ts'
@@ -78,7 +77,9 @@ async function underLock<Kind extends NodeClass | NodePool>(
   }
 }
 
-async function refreshNodeClass(deps: AzureDeps, nodeClass: NodeClass, kubernetesVersion: string): Promise<void> {
+async function refreshNodeClass(deps: AzureDeps, stale: NodeClass, kubernetesVersion: string): Promise<void> {
+  await stampNodeClassHash(deps, stale)
+  const nodeClass = deps.cache.nodeClasses.get(stale.metadata.name) ?? stale
   const settings = nodeClassSettings(nodeClass, deps.config)
   const found = await findImages(deps, settings, kubernetesVersion)
   const subnet = await findSubnet(deps, settings)
@@ -234,7 +235,7 @@ async function refreshNodePool(deps: AzureDeps, pool: NodePool): Promise<void> {
     nodePoolDependents,
     context,
   )
-  await stampHash(deps, pool)
+  await stampPoolHash(deps, pool)
   if (JSON.stringify(conditions) === JSON.stringify(pool.conditions)) return
   await patchStatus(deps, 'nodepools', deps.cache.nodePools.get(pool.metadata.name) ?? pool, { conditions })
   for (const { status, type, reason, message } of changes) {
@@ -266,27 +267,6 @@ function nodeClassReady(deps: AzureDeps, pool: NodePool): ConditionChange {
     reason: ready?.reason ?? 'NodeClassReadinessUnknown',
     message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
   }
-}
-
-/** The drift hash and its version, as annotations of the pool. */
-async function stampHash(deps: AzureDeps, pool: NodePool): Promise<void> {
-  const json = await deps.client.get(resourcePath('nodepools', pool.metadata.name)).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined
-    throw error
-  })
-  if (json === undefined) return
-  const hash = nodePoolHash((json['spec'] as { template: never }).template)
-  if (
-    pool.metadata.annotations[annotations.nodePoolHash] === hash &&
-    pool.metadata.annotations[annotations.nodePoolHashVersion] === nodePoolHashVersion
-  )
-    return
-  const patched = await deps.client.mergePatch(resourcePath('nodepools', pool.metadata.name), {
-    metadata: {
-      annotations: { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion },
-    },
-  })
-  deps.cache.upsert('NodePool', patched)
 }
 
 /** Writes a status under an optimistic lock. */

@@ -1,4 +1,5 @@
 import { allocatable } from '../../core/instance-type.ts'
+import { annotations } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
 import { formatResources, type Resources } from '../../core/resources.ts'
@@ -19,12 +20,18 @@ export async function recordLaunch(
   imageId: string,
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
+  const hashes = nodeClassHashes(deps, claim)
   const wanted = launchedLabels(chosen, requirements(claim.spec.requirements), deps.config.location)
   const labelled = await updateClaim(deps, ref, ({ metadata }) => {
     const changes: Record<string, string | null> = {}
     for (const [key, value] of Object.entries(wanted)) if (metadata.labels[key] !== value) changes[key] = value
     for (const key of outdatedLabels(metadata.labels, wanted)) changes[key] = null
-    return Object.keys(changes).length === 0 ? undefined : { metadata: { labels: changes } }
+    const stamps = Object.fromEntries(
+      Object.entries(hashes).filter(([key, value]) => metadata.annotations[key] !== value),
+    )
+    return Object.keys({ ...changes, ...stamps }).length === 0
+      ? undefined
+      : { metadata: { labels: changes, annotations: stamps } }
   })
   if (labelled === undefined) return { kind: 'claimGone' }
   const type = chosen.instanceType
@@ -47,6 +54,17 @@ export async function recordLaunch(
     capacityType: chosen.capacityType,
     imageId,
   }
+}
+
+/** What the node class was when the VM was made from it: drift is told by comparing these. */
+function nodeClassHashes(deps: AzureDeps, claim: NodeClaim): Record<string, string> {
+  const own = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)?.metadata.annotations ?? {}
+  return Object.fromEntries(
+    [annotations.nodeClassHash, annotations.nodeClassHashVersion].flatMap((key) => {
+      const value = own[key]
+      return value === undefined ? [] : [[key, value]]
+    }),
+  )
 }
 
 function withoutZeros(amounts: Resources): Record<string, string> {
