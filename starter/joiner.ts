@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { registerConvert } from './convert.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -23,6 +24,8 @@ program
     const { runWorker } = await import('../workers/run-worker.ts')
     process.exit(await runWorker(process.env))
   })
+
+registerConvert(program)
 
 // The image ships without the local cluster, whose libraries are for development.
 if (process.argv[2] !== 'worker') {

@@ -1,0 +1,102 @@
+import { annotationsOf, nodeClassAnnotation, withAnnotations } from './fields.ts'
+import { newNodeClaim, oldNodeClaim } from './node-claim.ts'
+import { newNodePool, oldNodePool } from './node-pool.ts'
+import { applied, changes, type Groups, isObject, type Json, readChanges, without } from './residue.ts'
+
+/** On a v1beta1 object: what v1 had and v1beta1 has no field for. */
+const newResidue = 'joiner.sh/v1-fields'
+/** On a v1 object: what v1beta1 had and v1 has no field for, besides what upstream has annotations of its own for. */
+const oldResidue = 'joiner.sh/v1beta1-fields'
+
+const group = 'karpenter.sh'
+const versions = ['v1', 'v1beta1'] as const
+type Version = (typeof versions)[number]
+
+type Change = (object: Json) => Json
+const kinds: Readonly<Record<string, Readonly<Record<Version, Change>>>> = {
+  NodePool: { v1: newNodePool, v1beta1: oldNodePool },
+  NodeClaim: { v1: newNodeClaim, v1beta1: oldNodeClaim },
+}
+
+const groups: readonly Groups[] = [{ at: 'spec.disruption', keys: ['consolidationPolicy', 'consolidateAfter'] }]
+
+export type Conversion =
+  | { readonly kind: 'converted'; readonly object: Json }
+  | { readonly kind: 'refused'; readonly path: string; readonly message: string }
+
+/**
+ * A NodePool or NodeClaim in the wanted API version. What that version has no field for goes into annotations, so that the way back
+ * gives the same object; a field that was changed in between keeps the change. Nothing but annotations is changed in the metadata.
+ */
+export function convert(object: unknown, wanted: string): Conversion {
+  const checked = check(object, wanted)
+  if (checked.kind === 'refused') return checked
+  const { source, change, back, target } = checked
+  if (source['apiVersion'] === wanted) return { kind: 'converted', object: source }
+  const [carried, carry] = target === 'v1' ? [newResidue, oldResidue] : [oldResidue, newResidue]
+  const bare = withAnnotations(source, without(annotationsOf(source), newResidue, oldResidue))
+  const plain = { ...applied(change(bare), readChanges(annotationsOf(source)[carried])), apiVersion: wanted }
+  const returned = { ...back(plain), apiVersion: source['apiVersion'] }
+  const lost = changes(returned, bare, groups)
+  if (lost.length === 0) return { kind: 'converted', object: plain }
+  return {
+    kind: 'converted',
+    object: withAnnotations(plain, { ...annotationsOf(plain), [carry]: JSON.stringify(lost) }),
+  }
+}
+
+/** The newest form of a manifest, for good: no annotation for a way back. Undefined where it is newest already, or not of Karpenter. */
+export function toNewest(object: Json): Conversion | undefined {
+  const { apiVersion, kind } = object
+  if (kind === 'AKSNodeClass' && apiVersion === 'karpenter.azure.com/v1alpha2')
+    return { kind: 'converted', object: { ...object, apiVersion: 'karpenter.azure.com/v1beta1' } }
+  if (!Object.hasOwn(kinds, String(kind)) || apiVersion !== `${group}/v1beta1`) return undefined
+  const conversion = convert(object, `${group}/v1`)
+  if (conversion.kind === 'refused') return conversion
+  const annotations = without(annotationsOf(conversion.object), oldResidue, nodeClassAnnotation)
+  return { kind: 'converted', object: withAnnotations(conversion.object, annotations) }
+}
+
+type Checked =
+  | {
+      readonly kind: 'checked'
+      readonly source: Json
+      readonly change: Change
+      readonly back: Change
+      readonly target: Version
+    }
+  | Extract<Conversion, { kind: 'refused' }>
+
+function check(object: unknown, wanted: string): Checked {
+  const refused = (path: string, message: string) => ({ kind: 'refused', path, message }) as const
+  if (!isObject(object)) return refused('', 'is not an object')
+  const kind = String(object['kind'])
+  const changers = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
+  if (changers === undefined) return refused('kind', `"${kind}" is not converted; NodePool and NodeClaim are`)
+  const names: readonly string[] = versions.map((version) => `${group}/${version}`)
+  const from = String(object['apiVersion'])
+  if (!names.includes(from)) return refused('apiVersion', `"${from}" is not known; use ${names.join(' or ')}`)
+  if (!names.includes(wanted)) return refused('apiVersion', `there is no "${wanted}"; use ${names.join(' or ')}`)
+  for (const path of shapes[kind] ?? []) {
+    const value = path.split('.').reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), object)
+    if (value !== undefined && !isObject(value)) return refused(path, 'is not an object')
+  }
+  const target: Version = wanted === `${group}/v1` ? 'v1' : 'v1beta1'
+  const other: Version = target === 'v1' ? 'v1beta1' : 'v1'
+  return { kind: 'checked', source: object, change: changers[target], back: changers[other], target }
+}
+
+const shapes: Readonly<Record<string, readonly string[]>> = {
+  NodePool: [
+    'metadata',
+    'metadata.annotations',
+    'spec',
+    'spec.disruption',
+    'spec.template',
+    'spec.template.spec',
+    'spec.template.spec.nodeClassRef',
+    'spec.template.spec.kubelet',
+    'status',
+  ],
+  NodeClaim: ['metadata', 'metadata.annotations', 'spec', 'spec.nodeClassRef', 'spec.kubelet', 'status'],
+}

@@ -1,0 +1,119 @@
+// What one version has no field for travels in an annotation of the object in the other version, as a list of guarded changes: each is
+// undone to the original only where the converted value still stands, so that an edit made in the other version wins.
+
+export type Json = { readonly [key: string]: unknown }
+
+/** A change of some keys of the object at `path`, or of one element of the list there. */
+type Change =
+  | { readonly path: readonly string[]; readonly keys: readonly string[]; readonly from: Json; readonly to: Json }
+  | { readonly path: readonly string[]; readonly element: number; readonly from: unknown; readonly to: unknown }
+
+/** Keys whose values mean something only together: they are put back together or not at all. */
+export interface Groups {
+  readonly at: string
+  readonly keys: readonly string[]
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The object without some keys. */
+export function without(object: Json, ...keys: readonly string[]): Json {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
+}
+
+export function isEqual(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true
+  if (Array.isArray(one))
+    return (
+      Array.isArray(other) && one.length === other.length && one.every((value, index) => isEqual(value, other[index]))
+    )
+  if (!isObject(one) || !isObject(other)) return false
+  const keys = Object.keys(one)
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isEqual(one[key], other[key]))
+  )
+}
+
+/** The changes that lead from one object to another. */
+export function changes(from: Json, to: Json, groups: readonly Groups[], path: readonly string[] = []): Change[] {
+  const grouped = groups.find(({ at }) => at === path.join('.'))?.keys ?? []
+  const single = [...new Set([...Object.keys(from), ...Object.keys(to)])].filter((key) => !grouped.includes(key))
+  return [
+    ...(isEqual(pick(from, grouped), pick(to, grouped)) ? [] : [keysChange(path, grouped, from, to)]),
+    ...single.flatMap((key) => keyChanges(from, to, key, groups, path)),
+  ]
+}
+
+function keyChanges(from: Json, to: Json, key: string, groups: readonly Groups[], path: readonly string[]): Change[] {
+  const [before, after] = [from[key], to[key]]
+  if (Object.hasOwn(from, key) === Object.hasOwn(to, key)) {
+    if (isEqual(before, after)) return []
+    const inner = [...path, key]
+    // A reference is one thing: half of an old one and half of a new one would mean a third.
+    if (isObject(before) && isObject(after) && key !== 'nodeClassRef') return changes(before, after, groups, inner)
+    if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
+      return before.flatMap((value, element) =>
+        isEqual(value, after[element]) ? [] : [{ path: inner, element, from: value, to: after[element] }],
+      )
+  }
+  return [keysChange(path, [key], from, to)]
+}
+
+function keysChange(path: readonly string[], keys: readonly string[], from: Json, to: Json): Change {
+  return { path, keys, from: pick(from, keys), to: pick(to, keys) }
+}
+
+function pick(object: Json, keys: readonly string[]): Json {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => keys.includes(key)))
+}
+
+/** Makes those of the changes whose guard holds. */
+export function applied(object: Json, list: readonly Change[]): Json {
+  return list.reduce((result, change) => at(result, change.path, change) as Json, object)
+}
+
+function at(value: unknown, [key, ...rest]: readonly string[], change: Change): unknown {
+  if (key !== undefined)
+    return isObject(value) && Object.hasOwn(value, key) ? { ...value, [key]: at(value[key], rest, change) } : value
+  if ('element' in change) return Array.isArray(value) ? withElement(value, change) : value
+  if (!isObject(value) || !isEqual(pick(value, change.keys), change.from)) return value
+  return { ...without(value, ...change.keys), ...change.to }
+}
+
+/** The element may have moved, when others were put in or taken out in between. */
+function withElement(list: readonly unknown[], change: Change & { readonly element: number }): readonly unknown[] {
+  const found = isEqual(list[change.element], change.from)
+    ? change.element
+    : list.findIndex((value) => isEqual(value, change.from))
+  return found < 0 ? list : list.with(found, change.to)
+}
+
+/** The changes in an annotation. What somebody spoilt is as if it were not there: an object must stay readable. */
+export function readChanges(text: unknown): readonly Change[] {
+  const list = parsed(text)
+  return Array.isArray(list) ? list.filter(isChange) : []
+}
+
+function isChange(value: unknown): value is Change {
+  if (!isObject(value) || !isTexts(value['path'])) return false
+  return (
+    Number.isInteger(value['element']) || (isTexts(value['keys']) && isObject(value['from']) && isObject(value['to']))
+  )
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string')
+}
+
+/** JSON, or undefined where the value is no text or no JSON. */
+export function parsed(text: unknown): unknown {
+  if (typeof text !== 'string') return undefined
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
