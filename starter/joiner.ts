@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { registerConvert } from './convert.ts'
+import { registerValidate } from './validate.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -26,6 +27,7 @@ program
   })
 
 registerConvert(program)
+registerValidate(program)
 
 // The image ships without the local cluster, whose libraries are for development.
 if (process.argv[2] !== 'worker') {

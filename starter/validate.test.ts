@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import type { Json } from '../api/conversion/residue.ts'
+import { type Finding, validateObject } from './validate-object.ts'
+
+const shared = new URL('../../shared/', import.meta.url)
+const cli = fileURLToPath(new URL('joiner.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'joiner-validate-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function joiner(...given: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) =>
+    execFile(process.execPath, [cli, ...given], (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    ),
+  )
+}
+
+function file(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const broken = `# Two errors, of two kinds.
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata:
+  name: bad
+spec:
+  template:
+    spec:
+      requirements:
+        - { key: kubernetes.io/arch, operator: In, values: [amd64] }
+        - key: karpenter.sh/capacity-type
+          operator: In
+          values: []
+      nodeClassRef: { group: karpenter.azure.com, kind: AKSNodeClass, name: default }
+  disruption:
+    consolidationPolicies: WhenEmpty
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: other }
+---
+apiVersion: karpenter.sh/v1beta1
+kind: NodePool
+metadata: { name: old }
+spec:
+  template:
+    spec:
+      requirements: []
+      nodeClassRef: { name: default }
+  disruption:
+    expireAfter: 5 days
+`
+
+describe('joiner validate', () => {
+  it('names file, line, object and field, and ends with code 1', async () => {
+    const path = file('broken.yaml', broken)
+    const { code, stdout, stderr } = await joiner('validate', path)
+    expect(code).toBe(1)
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      `${path}:16: spec.disruption.consolidationPolicies: NodePool "bad": is not a field of this object`,
+      expect.stringMatching(
+        /^.*:9: spec\.template\.spec\.requirements: NodePool "bad": requirements with operator 'In'/,
+      ),
+      expect.stringMatching(/^.*:31: spec\.template\.spec\.expireAfter: NodePool "old": /),
+    ])
+    expect(stderr).toContain('line 18: ConfigMap "other" skipped')
+  })
+
+  it('prints JSON for pipelines, one entry per file', async () => {
+    const good = file('good.yaml', broken.split('---\n')[1] ?? '')
+    const unreadable = file('yaml-error.yaml', 'a: [1\n')
+    const { code, stdout } = await joiner('validate', '--output', 'json', good, unreadable, join(folder, 'none.yaml'))
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toEqual([
+      { file: good, valid: true, errors: [] },
+      { file: unreadable, valid: false, errors: [{ path: '', message: expect.stringMatching(/^line [12]: /) }] },
+      {
+        file: join(folder, 'none.yaml'),
+        valid: false,
+        errors: [{ path: '', message: expect.stringContaining('ENOENT') }],
+      },
+    ])
+  })
+
+  it('ends with code 0 where all is well', async () => {
+    expect((await joiner('validate', file('fine.yaml', broken.split('---\n')[1] ?? ''))).code).toBe(0)
+  })
+})
+
+it('joiner convert prints the newest versions, and what it prints is valid', async () => {
+  const { code, stdout } = await joiner('convert', file('old.yaml', broken.replace('5 days', 'Never')))
+  expect(code).toBe(0)
+  const documents = stdout.split('---\n').map((text) => parse(text) as Json)
+  expect(documents.map(({ apiVersion }) => apiVersion)).toEqual(['karpenter.sh/v1', 'v1', 'karpenter.sh/v1'])
+  expect(validateObject(documents[2] ?? {})).toEqual({ kind: 'checked', errors: [] })
+})
+
+interface Case {
+  readonly id: string
+  readonly input: { readonly object: Json; readonly old?: unknown }
+  readonly expected: { readonly accepted: boolean }
+}
+interface NodeClassCase {
+  readonly name: string
+  readonly spec: Json
+  readonly valid: boolean
+}
+
+describe.skipIf(!existsSync(shared))('offline (skipped where the shared folder is missing)', () => {
+  it('refuses what the API server refuses, and else only what kubectl or a controller would', () => {
+    const read = (path: string): unknown => JSON.parse(readFileSync(new URL(path, shared), 'utf8'))
+    const classes = read('azure/vectors/aksnodeclass-validation.json') as Record<string, unknown>
+    const cases = [
+      ...(read('vectors/algebra/validation.visible.json') as Case[])
+        .filter(({ input }) => input.old === undefined)
+        .map(({ id, input, expected }) => ({ id, object: input.object, accepted: expected.accepted })),
+      ...(Object.values(classes).find((value) => Array.isArray(value)) as NodeClassCase[]).map(
+        ({ name, spec, valid }) => ({
+          id: name,
+          object: { apiVersion: 'karpenter.azure.com/v1beta1', kind: 'AKSNodeClass', metadata: { name: 'a' }, spec },
+          accepted: valid,
+        }),
+      ),
+    ]
+    const errorsOf = (object: Json): readonly Finding[] => {
+      const result = validateObject(object)
+      return result.kind === 'checked' ? result.errors : []
+    }
+    const tooKind = cases.filter(({ object, accepted }) => !accepted && errorsOf(object).length === 0)
+    expect(tooKind.map(({ id }) => id)).toEqual([])
+    const later = /is not a field of this object|in requirements, restricted|static NodePools are not supported/
+    const tooStrict = cases.filter(
+      ({ object, accepted }) => accepted && !errorsOf(object).every(({ message }) => later.test(message)),
+    )
+    expect(tooStrict.map(({ id }) => id)).toEqual([])
+    console.log(`${cases.length} validation cases judged offline`)
+  })
+})
