@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { capacityBufferSpec } from '../api/capacity-buffer.ts'
 import { toNewest } from '../api/conversion/convert.ts'
 import { isObject, type Json } from '../api/conversion/residue.ts'
+import { oldNodeClaimSpec, oldNodePoolSpec } from '../api/conversion/v1beta1.ts'
 import { type CrdExtensions, crdExtensions } from '../api/fields.ts'
 import { nodeClaimSpec } from '../api/node-claim.ts'
 import { nodeClassSpec } from '../api/node-class.ts'
@@ -21,8 +22,12 @@ export type ObjectResult =
   | { readonly kind: 'skipped' }
   | { readonly kind: 'checked'; readonly errors: readonly Finding[] }
 
+const nodeClassVersion = 'karpenter.azure.com/v1beta1'
+
 type Quantities = readonly string[]
 const schemas: Readonly<Record<string, { readonly spec: z.ZodType; readonly quantities: Quantities }>> = {
+  'karpenter.sh/v1beta1 NodePool': { spec: oldNodePoolSpec, quantities: ['limits'] },
+  'karpenter.sh/v1beta1 NodeClaim': { spec: oldNodeClaimSpec, quantities: ['resources', 'requests'] },
   'karpenter.sh/v1 NodePool': { spec: nodePoolSpec, quantities: ['limits'] },
   'karpenter.sh/v1 NodeClaim': { spec: nodeClaimSpec, quantities: ['resources', 'requests'] },
   'karpenter.sh/v1alpha1 NodeOverlay': { spec: nodeOverlaySpec, quantities: ['capacity'] },
@@ -31,12 +36,19 @@ const schemas: Readonly<Record<string, { readonly spec: z.ZodType; readonly quan
 }
 const ourGroups = /^(karpenter\.sh|karpenter\.azure\.com)\//
 
-/** What the API server and then Joiner would say of a manifest. Old versions are judged as what they become. */
+/** What the API server and then Joiner would say of a manifest. Old versions are judged as what they are and as what they become. */
 export function validateObject(given: Json): ObjectResult {
+  const result = validateVersion(given)
+  if (result.kind === 'skipped' || result.errors.length > 0) return result
   const newest = toNewest(given)
   if (newest?.kind === 'refused')
     return { kind: 'checked', errors: [{ path: newest.path.split('.'), message: newest.message }] }
-  const object = newest?.object ?? given
+  return newest === undefined ? result : validateVersion(newest.object)
+}
+
+function validateVersion(given: Json): ObjectResult {
+  const object =
+    given['apiVersion'] === 'karpenter.azure.com/v1alpha2' ? { ...given, apiVersion: nodeClassVersion } : given
   const name = `${String(object['apiVersion'])} ${String(object['kind'])}`
   const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
   if (schema === undefined) {
@@ -44,11 +56,7 @@ export function validateObject(given: Json): ObjectResult {
     const message = `"${name}" is not known; there are ${Object.keys(schemas).join(', ')}`
     return { kind: 'checked', errors: [{ path: ['apiVersion'], message }] }
   }
-  const errors = [
-    ...metadataErrors(object['metadata']),
-    ...oldErrors(given),
-    ...specErrors(object, schema.spec, schema.quantities),
-  ]
+  const errors = [...metadataErrors(object['metadata']), ...specErrors(object, schema.spec, schema.quantities)]
   return { kind: 'checked', errors }
 }
 
@@ -58,21 +66,6 @@ function metadataErrors(metadata: unknown): Finding[] {
   if (/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && name.length <= 253) return []
   const message = `"${name}" is not a name; use lower case letters, digits, "-" and "."`
   return [{ path: ['metadata', 'name'], message }]
-}
-
-/** Rules that v1beta1 alone had. */
-function oldErrors({ apiVersion, kind, spec }: Json): Finding[] {
-  if (apiVersion !== 'karpenter.sh/v1beta1' || kind !== 'NodePool' || !isObject(spec)) return []
-  const disruption = isObject(spec['disruption']) ? spec['disruption'] : {}
-  const { consolidationPolicy: policy = 'WhenUnderutilized', consolidateAfter: after } = disruption
-  const at = (key: string, message: string): Finding[] => [{ path: ['spec', 'disruption', key], message }]
-  if (policy !== 'WhenEmpty' && policy !== 'WhenUnderutilized')
-    return at('consolidationPolicy', `"${String(policy)}" is not known to v1beta1; use WhenEmpty or WhenUnderutilized`)
-  if (policy === 'WhenEmpty' && after === undefined)
-    return at('consolidateAfter', 'consolidateAfter must be specified with consolidationPolicy=WhenEmpty')
-  if (policy === 'WhenUnderutilized' && after !== undefined && after !== 'Never')
-    return at('consolidateAfter', 'consolidateAfter cannot be combined with consolidationPolicy=WhenUnderutilized')
-  return []
 }
 
 function specErrors(object: Json, schema: z.ZodType, quantities: Quantities): Finding[] {
@@ -88,7 +81,7 @@ function specErrors(object: Json, schema: z.ZodType, quantities: Quantities): Fi
     ]),
   ]
   // What the CRD refuses, no controller ever sees.
-  return errors.length > 0 ? errors : runtimeErrors(object['kind'], parsed.data as Json)
+  return errors.length > 0 ? errors : runtimeErrors(object, parsed.data as Json)
 }
 
 /** To the API server a null is a field that is not there. */
@@ -172,8 +165,8 @@ function boundErrors(schema: Json, value: unknown): readonly string[] {
 }
 
 /** The checks after admission, part by part, so that each has its place. */
-function runtimeErrors(kind: unknown, spec: Json): Finding[] {
-  if (kind !== 'NodePool' && kind !== 'NodeClaim') return []
+function runtimeErrors({ apiVersion, kind }: Json, spec: Json): Finding[] {
+  if (apiVersion !== 'karpenter.sh/v1' || (kind !== 'NodePool' && kind !== 'NodeClaim')) return []
   const template = kind === 'NodePool' && isObject(spec['template']) ? spec['template'] : { spec }
   const prefix = kind === 'NodePool' ? ['spec', 'template'] : []
   const node = template['spec'] as {

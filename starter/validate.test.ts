@@ -70,7 +70,7 @@ describe('joiner validate', () => {
       expect.stringMatching(
         /^.*:9: spec\.template\.spec\.requirements: NodePool "bad": requirements with operator 'In'/,
       ),
-      expect.stringMatching(/^.*:31: spec\.template\.spec\.expireAfter: NodePool "old": /),
+      expect.stringMatching(/^.*:31: spec\.disruption\.expireAfter: NodePool "old": /),
     ])
     expect(stderr).toContain('line 18: ConfigMap "other" skipped')
   })
@@ -94,6 +94,20 @@ describe('joiner validate', () => {
   it('ends with code 0 where all is well', async () => {
     expect((await joiner('validate', file('fine.yaml', broken.split('---\n')[1] ?? ''))).code).toBe(0)
   })
+})
+
+it.each([
+  [{ consolidationPolicy: 'WhenUnderutilized', consolidateAfter: '5m' }, {}, 'cannot be combined'],
+  [{ consolidationPolicy: 'WhenEmpty' }, {}, 'must be specified'],
+  [{ consolidationPolicy: 'WhenEmptyOrUnderutilized' }, {}, 'WhenUnderutilized'],
+  [{}, { kubelet: { maxPods: -1 } }, '>=0'],
+  [{}, { kubelet: { systemReserved: { disk: '1Gi' } } }, 'valid keys are'],
+  [{}, { kubelet: { evictionSoft: { 'memory.available': '5%' } } }, 'needs an entry in evictionSoftGracePeriod'],
+  [{}, { terminationGracePeriod: '1h' }, 'is not a field'],
+])('of v1beta1 disruption %j with %j is refused', (disruption, more, message) => {
+  const spec = { template: { spec: { requirements: [], nodeClassRef: { name: 'a' }, ...more } }, disruption }
+  const pool = { apiVersion: 'karpenter.sh/v1beta1', kind: 'NodePool', metadata: { name: 'a' }, spec }
+  expect(validateObject(pool)).toMatchObject({ errors: [{ message: expect.stringContaining(message) }] })
 })
 
 it('joiner convert prints the newest versions, and what it prints is valid', async () => {

@@ -95,14 +95,12 @@ function textOf(path: Finding['path']): string {
   }, '')
 }
 
-/** Where a field stands; of one that is missing, or stands elsewhere in an old version, the nearest that holds it. */
+/** Where a field stands; of one that is missing, the nearest that should hold it. */
 function lineOf(contents: ParsedNode | null, path: Finding['path'], lines: LineCounter): number | undefined {
-  const moved = path.join('.') === 'spec.template.spec.expireAfter' ? ['spec', 'disruption', 'expireAfter'] : path
-  for (const candidate of [path, moved])
-    for (let length = candidate.length; length > (candidate === moved ? 0 : path.length - 1); length--) {
-      const node = lookUp(contents, candidate.slice(0, length))
-      if (node !== undefined) return lines.linePos(node).line
-    }
+  for (let length = path.length; length > 0; length--) {
+    const offset = lookUp(contents, path.slice(0, length))
+    if (offset !== undefined) return lines.linePos(offset).line
+  }
   return undefined
 }
 
