@@ -89,6 +89,12 @@ export const taintField = z.object({
     .describe('When the taint was put on; counts for NoExecute alone.'),
 })
 
+/** When a budget begins to hold: a word such as @daily, or five cron fields. */
+export const budgetSchedule =
+  /^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/
+/** How long it holds: hours and minutes. */
+export const budgetDuration = /^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/
+
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'] as const
 
 const azureKeys = [

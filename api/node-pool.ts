@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import {
+  budgetDuration,
+  budgetSchedule,
   conditionList,
   crdExtensions,
   durationField,
@@ -28,14 +30,14 @@ const budget = z
       .register(crdExtensions, { listType: 'set' }),
     schedule: z
       .string()
-      .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)
+      .regex(budgetSchedule)
       .optional()
       .describe(
         'When the budget begins to hold: five cron fields in UTC, such as "0 9 * * mon-fri", or a word such as @daily. Goes with duration; without both the budget always holds.',
       ),
     duration: z
       .string()
-      .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
+      .regex(budgetDuration)
       .optional()
       .describe('How long the budget holds from each hit of its schedule, in hours and minutes such as 8h or 1h30m.'),
   })

@@ -47,7 +47,8 @@ export async function nextDisruption(
     await releaseAbandoned(deps, signal)
     await markConsolidatable(deps)
     const plan = planEmptiness(disruptionSnapshot(deps), { budgetFor: budgetFor(deps), forced: input.forced })
-    for (const blocked of plan.blocked) if (!isPassing(blocked)) tellBlocked(deps, blocked)
+    // A burst of new nodes would be a burst of events that say nothing to their owner.
+    for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
     if (plan.command !== undefined) return { kind: 'proposed', proposal: proposalOf(plan.command, input.forced) }
     if (input.once) break
     const wakeMs = Math.min(evaluateEveryMs, Math.max((plan.nextChange ?? Number.POSITIVE_INFINITY) - deps.now(), 100))
@@ -124,11 +125,6 @@ function proposalOf({ reason, candidates }: EmptinessCommand, forced: boolean): 
       nodePool,
     })),
   }
-}
-
-/** What is true of every node for a while says nothing to its owner, and a burst of nodes would be a burst of events. */
-function isPassing({ message }: Blocked): boolean {
-  return /isn't initialized|nominated for a pending pod|does not have an associated node/i.test(message)
 }
 
 function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): void {

@@ -1,6 +1,14 @@
 // NodePool and NodeClaim as v1beta1 had them, for manifests of those years.
 import { z } from 'zod'
-import { crdExtensions, nillableDuration, requirementList, resourceList, taintField } from '../fields.ts'
+import {
+  budgetDuration,
+  budgetSchedule,
+  crdExtensions,
+  nillableDuration,
+  requirementList,
+  resourceList,
+  taintField,
+} from '../fields.ts'
 import { nodePoolSpec } from '../node-pool.ts'
 
 const percent = z.int().min(0).max(100).meta({ format: 'int32' })
@@ -98,12 +106,12 @@ const budget = z
       .describe('How many nodes may be under disruption at once: a number or a percentage.'),
     schedule: z
       .string()
-      .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)
+      .regex(budgetSchedule)
       .optional()
       .describe('When the budget begins to hold: five cron fields in UTC. Goes with duration.'),
     duration: z
       .string()
-      .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
+      .regex(budgetDuration)
       .optional()
       .describe('How long the budget holds from each hit of its schedule.'),
   })

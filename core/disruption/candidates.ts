@@ -35,12 +35,14 @@ export interface Blocked {
   readonly object: { readonly kind: 'NodeClaim' | 'NodePool'; readonly name: string; readonly nodeName?: string }
   readonly reason: 'DisruptionBlocked' | 'Unconsolidatable'
   readonly message: string
+  /** True of every node for a while, such as before it is initialized: nothing that its owner could mend. */
+  readonly isPassing?: boolean
 }
 
 export type Eligibility =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
   /** `message` absent: nothing to tell, it is on its way out already or still being made. */
-  | { readonly kind: 'blocked'; readonly nodeName?: string; readonly message?: string }
+  | { readonly kind: 'blocked'; readonly nodeName?: string; readonly message?: string; readonly isPassing?: true }
 
 /** Lookups that every claim of a snapshot needs, made once. Azure does not keep to one case in provider IDs: these are in lower case. */
 export interface Lookups {
@@ -60,7 +62,9 @@ export function lookupsOf({ nodes, nodePools }: DisruptionSnapshot): Lookups {
 /** Whether a node may be disrupted for any voluntary reason, or the first thing that forbids it (reference/karpenter-core.md 4.2). */
 export function eligibility(claim: NodeClaim, snapshot: DisruptionSnapshot, lookups: Lookups): Eligibility {
   const node = claim.status.providerId ? lookups.nodeByProviderId.get(claim.status.providerId.toLowerCase()) : undefined
-  if (node === undefined) return { kind: 'blocked', message: capitalized('nodeclaim does not have an associated node') }
+  if (node === undefined) {
+    return { kind: 'blocked', message: capitalized('nodeclaim does not have an associated node'), isPassing: true }
+  }
   const blocked = (message: string) => ({
     kind: 'blocked' as const,
     nodeName: node.metadata.name,
@@ -69,10 +73,13 @@ export function eligibility(claim: NodeClaim, snapshot: DisruptionSnapshot, look
   if (isMarked(claim, node, snapshot.commandId)) return { kind: 'blocked', nodeName: node.metadata.name }
   if (node.metadata.labels[labels.initialized] !== 'true') {
     const registered = node.metadata.labels[labels.registered] === 'true'
-    return blocked(registered ? "node isn't initialized" : "node isn't initialized nor registered")
+    return {
+      ...blocked(registered ? "node isn't initialized" : "node isn't initialized nor registered"),
+      isPassing: true,
+    }
   }
   if (snapshot.nominated.has(claim.metadata.name) || snapshot.nominated.has(node.metadata.name)) {
-    return blocked('node is nominated for a pending pod')
+    return { ...blocked('node is nominated for a pending pod'), isPassing: true }
   }
   if ([claim, node].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true')) {
     return blocked(`disruption is blocked through the "${annotations.doNotDisrupt}" annotation`)

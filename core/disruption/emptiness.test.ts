@@ -104,6 +104,12 @@ describe('planEmptiness', () => {
     const plan = planEmptiness(cluster(change), unlimited)
     expect(plan.command).toBeUndefined()
     expect(plan.blocked).toMatchObject([{ object: { kind: 'NodeClaim', name: 'a-claim' }, message }])
+    const passing = [
+      'Nodeclaim does not have an associated node',
+      "Node isn't initialized",
+      'Node is nominated for a pending pod',
+    ]
+    expect(plan.blocked[0]?.isPassing ?? false).toBe(passing.includes(message))
   })
 
   it('knows when a timed protection ends', () => {

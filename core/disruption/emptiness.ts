@@ -67,7 +67,8 @@ export function emptyCandidates(
   for (const claim of inOrder(snapshot.nodeClaims)) {
     const found = eligibility(claim, snapshot, lookups)
     if (found.kind === 'blocked') {
-      if (found.message !== undefined) blocked.push(block(claim, found.nodeName, 'DisruptionBlocked', found.message))
+      const { nodeName, message, isPassing } = found
+      if (message !== undefined) blocked.push(block(claim, nodeName, 'DisruptionBlocked', message, isPassing))
       changes.push(...protectionEnds(snapshot.podsByNode.get(found.nodeName ?? '') ?? []))
       continue
     }
@@ -151,13 +152,19 @@ function inOrder(claims: readonly NodeClaim[]): readonly NodeClaim[] {
   return [...claims].sort((a, b) => (key(a) < key(b) ? -1 : 1))
 }
 
-function block(claim: NodeClaim, nodeName: string | undefined, reason: Blocked['reason'], message: string): Blocked {
+function block(
+  claim: NodeClaim,
+  nodeName: string | undefined,
+  reason: Blocked['reason'],
+  message: string,
+  isPassing = false,
+): Blocked {
   const object = {
     kind: 'NodeClaim' as const,
     name: claim.metadata.name,
     ...(nodeName === undefined ? {} : { nodeName }),
   }
-  return { object, reason, message }
+  return { object, reason, message, ...(isPassing ? { isPassing } : {}) }
 }
 
 /** When the timed do-not-disrupt annotations of pods end. */
