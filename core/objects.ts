@@ -209,6 +209,10 @@ export interface NodePool {
   readonly weight: number
   readonly isStatic: boolean
   readonly conditions: readonly Condition[]
+  /** What its status counts; absent: nobody has counted yet. */
+  readonly resources?: Resources
+  readonly nodes?: number
+  readonly nodeClassObservedGeneration?: number
 }
 
 /** An AKSNodeClass: its spec stays the object as applied (the Azure side reads it), its status is typed. */

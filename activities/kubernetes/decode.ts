@@ -191,6 +191,12 @@ export function decodeNodePool(json: Json): NodePool {
     weight?: number
     replicas?: number
   }
+  const { conditions, resources, nodes, nodeClassObservedGeneration } = (json['status'] ?? {}) as {
+    conditions?: Condition[]
+    resources?: Text
+    nodes?: number
+    nodeClassObservedGeneration?: number
+  }
   return {
     kind: 'NodePool',
     metadata: decodeMeta(json),
@@ -207,7 +213,10 @@ export function decodeNodePool(json: Json): NodePool {
     limits: parseResources(spec.limits),
     weight: spec.weight ?? 0,
     isStatic: spec.replicas !== undefined && spec.replicas !== null,
-    conditions: ((json['status'] ?? {}) as { conditions?: Condition[] }).conditions ?? [],
+    conditions: conditions ?? [],
+    ...(resources === undefined ? {} : { resources: parseResources(resources) }),
+    ...(nodes === undefined ? {} : { nodes }),
+    ...(nodeClassObservedGeneration === undefined ? {} : { nodeClassObservedGeneration }),
   }
 }
 
