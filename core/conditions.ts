@@ -1,4 +1,4 @@
-import type { Condition } from './objects.ts'
+import type { Condition, ObjectMeta } from './objects.ts'
 
 export interface ConditionContext {
   /** RFC 3339 time of the transition, should there be one. */
@@ -7,77 +7,99 @@ export interface ConditionContext {
   readonly generation: number
 }
 
+/** What the conditions of one object follow from, beside what is observed. */
+export interface ConditionOwner extends ConditionContext {
+  /** RFC 3339 time of the object's creation: since then its dependents have been waiting to be looked at. */
+  readonly createdAt: string
+  readonly deleting: boolean
+}
+
 export type ConditionChange = Pick<Condition, 'type' | 'status'> & {
   readonly reason?: string
   readonly message?: string
 }
 
+/** The conditions that Ready follows from, by kind (reference/karpenter-core.md 1.7, reference/azure-provider.md 1.3). */
+export const dependents = {
+  NodeClaim: ['Launched', 'Registered', 'Initialized'],
+  NodePool: ['ValidationSucceeded', 'NodeClassReady'],
+  AKSNodeClass: ['KubernetesVersionReady', 'ImagesReady', 'SubnetsReady', 'ValidationSucceeded', 'LocalDNSReady'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+export type ConditionedKind = keyof typeof dependents
+
+const root = 'Ready'
+const neverCleared: ReadonlySet<string> = new Set([root, ...Object.values(dependents).flat()])
+
+/** An object's owner context at a time in epoch milliseconds. Kubernetes' times have whole seconds. */
+export function conditionOwner(metadata: ObjectMeta, nowMs: number): ConditionOwner {
+  return {
+    now: new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+    generation: metadata.generation ?? 1,
+    createdAt: metadata.creationTimestamp,
+    deleting: metadata.deletionTimestamp !== undefined,
+  }
+}
+
 /**
  * The list with one condition set. A True without a reason is its own reason; the transition time moves only when the status changes
- * (reference/karpenter-core.md 1.7).
+ * (reference/karpenter-core.md 1.7). A condition that says so already stays the same object.
  */
 export function withCondition(
   conditions: readonly Condition[],
   change: ConditionChange,
-  { now, generation }: ConditionContext,
+  context: ConditionContext,
 ): readonly Condition[] {
-  const before = conditions.find((condition) => condition.type === change.type)
+  const { type, status, reason = type, message = '' } = change
+  const before = conditionOf(conditions, type)
+  const lastTransitionTime = before?.status === status ? (before.lastTransitionTime ?? context.now) : context.now
+  if (
+    before?.status === status &&
+    before.reason === reason &&
+    before.message === message &&
+    before.lastTransitionTime === lastTransitionTime &&
+    before.observedGeneration === context.generation
+  )
+    return conditions
   const after: Condition = {
-    type: change.type,
-    status: change.status,
-    reason: change.reason ?? change.type,
-    message: change.message ?? '',
-    lastTransitionTime: before?.status === change.status ? (before.lastTransitionTime ?? now) : now,
-    observedGeneration: generation,
+    type,
+    status,
+    reason,
+    message,
+    lastTransitionTime,
+    observedGeneration: context.generation,
   }
-  return [...conditions.filter((condition) => condition.type !== change.type), after]
+  return [...conditions.filter((condition) => condition !== before), after]
 }
 
-/** The list without a condition. */
+/**
+ * The list without a condition.
+ * Errors: what Ready follows from cannot be absent, so asking for that is a programming error (reference/karpenter-core.md 1.7).
+ */
 export function withoutCondition(conditions: readonly Condition[], type: string): readonly Condition[] {
+  if (neverCleared.has(type)) throw new Error(`condition ${type}: Ready follows from it; set it to Unknown instead`)
   return conditions.filter((condition) => condition.type !== type)
 }
 
 /**
- * The list with `Ready` computed from the conditions it depends on: False when one is False, Unknown while one is not True at this generation.
- * Dependents that were never set appear as Unknown. Sorted by transition, Ready last.
+ * The list after changes, with Ready computed from its dependents: False when one is False at this generation, else Unknown while one is not
+ * True at this generation. Dependents that were never set wait since the object's creation. An object that is being deleted gets a new
+ * generation though nobody changed its spec, so its conditions count as seen. Sorted by transition, Ready last
+ * (reference/karpenter-core.md 1.7). Nothing to change: the very same list.
  */
-export function withReady(
-  conditions: readonly Condition[],
-  dependents: readonly string[],
-  context: ConditionContext,
+export function applyConditions(
+  before: readonly Condition[],
+  { set = [], clear = [] }: { readonly set?: readonly ConditionChange[]; readonly clear?: readonly string[] },
+  kind: ConditionedKind,
+  owner: ConditionOwner,
 ): readonly Condition[] {
-  let all = conditions
-  for (const type of dependents) {
-    if (all.some((condition) => condition.type === type)) continue
-    all = withCondition(
-      all,
-      { type, status: 'Unknown', reason: 'AwaitingReconciliation', message: 'object is awaiting reconciliation' },
-      context,
-    )
-  }
-  const open = dependents
-    .map((type) => all.find((c) => c.type === type) as Condition)
-    .filter((c) => c.status !== 'True' || (c.observedGeneration ?? 0) !== context.generation)
-  const anyFalse = open.some((c) => c.status === 'False' && c.observedGeneration === context.generation)
-  const ready: ConditionChange =
-    open.length === 0
-      ? { type: 'Ready', status: 'True' }
-      : {
-          type: 'Ready',
-          status: anyFalse ? 'False' : 'Unknown',
-          reason: anyFalse ? 'UnhealthyDependents' : 'ReconcilingDependents',
-          message: open.map((c) => `${c.type}=${c.status}`).join(', '),
-        }
-  return sortConditions(withCondition(all, ready, context))
-}
-
-function sortConditions(conditions: readonly Condition[]): readonly Condition[] {
-  const time = (condition: Condition) => condition.lastTransitionTime ?? ''
-  return [...conditions].sort((a, b) => {
-    if ((a.type === 'Ready') !== (b.type === 'Ready')) return a.type === 'Ready' ? 1 : -1
-    return time(a) < time(b) ? -1 : time(a) > time(b) ? 1 : 0
-  })
+  let all = before.map((condition) => (owner.deleting ? seenAt(condition, owner.generation) : condition))
+  for (const type of dependents[kind]) if (conditionOf(all, type) === undefined) all = [...all, awaited(type, owner)]
+  let after: readonly Condition[] = all
+  for (const change of set) after = withCondition(after, change, owner)
+  for (const type of clear) after = withoutCondition(after, type)
+  const sorted = sortConditions(withCondition(after, readiness(after, dependents[kind], owner), owner))
+  return sorted.length === before.length && sorted.every((condition, i) => condition === before[i]) ? before : sorted
 }
 
 /** The condition of a type, if the list has it. */
@@ -90,5 +112,56 @@ export function isTrue(conditions: readonly Condition[], type: string): boolean 
   return conditionOf(conditions, type)?.status === 'True'
 }
 
-/** The conditions that a NodeClaim's Ready follows from. */
-export const claimDependents = ['Launched', 'Registered', 'Initialized'] as const
+/** Whether the list says that `type` is True of the object as it is now: a condition of an earlier spec tells nothing (reference/azure-provider.md 1.3). */
+export function isTrueAt(conditions: readonly Condition[], type: string, generation: number | undefined): boolean {
+  const found = conditionOf(conditions, type)
+  return found?.status === 'True' && found.observedGeneration === generation
+}
+
+function awaited(type: string, { createdAt, generation }: ConditionOwner): Condition {
+  return {
+    type,
+    status: 'Unknown',
+    reason: 'AwaitingReconciliation',
+    message: 'object is awaiting reconciliation',
+    lastTransitionTime: createdAt,
+    observedGeneration: generation,
+  }
+}
+
+function seenAt(condition: Condition, generation: number): Condition {
+  return condition.observedGeneration === generation ? condition : { ...condition, observedGeneration: generation }
+}
+
+/** The message names what is open, the latest transition first (reference/azure-provider.md 1.3). */
+function readiness(
+  conditions: readonly Condition[],
+  types: readonly string[],
+  { generation }: ConditionOwner,
+): ConditionChange {
+  const open = conditions
+    .filter((c) => types.includes(c.type) && (c.status !== 'True' || c.observedGeneration !== generation))
+    .sort((a, b) => compareTexts(transitionOf(b), transitionOf(a)))
+  if (open.length === 0) return { type: root, status: 'True' }
+  const anyFalse = open.some((c) => c.status === 'False' && c.observedGeneration === generation)
+  return {
+    type: root,
+    status: anyFalse ? 'False' : 'Unknown',
+    reason: anyFalse ? 'UnhealthyDependents' : 'ReconcilingDependents',
+    message: open.map((c) => `${c.type}=${c.status}`).join(', '),
+  }
+}
+
+function sortConditions(conditions: readonly Condition[]): readonly Condition[] {
+  return [...conditions].sort((a, b) => {
+    if ((a.type === root) !== (b.type === root)) return a.type === root ? 1 : -1
+    return compareTexts(transitionOf(a), transitionOf(b))
+  })
+}
+
+// RFC 3339 times in UTC with whole seconds sort as texts.
+const transitionOf = (condition: Condition): string => condition.lastTransitionTime ?? ''
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,20 +1,11 @@
 import { isTrue } from '../../core/conditions.ts'
 import { annotations } from '../../core/labels.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../core/node-class-hash.ts'
-import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
-import type { NodeClass, NodePool } from '../../core/objects.ts'
+import type { NodeClass } from '../../core/objects.ts'
 import { isNotFound } from '../kubernetes/client.ts'
 import { updateClaim } from '../kubernetes/object-writes.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 import type { AzureDeps } from './dependencies.ts'
-
-/** The drift hash of a pool and its version, as its annotations. */
-export async function stampPoolHash(deps: AzureDeps, pool: NodePool): Promise<void> {
-  await stamp(deps, 'nodepools', pool, (spec) => ({
-    [annotations.nodePoolHash]: nodePoolHash((spec as { template: never }).template),
-    [annotations.nodePoolHashVersion]: nodePoolHashVersion,
-  }))
-}
 
 /**
  * The drift hash of a node class and its version. When the version is another one, hashes cannot be compared: then the claims are brought up
@@ -23,7 +14,6 @@ export async function stampPoolHash(deps: AzureDeps, pool: NodePool): Promise<vo
 export async function stampNodeClassHash(deps: AzureDeps, nodeClass: NodeClass): Promise<void> {
   await stamp(
     deps,
-    'aksnodeclasses',
     nodeClass,
     (spec) => ({
       [annotations.nodeClassHash]: nodeClassHash(spec),
@@ -58,12 +48,11 @@ function rehashClaim(
 /** Writes annotations that follow from an object's live spec; `before` runs when they differ, ahead of the write. */
 async function stamp(
   deps: AzureDeps,
-  resource: 'nodepools' | 'aksnodeclasses',
-  { kind, metadata: { name, annotations: own } }: NodePool | NodeClass,
+  { kind, metadata: { name, annotations: own } }: NodeClass,
   wantedFor: (spec: Readonly<Record<string, unknown>>) => Readonly<Record<string, string>>,
   before: (wanted: Readonly<Record<string, string>>) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  const path = resourcePath(resource, name)
+  const path = resourcePath('aksnodeclasses', name)
   const json = await deps.client.get(path).catch((error: unknown) => {
     if (isNotFound(error)) return undefined
     throw error

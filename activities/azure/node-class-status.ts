@@ -1,25 +1,14 @@
-import { type ConditionChange, conditionOf, isTrue, withCondition, withReady } from '../../core/conditions.ts'
-import { runtimeErrors } from '../../core/node-pool-validation.ts'
-import type { NodeClass, NodePool } from '../../core/objects.ts'
-import { isConflict, isNotFound, type Json } from '../kubernetes/client.ts'
+import { type ConditionChange, conditionOf, isTrue } from '../../core/conditions.ts'
+import type { NodeClass } from '../../core/objects.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import { resourcePath } from '../kubernetes/resources.ts'
+import { refreshNodePools } from '../kubernetes/node-pool-status.ts'
+import { setConditions } from '../kubernetes/status-writes.ts'
 import { isMissing, scrubbedMessage } from './azure-error.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { stampNodeClassHash, stampPoolHash } from './drift-hashes.ts'
+import { stampNodeClassHash } from './drift-hashes.ts'
 import { type ResolvedImage, resolveImages } from './images.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 import { parseSubnet } from './subnet.ts'
-
-const nodeClassDependents = [
-  'KubernetesVersionReady',
-  'ImagesReady',
-  'SubnetsReady',
-  'ValidationSucceeded',
-  'LocalDNSReady',
-] as const
-const conflictAttempts = 4
-const nodePoolDependents = ['ValidationSucceeded', 'NodeClassReady'] as const
 
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.6, reference/karpenter-core.md 1.7). */
 export async function refreshNodeClasses(
@@ -28,52 +17,13 @@ export async function refreshNodeClasses(
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
   const version = (await deps.client.version()).replace(/^v/, '')
-  const results = await Promise.allSettled(
-    nodeClasses.map(({ kind, metadata: { name } }) =>
-      underLock(
-        deps,
-        kind,
-        () => deps.cache.nodeClasses.get(name),
-        (nodeClass) => refreshNodeClass(deps, nodeClass, version),
-      ),
-    ),
-  )
-  await Promise.all(
-    [...deps.cache.nodePools.values()].map(({ kind, metadata: { name } }) =>
-      underLock(
-        deps,
-        kind,
-        () => deps.cache.nodePools.get(name),
-        (pool) => refreshNodePool(deps, pool),
-      ),
-    ),
-  )
+  const results = await Promise.allSettled(nodeClasses.map((nodeClass) => refreshNodeClass(deps, nodeClass, version)))
+  await refreshNodePools(deps)
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   return {
     nodeClasses: nodeClasses.length,
     ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
-  }
-}
-
-/** Decides anew from the current object when somebody else wrote it in between; one that is gone needs nothing. */
-async function underLock<Kind extends NodeClass | NodePool>(
-  deps: AzureDeps,
-  kind: Kind['kind'],
-  current: () => Kind | undefined,
-  refresh: (object: Kind) => Promise<void>,
-): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const object = current()
-    if (object === undefined) return
-    try {
-      await refresh(object)
-      return
-    } catch (error) {
-      if (isNotFound(error)) return
-      if (!isConflict(error) || attempt >= conflictAttempts) throw error
-      await deps.cache.catchUp([kind])
-    }
   }
 }
 
@@ -143,28 +93,23 @@ async function writeNodeClass(
   changes: readonly ConditionChange[],
   found: Pick<NodeClass['status'], 'images'> & { readonly kubernetesVersion: string; readonly localDNSState: string },
 ): Promise<void> {
-  const context = contextOf(deps, nodeClass.metadata.generation)
-  const conditions = withReady(
-    changes.reduce((all, change) => withCondition(all, change, context), nodeClass.status.conditions),
-    nodeClassDependents,
-    context,
-  )
-  const { images, kubernetesVersion } = found
-  const before = {
-    images: nodeClass.status.images,
-    kubernetesVersion: nodeClass.status.kubernetesVersion,
-    conditions: nodeClass.status.conditions,
-  }
-  if (JSON.stringify({ images, kubernetesVersion, conditions }) === JSON.stringify(before)) return
-  await patchStatus(deps, 'aksnodeclasses', nodeClass, { ...found, conditions })
-  const ready = conditionOf(conditions, 'Ready')
+  let before: NodeClass | undefined
+  const after = await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, (current) => {
+    before = current
+    const { images, kubernetesVersion } = current.status
+    const same =
+      JSON.stringify(images) === JSON.stringify(found.images) && kubernetesVersion === found.kubernetesVersion
+    return same ? { conditions: changes } : { conditions: changes, status: found }
+  })
+  if (after === undefined || after === before) return
+  const ready = conditionOf(after.status.conditions, 'Ready')
   if (ready?.status !== 'True') {
     const why = changes
       .filter((c) => c.status !== 'True')
       .map((c) => `${c.type}: ${c.message}`)
       .join('; ')
     deps.log.warn({ nodeClass: nodeClass.metadata.name, why }, 'AKSNodeClass is not ready')
-    deps.events.record({ about: subject(nodeClass), type: 'Warning', reason: 'NotReady', message: why })
+    deps.events.record({ about: subject(nodeClass), reason: 'NotReady', message: why })
   }
 }
 
@@ -214,79 +159,4 @@ async function findSubnet(deps: AzureDeps, { subnetId, name }: NodeClassSettings
       return refused('SubnetNotFound', `subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`)
     return { kind: 'error', error }
   }
-}
-
-async function refreshNodePool(deps: AzureDeps, pool: NodePool): Promise<void> {
-  const context = contextOf(deps, pool.metadata.generation)
-  const errors = runtimeErrors(pool)
-  const changes: ConditionChange[] = [
-    errors.length === 0
-      ? { type: 'ValidationSucceeded', status: 'True' }
-      : {
-          type: 'ValidationSucceeded',
-          status: 'False',
-          reason: 'NodePoolValidationFailed',
-          message: errors.join('; '),
-        },
-    nodeClassReady(deps, pool),
-  ]
-  const conditions = withReady(
-    changes.reduce((all, change) => withCondition(all, change, context), pool.conditions),
-    nodePoolDependents,
-    context,
-  )
-  await stampPoolHash(deps, pool)
-  if (JSON.stringify(conditions) === JSON.stringify(pool.conditions)) return
-  await patchStatus(deps, 'nodepools', deps.cache.nodePools.get(pool.metadata.name) ?? pool, { conditions })
-  for (const { status, type, reason, message } of changes) {
-    if (status === 'True') continue
-    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'NodePool is not ready')
-    deps.events.record({ about: subject(pool), type: 'Warning', reason: reason ?? type, message: message ?? '' })
-  }
-}
-
-function nodeClassReady(deps: AzureDeps, pool: NodePool): ConditionChange {
-  const type = 'NodeClassReady'
-  const { name } = pool.template.spec.nodeClassRef
-  const nodeClass = deps.cache.nodeClasses.get(name)
-  const field = `NodePool ${pool.metadata.name}: spec.template.spec.nodeClassRef.name "${name}"`
-  if (nodeClass === undefined)
-    return {
-      type,
-      status: 'False',
-      reason: 'NodeClassNotFound',
-      message: `${field} names no AKSNodeClass; create it, or correct the name`,
-    }
-  if (nodeClass.metadata.deletionTimestamp !== undefined)
-    return { type, status: 'False', reason: 'NodeClassTerminating', message: `${field} is being deleted` }
-  const ready = conditionOf(nodeClass.status.conditions, 'Ready')
-  if (ready?.status === 'True') return { type, status: 'True' }
-  return {
-    type,
-    status: ready?.status ?? 'Unknown',
-    reason: ready?.reason ?? 'NodeClassReadinessUnknown',
-    message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
-  }
-}
-
-/** Writes a status under an optimistic lock. */
-async function patchStatus(
-  deps: AzureDeps,
-  resource: 'nodepools' | 'aksnodeclasses',
-  object: NodePool | NodeClass,
-  status: Json,
-): Promise<void> {
-  const { name, resourceVersion, uid } = object.metadata
-  const json = await deps.client.patchStatus(resourcePath(resource, name), {
-    metadata: { resourceVersion, uid },
-    status,
-  })
-  deps.cache.upsert(object.kind, json)
-}
-
-function contextOf(
-  deps: AzureDeps,
-  generation: number | undefined,
-): { readonly now: string; readonly generation: number } {
-  return { now: new Date(deps.now()).toISOString().replace(/\.\d+Z$/, 'Z'), generation: generation ?? 1 }
 }

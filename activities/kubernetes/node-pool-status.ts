@@ -1,0 +1,81 @@
+import { type ConditionChange, conditionOf } from '../../core/conditions.ts'
+import { annotations } from '../../core/labels.ts'
+import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
+import { runtimeErrors } from '../../core/node-pool-validation.ts'
+import type { NodePool } from '../../core/objects.ts'
+import { isNotFound } from './client.ts'
+import type { KubernetesDeps } from './dependencies.ts'
+import { subject } from './event-recorder.ts'
+import { resourcePath } from './resources.ts'
+import { setConditions } from './status-writes.ts'
+
+/** Brings hash and status of every NodePool up to date (reference/karpenter-core.md 1.7). */
+export async function refreshNodePools(deps: KubernetesDeps): Promise<void> {
+  await Promise.all([...deps.cache.nodePools.values()].map((pool) => refreshNodePool(deps, pool)))
+}
+
+async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<void> {
+  await stampPoolHash(deps, pool)
+  let changes: readonly ConditionChange[] = []
+  let before: NodePool | undefined
+  const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
+    before = current
+    changes = [validated(current), nodeClassReady(deps, current)]
+    return { conditions: changes }
+  })
+  if (after === undefined || after === before) return
+  for (const { status, type, reason, message } of changes) {
+    if (status === 'True') continue
+    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'NodePool is not ready')
+    const values = [pool.metadata.uid, message ?? '']
+    deps.events.record({ about: subject(pool), reason: 'NotReady', message: message ?? '', values })
+  }
+}
+
+function validated(pool: NodePool): ConditionChange {
+  const type = 'ValidationSucceeded'
+  const errors = runtimeErrors(pool)
+  return errors.length === 0
+    ? { type, status: 'True' }
+    : { type, status: 'False', reason: 'NodePoolValidationFailed', message: errors.join('; ') }
+}
+
+function nodeClassReady(deps: KubernetesDeps, pool: NodePool): ConditionChange {
+  const type = 'NodeClassReady'
+  const { name } = pool.template.spec.nodeClassRef
+  const nodeClass = deps.cache.nodeClasses.get(name)
+  const field = `NodePool ${pool.metadata.name}: spec.template.spec.nodeClassRef.name "${name}"`
+  if (nodeClass === undefined)
+    return {
+      type,
+      status: 'False',
+      reason: 'NodeClassNotFound',
+      message: `${field} names no AKSNodeClass; create it, or correct the name`,
+    }
+  if (nodeClass.metadata.deletionTimestamp !== undefined)
+    return { type, status: 'False', reason: 'NodeClassTerminating', message: `${field} is being deleted` }
+  const ready = conditionOf(nodeClass.status.conditions, 'Ready')
+  if (ready?.status === 'True') return { type, status: 'True' }
+  return {
+    type,
+    status: ready?.status ?? 'Unknown',
+    reason: ready?.reason ?? 'NodeClassReadinessUnknown',
+    message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
+  }
+}
+
+/** The drift hash of a pool and its version, as its annotations. They follow from the template as it is stored, so it is read. */
+async function stampPoolHash(deps: KubernetesDeps, { metadata }: NodePool): Promise<void> {
+  const path = resourcePath('nodepools', metadata.name)
+  try {
+    const json = await deps.client.get(path)
+    const wanted = {
+      [annotations.nodePoolHash]: nodePoolHash((json['spec'] as { template: never }).template),
+      [annotations.nodePoolHashVersion]: nodePoolHashVersion,
+    }
+    if (Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)) return
+    deps.cache.upsert('NodePool', await deps.client.mergePatch(path, { metadata: { annotations: wanted } }))
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
