@@ -130,7 +130,6 @@ async function claimsWithoutVm(deps: AzureDeps, vms: readonly VirtualMachine[]):
     if ((await getVm(deps, name)) !== undefined) continue
     deps.events.record({
       about: subject(claim),
-      type: 'Warning',
       reason: 'GarbageCollected',
       message: `VM ${vmName(name)} is gone; the NodeClaim is deleted`,
     })

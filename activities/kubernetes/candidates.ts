@@ -24,9 +24,9 @@ export async function deleteCandidates(
       if (claim === undefined || claim.metadata.annotations[annotations.disruptionCommand] !== commandId) return
       deps.events.record({
         about: subject(claim),
-        type: 'Normal',
         reason: 'DisruptionTerminating',
         message: `Disrupting NodeClaim: command ${commandId}`,
+        values: [ref.uid, commandId],
       })
       await deleteClaim(deps, ref)
     }),

@@ -56,7 +56,6 @@ async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<No
   const text = new Date(deadline).toISOString()
   deps.events.record({
     about: subject(claim),
-    type: 'Warning',
     reason: 'TerminationGracePeriodExpiring',
     message: `All pods will be deleted by ${text}`,
   })
@@ -158,7 +157,6 @@ async function evictOnce(
       evicted.add(pod.metadata.uid)
       deps.events.record({
         about: subject(pod),
-        type: 'Normal',
         reason: 'Disrupted',
         message: 'Deleting the pod: the terminationGracePeriod of its NodeClaim is over',
       })
@@ -172,7 +170,6 @@ async function evictOnce(
           evicted.add(pod.metadata.uid)
           deps.events.record({
             about: subject(pod),
-            type: 'Normal',
             reason: 'Evicted',
             message: `Evicted pod: ${reason}`,
           })
@@ -205,7 +202,7 @@ function describeWait(plan: DrainPlan, blocked: ReadonlyMap<string, string>): st
 }
 
 async function tellWait(deps: KubernetesDeps, { claim }: DrainContext, text: string): Promise<void> {
-  deps.events.record({ about: subject(claim), type: 'Warning', reason: 'FailedDraining', message: text })
+  deps.events.record({ about: subject(claim), reason: 'FailedDraining', message: text })
   await setClaimConditions(deps, { name: claim.metadata.name, uid: claim.metadata.uid }, () => ({
     conditions: [{ type: 'Drained', status: 'Unknown', reason: 'Draining', message: text.slice(0, 1024) }],
   }))
@@ -289,6 +286,7 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef): Promise<voi
         ? { metadata: { finalizers: current.metadata.finalizers.filter((f) => f !== terminationFinalizer) } }
         : undefined,
     )
+    tellFinalized(deps, node)
     await ignoringGone(deps.client.delete(resourcePath('nodes', node.metadata.name), { uid: node.metadata.uid }))
   }
   await updateClaim(deps, ref, (current) =>
@@ -296,4 +294,10 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef): Promise<voi
       ? { metadata: { finalizers: current.metadata.finalizers.filter((f) => f !== terminationFinalizer) } }
       : undefined,
   )
+  if (claim !== undefined) tellFinalized(deps, claim)
+}
+
+function tellFinalized(deps: KubernetesDeps, object: Node | NodeClaim): void {
+  if (!object.metadata.finalizers.includes(terminationFinalizer)) return
+  deps.events.record({ about: subject(object), reason: 'Finalized', message: `Finalized ${terminationFinalizer}` })
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { ObjectMeta } from '../../core/objects.ts'
+import { dedupeKey, type EventReason, eventRule, rateLimits, transitions } from '../../core/events.ts'
+import type { Condition, ObjectMeta } from '../../core/objects.ts'
 import type { KubernetesClient } from './client.ts'
 import { resourcePath } from './resources.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 /** The object an event is about. */
 export interface EventSubject {
@@ -13,71 +15,127 @@ export interface EventSubject {
 
 export interface EventInput {
   readonly about: EventSubject
+  readonly reason: EventReason
+  readonly message: string
+  /** What tells events of one reason apart, by default the object: the same values are not told again for a while, whatever the message. */
+  readonly values?: readonly string[]
+}
+
+interface Waiting {
+  readonly about: EventSubject
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
-  /** The same reason and message about the same object is not repeated within this time. */
-  readonly dedupeMs?: number
+  readonly at: number
 }
 
-const defaultDedupeMs = 120_000
-/** Events beyond this many a second are dropped: they are hints, and a burst of 500 pods must not flood the API server. */
-const perSecond = 20
-const burst = 100
+/** Writes are paced: a burst of 500 pods must not take the API server from those who wait for its answers. */
+const pace = { perSecond: 20, burst: 100 }
+/** Beyond so many that wait, new ones are dropped: events are hints, and memory is not without end. */
+const mostWaiting = 1000
+/** An API server that hangs is not asked more than this at once; the client gives each request up in time. */
+const mostInFlight = 4
+const forgetAt = 5000
 
 /**
- * Records Kubernetes events: named as Karpenter's (reference/karpenter-core.md 6.2), deduplicated and rate limited.
+ * Records Kubernetes events by the table of `core/events.ts`: deduplicated and rate limited (reference/karpenter-core.md 6.2).
  * Recording never fails and never waits: an event that cannot be written is logged.
  */
 export class EventRecorder {
-  readonly #client: KubernetesClient
-  readonly #log: Logger
-  readonly #seen = new Map<string, number>()
-  #tokens = burst
-  #refilledAt = Date.now()
+  readonly #client: Pick<KubernetesClient, 'create'>
+  readonly #log: Pick<Logger, 'debug'>
+  readonly #now: () => number
+  readonly #told = new Map<string, number>()
+  readonly #limits: Readonly<Record<keyof typeof rateLimits, TokenBucket>>
+  readonly #pace: TokenBucket
+  readonly #waiting: Waiting[] = []
+  #inFlight = 0
+  #timer: NodeJS.Timeout | undefined
 
-  constructor(client: KubernetesClient, log: Logger) {
+  constructor(client: Pick<KubernetesClient, 'create'>, log: Pick<Logger, 'debug'>, now = () => Date.now()) {
     this.#client = client
     this.#log = log
+    this.#now = now
+    this.#limits = { nomination: new TokenBucket(rateLimits.nomination, now()) }
+    this.#pace = new TokenBucket(pace, now())
   }
 
-  record(event: EventInput): void {
-    const now = Date.now()
-    const key = `${event.about.metadata.uid}/${event.reason}/${event.message}`.toLowerCase()
-    if ((this.#seen.get(key) ?? 0) > now || !this.#takeToken(now)) return
-    this.#forgetOld(now)
-    this.#seen.set(key, now + (event.dedupeMs ?? defaultDedupeMs))
-    this.#client
-      .create(resourcePath('events', undefined, event.about.metadata.namespace ?? 'default'), eventObject(event))
-      .catch((error: unknown) => {
-        this.#log.debug(
-          { err: error, reason: event.reason, object: event.about.metadata.name },
-          'an event could not be written',
-        )
-      })
+  record({ about, reason, message, values = [about.metadata.uid] }: EventInput): void {
+    const { type, dedupeMs, limit } = eventRule(reason, about.kind)
+    const at = this.#now()
+    const key = dedupeKey(reason, values)
+    if ((this.#told.get(key) ?? 0) > at) return
+    this.#forgetOld(at)
+    this.#told.set(key, at + dedupeMs)
+    if (limit !== undefined && !this.#limits[limit].take(at)) return
+    this.#enqueue({ about, type, reason, message, at })
   }
 
-  #takeToken(now: number): boolean {
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#refilledAt) / 1000) * perSecond)
-    this.#refilledAt = now
-    if (this.#tokens < 1) return false
-    this.#tokens -= 1
-    return true
+  /** Tells of conditions whose status changed. Each change is news, so nothing is deduplicated. */
+  recordTransitions(about: EventSubject, before: readonly Condition[], after: readonly Condition[]): void {
+    const at = this.#now()
+    for (const event of transitions(before, after)) this.#enqueue({ about, type: 'Normal', ...event, at })
+  }
+
+  #enqueue(event: Waiting): void {
+    if (this.#waiting.length >= mostWaiting) {
+      this.#log.debug(
+        { reason: event.reason, object: event.about.metadata.name },
+        'an event was dropped: too many wait to be written',
+      )
+      return
+    }
+    this.#waiting.push(event)
+    this.#writeMore()
+  }
+
+  #writeMore(): void {
+    while (this.#waiting.length > 0 && this.#inFlight < mostInFlight) {
+      const now = this.#now()
+      if (!this.#pace.take(now)) {
+        this.#later(this.#pace.waitMs(now))
+        return
+      }
+      void this.#write(this.#waiting.shift() as Waiting)
+    }
+  }
+
+  #later(ms: number): void {
+    if (this.#timer !== undefined) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#writeMore()
+    }, ms)
+    this.#timer.unref()
+  }
+
+  async #write(event: Waiting): Promise<void> {
+    const { about, reason } = event
+    this.#inFlight += 1
+    try {
+      const path = resourcePath('events', undefined, about.metadata.namespace ?? 'default')
+      await this.#client.create(path, eventObject(event))
+    } catch (error) {
+      this.#log.debug({ err: error, reason, object: about.metadata.name }, 'an event could not be written')
+    }
+    this.#inFlight -= 1
+    this.#writeMore()
   }
 
   #forgetOld(now: number): void {
-    if (this.#seen.size < 5000) return
-    for (const [key, until] of this.#seen) if (until <= now) this.#seen.delete(key)
+    if (this.#told.size < forgetAt) return
+    for (const [key, until] of this.#told) if (until <= now) this.#told.delete(key)
   }
 }
 
-function eventObject({ about, type, reason, message }: EventInput): Record<string, unknown> {
-  const now = new Date().toISOString()
+function eventObject({ about, type, reason, message, at }: Waiting): Record<string, unknown> {
+  const time = new Date(at).toISOString()
   const namespace = about.metadata.namespace ?? 'default'
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: `${about.metadata.name}.${randomBytes(6).toString('hex')}`, namespace },
+    // 253 characters are the most that a name may have.
+    metadata: { name: `${about.metadata.name.slice(0, 240)}.${randomBytes(6).toString('hex')}`, namespace },
     involvedObject: {
       apiVersion: about.apiVersion,
       kind: about.kind,
@@ -91,8 +149,8 @@ function eventObject({ about, type, reason, message }: EventInput): Record<strin
     source: { component: 'karpenter' },
     reportingComponent: 'karpenter',
     reportingInstance: 'joiner',
-    firstTimestamp: now,
-    lastTimestamp: now,
+    firstTimestamp: time,
+    lastTimestamp: time,
     count: 1,
   }
 }

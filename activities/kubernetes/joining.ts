@@ -83,7 +83,6 @@ async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: st
     if (unregisteredTaintMissing) {
       deps.events.record({
         about: subject(claim),
-        type: 'Warning',
         reason: 'UnregisteredTaintMissing',
         message: `Node ${nodeName} joined without taint ${taintKeys.unregistered}: pods may have landed on it before its labels and taints stood`,
       })

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../core/events.ts'
 import { labels, terminationFinalizer } from '../../core/labels.ts'
 import { nextStep } from '../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
@@ -96,7 +97,7 @@ export async function deleteClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<
   }
 }
 
-const eventReasons: Readonly<Record<GiveUpReason, string>> = {
+const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
   insufficient_capacity: 'InsufficientCapacityError',
   nodeclass_not_ready: 'NodeClassNotReady',
   launch_timeout: 'LaunchTimeout',
@@ -114,7 +115,6 @@ export async function giveUp(
   if (claim === undefined) return
   deps.events.record({
     about: subject(claim),
-    type: 'Warning',
     reason: eventReasons[reason],
     message: `NodeClaim ${ref.name}: ${message}`,
   })

@@ -80,7 +80,6 @@ async function createClaim(deps: PlanningDeps, fence: Fence, planned: PlannedNod
     deps.nominations.nominate(pod.metadata.uid, claim.metadata.name, deps.now())
     deps.events.record({
       about: subject(pod),
-      type: 'Normal',
       reason: 'Nominated',
       message: `Pod should schedule on: nodeclaim/${claim.metadata.name}`,
     })

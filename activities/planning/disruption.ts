@@ -131,12 +131,13 @@ function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): 
   const found =
     object.kind === 'NodePool' ? deps.cache.nodePools.get(object.name) : deps.cache.nodeClaims.get(object.name)
   if (found === undefined) return
+  const { uid } = found.metadata
+  // A pool can be blocked for several disruption reasons at once; its message tells them apart.
   deps.events.record({
     about: subject(found),
-    type: 'Normal',
     reason,
     message,
-    dedupeMs: reason === 'Unconsolidatable' ? 900_000 : 120_000,
+    values: object.kind === 'NodePool' ? [uid, message] : [uid],
   })
 }
 

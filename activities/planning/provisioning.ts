@@ -78,10 +78,8 @@ function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<s
     deps.log.debug({ pod: `${pod.metadata.namespace}/${pod.metadata.name}`, why: message }, 'no place for a pod')
     deps.events.record({
       about: subject(pod),
-      type: 'Warning',
       reason: 'FailedScheduling',
       message: `Failed to schedule pod, ${message}`,
-      dedupeMs: 300_000,
     })
   }
 }
