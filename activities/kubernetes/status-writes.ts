@@ -3,6 +3,7 @@ import type { Condition, NodeClaim, NodeClass, NodePool } from '../../core/objec
 import { isNotFound, type Json } from './client.ts'
 import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
+import { subject } from './event-recorder.ts'
 import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
 import { type ResourceName, resourcePath } from './resources.ts'
 
@@ -21,7 +22,7 @@ export interface ObjectRef {
   readonly uid: string
 }
 
-type Deps = Pick<KubernetesDeps, 'client' | 'cache' | 'now'>
+type Deps = Pick<KubernetesDeps, 'client' | 'cache' | 'events' | 'now'>
 
 interface Access<T> {
   readonly resource: ResourceName
@@ -85,7 +86,7 @@ export function updateObject<K extends StatusKind>(
   ref: ObjectRef,
   request: (object: Objects[K], path: string) => Promise<Json> | undefined,
 ): Promise<Objects[K] | undefined> {
-  const { resource, decode } = accesses[kind]
+  const { resource, decode, conditions } = accesses[kind]
   const path = resourcePath(resource, ref.name)
   return writeOptimistically({
     cached: () => cachedObject(deps, kind, ref),
@@ -93,7 +94,9 @@ export function updateObject<K extends StatusKind>(
     write: (object) =>
       request(object, path)?.then((json) => {
         deps.cache.upsert(kind, json)
-        return decode(json)
+        const after = decode(json)
+        deps.events.recordTransitions(subject(object), conditions(object), conditions(after))
+        return after
       }),
   })
 }
