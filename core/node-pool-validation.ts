@@ -1,3 +1,4 @@
+import { kubeletErrors } from './kubelet-conversion.ts'
 import { labelValueErrors, qualifiedNameErrors } from './label-syntax.ts'
 import { isRestrictedLabel, labels, normalizedLabel, wellKnownLabels } from './labels.ts'
 import type { NodePool, RequirementSpec, Taint } from './objects.ts'
@@ -11,7 +12,11 @@ const capacityTypes = ['on-demand', 'spot', 'reserved']
 export function runtimeErrors(pool: NodePool): readonly string[] {
   return [
     ...templateErrors(pool.template, wellKnownLabels),
-    ...(pool.isStatic ? ['spec.replicas: static NodePools are not supported yet; remove it'] : []),
+    ...kubeletErrors(pool.metadata.annotations),
+    // The API lets nobody take `replicas` away from a pool that has it.
+    ...(pool.isStatic
+      ? ['spec.replicas: static NodePools are not supported yet; make another NodePool without it']
+      : []),
   ]
 }
 

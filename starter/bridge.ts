@@ -7,6 +7,7 @@ import { singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { nodeClassStatus } from '../workflows/index.ts'
 import { pokeSignal } from '../workflows/messages.ts'
 import { bootstrap } from './bootstrap.ts'
+import { startNodePoolCounter } from './node-pool-counter.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export interface BridgeInput {
@@ -32,6 +33,7 @@ export class Bridge {
   readonly #queue: WorkQueue
   #isLeader = false
   #unsubscribe: () => void = () => {}
+  #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
   #stopped = false
 
@@ -67,6 +69,7 @@ export class Bridge {
   start(): void {
     const { deps, resyncMs } = this.#input
     this.#unsubscribe = deps.cache.onChange((kind, key, before, after) => this.#onChange(kind, key, before, after))
+    this.#stopCounting = startNodePoolCounter(deps, () => this.#isLeader)
     void this.#holdLease()
     this.#timers.push(
       setInterval(() => void this.#holdLease(), renewMs),
@@ -78,6 +81,7 @@ export class Bridge {
     this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
     this.#unsubscribe()
+    this.#stopCounting()
     this.#queue.stop()
     if (this.#isLeader)
       await this.#lease

@@ -7,6 +7,7 @@ import type { ClaimRef } from '../azure/contract.ts'
 import type { InitializationOutcome, RegistrationOutcome } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
+import { recordRegistration } from './node-pool-health.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from './object-writes.ts'
 import { claimNode } from './observe.ts'
 
@@ -58,6 +59,7 @@ export async function awaitRegistration(
   if ('kind' in found) return found
   const nodeName = found.node.metadata.name
   await registerNode(deps, found.claim, nodeName)
+  await recordRegistration(deps, found.claim, true)
   const written = await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Registered', status: 'True' }],
     status: { nodeName },

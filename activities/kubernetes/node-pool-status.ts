@@ -1,12 +1,10 @@
 import { type ConditionChange, conditionOf } from '../../core/conditions.ts'
-import { annotations } from '../../core/labels.ts'
-import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
+import { healthReset } from '../../core/node-pool/registration-health.ts'
 import { runtimeErrors } from '../../core/node-pool-validation.ts'
-import type { NodePool } from '../../core/objects.ts'
-import { isNotFound } from './client.ts'
+import type { NodeClass, NodePool } from '../../core/objects.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
-import { resourcePath } from './resources.ts'
+import { stampPoolHash } from './node-pool-hash.ts'
 import { setConditions } from './status-writes.ts'
 
 /** Brings hash and status of every NodePool up to date (reference/karpenter-core.md 1.7). */
@@ -21,7 +19,13 @@ async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<vo
   const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
     before = current
     changes = [validated(current), nodeClassReady(deps, current)]
-    return { conditions: changes }
+    const { generation } = nodeClassOf(deps, current)?.metadata ?? {}
+    const reset = generation === undefined ? undefined : healthReset(current, generation)
+    const seen = generation === undefined || current.nodeClassObservedGeneration === generation
+    return {
+      conditions: reset === undefined ? changes : [...changes, reset],
+      ...(seen ? {} : { status: { nodeClassObservedGeneration: generation } }),
+    }
   })
   if (after === undefined || after === before) return
   for (const { status, type, reason, message } of changes) {
@@ -30,6 +34,10 @@ async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<vo
     const values = [pool.metadata.uid, message ?? '']
     deps.events.record({ about: subject(pool), reason: 'NotReady', message: message ?? '', values })
   }
+}
+
+function nodeClassOf(deps: KubernetesDeps, pool: NodePool): NodeClass | undefined {
+  return deps.cache.nodeClasses.get(pool.template.spec.nodeClassRef.name)
 }
 
 function validated(pool: NodePool): ConditionChange {
@@ -43,7 +51,7 @@ function validated(pool: NodePool): ConditionChange {
 function nodeClassReady(deps: KubernetesDeps, pool: NodePool): ConditionChange {
   const type = 'NodeClassReady'
   const { name } = pool.template.spec.nodeClassRef
-  const nodeClass = deps.cache.nodeClasses.get(name)
+  const nodeClass = nodeClassOf(deps, pool)
   const field = `NodePool ${pool.metadata.name}: spec.template.spec.nodeClassRef.name "${name}"`
   if (nodeClass === undefined)
     return {
@@ -61,21 +69,5 @@ function nodeClassReady(deps: KubernetesDeps, pool: NodePool): ConditionChange {
     status: ready?.status ?? 'Unknown',
     reason: ready?.reason ?? 'NodeClassReadinessUnknown',
     message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
-  }
-}
-
-/** The drift hash of a pool and its version, as its annotations. They follow from the template as it is stored, so it is read. */
-async function stampPoolHash(deps: KubernetesDeps, { metadata }: NodePool): Promise<void> {
-  const path = resourcePath('nodepools', metadata.name)
-  try {
-    const json = await deps.client.get(path)
-    const wanted = {
-      [annotations.nodePoolHash]: nodePoolHash((json['spec'] as { template: never }).template),
-      [annotations.nodePoolHashVersion]: nodePoolHashVersion,
-    }
-    if (Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)) return
-    deps.cache.upsert('NodePool', await deps.client.mergePatch(path, { metadata: { annotations: wanted } }))
-  } catch (error) {
-    if (!isNotFound(error)) throw error
   }
 }

@@ -8,6 +8,7 @@ import type { GiveUpReason, NextStep, Observation } from './contract.ts'
 import { decodeNode } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
+import { recordRegistration } from './node-pool-health.ts'
 import { liveClaim, updateClaim } from './object-writes.ts'
 import { resourcePath } from './resources.ts'
 
@@ -119,5 +120,6 @@ export async function giveUp(
     message: `NodeClaim ${ref.name}: ${message}`,
   })
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'NodeClaim is given up')
+  if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   await deleteClaim(deps, ref)
 }

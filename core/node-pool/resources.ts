@@ -1,0 +1,80 @@
+import { labels } from '../labels.ts'
+import type { Node, NodeClaim, NodePool } from '../objects.ts'
+import { integerQuantity, zero } from '../quantity.ts'
+import { formatResources, mergeResources, noResources, type Resources } from '../resources.ts'
+import { isLeaving } from '../scheduling/state-nodes.ts'
+
+/** Always shown, also for a pool without nodes. */
+const base: Resources = { cpu: zero, 'ephemeral-storage': zero, memory: zero, nodes: zero, pods: zero }
+
+/**
+ * What the nodes of each pool have together, by pool name, with their number as `nodes` (reference/karpenter-core.md 5.2). A claim counts from
+ * its launch on; what is being deleted or disrupted does not count any more. Pools without nodes are not in the answer: see `poolResources`.
+ */
+export function resourcesByPool(
+  nodes: Iterable<Node>,
+  nodeClaims: Iterable<NodeClaim>,
+): ReadonlyMap<string, Resources> {
+  const claims = [...nodeClaims]
+  const claimById = new Map(
+    claims.flatMap((claim) => (claim.status.providerId ? [[claim.status.providerId.toLowerCase(), claim]] : [])),
+  )
+  const joined = new Set<NodeClaim>()
+  const counted = new Map<string, Resources[]>()
+  const count = (node: Node | undefined, claim: NodeClaim | undefined) => {
+    const pool = poolOf(node, claim)
+    const capacity = capacityOf(node, claim)
+    if (pool === undefined || isLeaving(claim, node) || Object.keys(capacity).length === 0) return
+    const all = counted.get(pool) ?? []
+    counted.set(pool, all)
+    all.push({ ...capacity, nodes: integerQuantity(1) })
+  }
+  for (const node of nodes) {
+    const claim = node.providerId ? claimById.get(node.providerId.toLowerCase()) : undefined
+    if (claim !== undefined) joined.add(claim)
+    count(node, claim)
+  }
+  for (const claim of claims) if (!joined.has(claim)) count(undefined, claim)
+  return new Map([...counted].map(([pool, all]) => [pool, mergeResources(...all)]))
+}
+
+/** Until it is registered a Node's claim says which pool it is of. */
+function poolOf(node: Node | undefined, claim: NodeClaim | undefined): string | undefined {
+  const own = node?.metadata.labels
+  const ofNode = claim === undefined || own?.[labels.registered] === 'true'
+  return (ofNode ? own?.[labels.nodePool] : undefined) ?? claim?.metadata.labels[labels.nodePool]
+}
+
+/** Until it is initialized, what a Node does not report yet is taken from its claim. */
+function capacityOf(node: Node | undefined, claim: NodeClaim | undefined): Resources {
+  const promised = claim?.status.capacity ?? noResources
+  if (node === undefined) return promised
+  if (claim === undefined || node.metadata.labels[labels.initialized] === 'true') return node.capacity
+  const known = Object.fromEntries(Object.entries(node.capacity).filter(([, amount]) => amount.nano !== 0n))
+  return { ...node.capacity, ...promised, ...known }
+}
+
+/** Resources as a pool's status shows them. */
+export function poolResources(counted: Resources | undefined): Resources {
+  return mergeResources(base, counted ?? noResources)
+}
+
+/** The fields of a pool's status that count, as a merge patch: `null` for what is no longer there. */
+type CountPatch = {
+  readonly resources: Readonly<Record<string, string | null>>
+  readonly nodes: number
+}
+
+/** What to write into a pool's status; undefined when it says so already, however the amounts are written. */
+export function countPatch(pool: NodePool, counted: Resources | undefined): CountPatch | undefined {
+  const wanted = poolResources(counted)
+  const nodes = Number((wanted['nodes'] ?? zero).nano / integerQuantity(1).nano)
+  const shown = pool.resources ?? {}
+  const outdated = Object.keys(shown).filter((name) => wanted[name] === undefined)
+  const same = Object.entries(wanted).every(([name, { nano }]) => shown[name]?.nano === nano)
+  if (same && outdated.length === 0 && pool.nodes === nodes) return undefined
+  return {
+    resources: { ...formatResources(wanted), ...Object.fromEntries(outdated.map((name) => [name, null])) },
+    nodes,
+  }
+}
