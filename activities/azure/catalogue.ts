@@ -1,6 +1,7 @@
 import type { Usage } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import type { InstanceType } from '../../core/instance-type.ts'
+import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { AzureConfig } from './azure-config.ts'
@@ -13,6 +14,8 @@ import { parseSku, type VmSize } from './sku.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 
 /** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
+/** Lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
+const mostCached = 100
 const usageLifetimeMs = 15 * 60_000
 const usageEveryMs = 10 * 60_000
 /** Other replicas' refusals are known here at the latest after this long. */
@@ -131,12 +134,16 @@ export class Catalogue {
     return { instanceTypes: this.#sizes.size, prices: this.#prices.size }
   }
 
-  /** The instance types of a node class as they can be bought now; the same array until something changes. */
-  instanceTypesFor(nodeClass: NodeClass): readonly InstanceType[] {
-    const settings = nodeClassSettings(nodeClass, this.#config)
+  /**
+   * The instance types of a node class as they can be bought now, for a pool with these kubelet settings of v1beta1; the same array until
+   * something changes.
+   */
+  instanceTypesFor(nodeClass: NodeClass, kubelet?: KubeletConversion): readonly InstanceType[] {
+    const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
     const quota = this.#usagesAreFresh()
+    const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
     const key = `${this.#version}/${this.#unavailable.version}/${quota}/${JSON.stringify(relevant(settings))}`
-    const cached = this.#cache.get(nodeClass.metadata.name)
+    const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
     const types = instanceTypes({
       sizes: this.#sizes.values(),
@@ -148,7 +155,8 @@ export class Catalogue {
       memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
       nodeResourceGroup: this.#config.nodeResourceGroup,
     })
-    this.#cache.set(nodeClass.metadata.name, { key, types })
+    if (this.#cache.size >= mostCached) this.#cache.clear()
+    this.#cache.set(slot, { key, types })
     return types
   }
 

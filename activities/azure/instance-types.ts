@@ -1,10 +1,12 @@
 import type { InstanceType, Offering } from '../../core/instance-type.ts'
+import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import { labels } from '../../core/labels.ts'
-import { integerQuantity, type Quantity, quantity } from '../../core/quantity.ts'
+import { integerQuantity, type Quantity, quantity, zero } from '../../core/quantity.ts'
 import { inValues, type Requirement } from '../../core/requirement.ts'
 import type { Requirements } from '../../core/requirements.ts'
-import type { Resources } from '../../core/resources.ts'
+import { maxResources, parseResources, type Resources } from '../../core/resources.ts'
 import type { GpuSize } from './gpu-sizes.ts'
+import { withoutEmpty } from './kubelet-flags.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import type { Prices } from './pricing.ts'
 import type { VmSize } from './sku.ts'
@@ -50,19 +52,13 @@ function runsOn({ vendor, images }: GpuSize, { gpuDriver, osSku }: NodeClassSett
 
 function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
   const offerings = offeringsOf(size, input)
+  const capacity = capacityOf(size, input.nodeClass, input.memoryOverheadPercent)
   return {
     name: size.name,
     requirements: typeRequirements(size, offerings, input),
     offerings,
-    capacity: capacityOf(size, input.nodeClass, input.memoryOverheadPercent),
-    overhead: {
-      kubeReserved: {
-        cpu: milliCpu(kubeReservedMilliCpu(size.vCpus)),
-        memory: quantity(`${kubeReservedMib(size.memoryGib)}Mi`),
-      },
-      systemReserved: {},
-      evictionThreshold: { memory: quantity('750Mi') },
-    },
+    capacity,
+    overhead: overheadOf(size, capacity, input.nodeClass.v1beta1Kubelet),
   }
 }
 
@@ -155,10 +151,61 @@ function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent:
     cpu: integerQuantity(size.vCpus),
     memory: { nano: BigInt(bytes - Math.ceil(bytes * overheadPercent)) * 1_000_000_000n, format: 'BinarySI' },
     'ephemeral-storage': quantity(`${nodeClass.osDiskSizeGb}G`),
-    pods: integerQuantity(nodeClass.maxPods),
+    pods: integerQuantity(podsOf(size, nodeClass)),
     'nvidia.com/gpu': integerQuantity(size.gpu?.vendor === 'nvidia' ? size.gpus : 0),
     'amd.com/gpu': integerQuantity(size.gpu?.vendor === 'amd' ? size.gpus : 0),
   }
+}
+
+/** `podsPerCore` of a v1beta1 template lowers the number; 0 sets no limit, as for kubelet. */
+function podsOf({ vCpus }: VmSize, { maxPods, v1beta1Kubelet }: NodeClassSettings): number {
+  const perCore = v1beta1Kubelet?.podsPerCore ?? 0
+  return perCore === 0 ? maxPods : Math.min(maxPods, perCore * vCpus)
+}
+
+/** What pods cannot have (reference/azure-provider.md 3.4). What a v1beta1 template says stands for itself, the rest for AKS' own numbers. */
+function overheadOf(size: VmSize, capacity: Resources, kubelet: KubeletConversion = {}): InstanceType['overhead'] {
+  return {
+    kubeReserved: {
+      cpu: milliCpu(kubeReservedMilliCpu(size.vCpus)),
+      memory: quantity(`${kubeReservedMib(size.memoryGib)}Mi`),
+      ...amountsOf(kubelet.kubeReserved),
+    },
+    systemReserved: amountsOf(kubelet.systemReserved),
+    evictionThreshold: evictionThreshold(capacity, kubelet),
+  }
+}
+
+/** `pid` is a matter of kubelet alone. */
+function amountsOf(reserved: Readonly<Record<string, string>> = {}): Resources {
+  return parseResources(Object.fromEntries(Object.entries(reserved).filter(([name]) => name !== 'pid')))
+}
+
+/** The first threshold that is met evicts, so the highest of hard and soft counts. */
+function evictionThreshold(capacity: Resources, { evictionHard, evictionSoft }: KubeletConversion): Resources {
+  const hard = { 'memory.available': '750Mi', ...withoutEmpty(evictionHard) }
+  return maxResources(...[hard, withoutEmpty(evictionSoft)].map((signals) => thresholdsOf(capacity, signals)))
+}
+
+const resourceOfSignal: Readonly<Record<string, string>> = {
+  'memory.available': 'memory',
+  'nodefs.available': 'ephemeral-storage',
+}
+
+function thresholdsOf(capacity: Resources, signals: Readonly<Record<string, string>>): Resources {
+  return Object.fromEntries(
+    Object.entries(signals).flatMap(([signal, amount]) => {
+      const resource = resourceOfSignal[signal]
+      return resource === undefined ? [] : [[resource, thresholdAmount(amount, capacity[resource] ?? zero)]]
+    }),
+  )
+}
+
+/** An amount, or a share of what there is, in whole units. */
+function thresholdAmount(amount: string, capacity: Quantity): Quantity {
+  if (!amount.endsWith('%')) return quantity(amount)
+  const nano = (capacity.nano * BigInt(Math.round(Number(amount.slice(0, -1)) * 100))) / 10_000n
+  return { nano: nano - (nano % 1_000_000_000n), format: capacity.format }
 }
 
 const milliCpu = (milli: number): Quantity => ({ nano: BigInt(milli) * 1_000_000n, format: 'DecimalSI' })

@@ -1,3 +1,4 @@
+import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import { taintKeys } from '../../core/labels.ts'
 import type { Taint } from '../../core/objects.ts'
 import { formatResources, type Resources } from '../../core/resources.ts'
@@ -9,6 +10,7 @@ interface KubeletFlagsInput {
   readonly clusterDnsServiceIp: string
   /** `spec.kubelet` of the node class, as stored. */
   readonly kubelet: Readonly<Record<string, unknown>>
+  readonly v1beta1Kubelet: KubeletConversion | undefined
   readonly taints: readonly Taint[]
   readonly startupTaints: readonly Taint[]
   readonly kubeReserved: Resources
@@ -57,14 +59,16 @@ const everyVersion: Readonly<Record<string, string>> = {
 
 /** The kubelet's flags: AKS' own, then what the node class and the instance type decide (reference/azure-provider.md 7.2). */
 export function kubeletFlags(input: KubeletFlagsInput): Record<string, string> {
+  const { kubeReserved, systemReserved } = input.v1beta1Kubelet ?? {}
   return {
     ...everyVersion,
     ...versionFlags(minorVersion(input.kubernetesVersion)),
     ...nodeClassFlags(input.kubelet),
     '--cluster-dns': input.clusterDnsServiceIp,
     '--max-pods': String(input.maxPods),
-    '--kube-reserved': list(formatResources(input.kubeReserved)),
-    '--system-reserved': list({ cpu: '0', memory: '0', ...formatResources(input.systemReserved) }),
+    '--kube-reserved': list({ ...formatResources(input.kubeReserved), ...kubeReserved }),
+    '--system-reserved': list({ cpu: '0', memory: '0', ...formatResources(input.systemReserved), ...systemReserved }),
+    ...v1beta1Flags(input.v1beta1Kubelet),
     '--register-with-taints': registeredTaints(input).map(describeTaint).join(','),
   }
 }
@@ -113,6 +117,40 @@ function nodeClassFlags(kubelet: Readonly<Record<string, unknown>>): Record<stri
       return [[flag, Array.isArray(value) ? value.join(',') : `${value as string | number | boolean}`]]
     }),
   )
+}
+
+/**
+ * What a v1beta1 template says of kubelet, as flags. AKS' threshold of memory stays where another signal only is named, since instance types
+ * are planned with it.
+ */
+function v1beta1Flags(kubelet: KubeletConversion = {}): Record<string, string> {
+  const { clusterDNS = [], podsPerCore, evictionMaxPodGracePeriod } = kubelet
+  const flags: Record<string, string> = {
+    '--cluster-dns': clusterDNS.join(','),
+    '--pods-per-core': text(podsPerCore),
+    '--eviction-hard': thresholds({ 'memory.available': '750Mi', ...withoutEmpty(kubelet.evictionHard) }),
+    '--eviction-soft': thresholds(withoutEmpty(kubelet.evictionSoft)),
+    '--eviction-soft-grace-period': list(kubelet.evictionSoftGracePeriod ?? {}),
+    '--eviction-max-pod-grace-period': text(evictionMaxPodGracePeriod),
+    '--image-gc-high-threshold': text(kubelet.imageGCHighThresholdPercent),
+    '--image-gc-low-threshold': text(kubelet.imageGCLowThresholdPercent),
+    '--cpu-cfs-quota': text(kubelet.cpuCFSQuota),
+  }
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== ''))
+}
+
+const text = (value: number | boolean | undefined) => (value === undefined ? '' : String(value))
+
+/** A threshold that is empty is one that is not set. */
+export function withoutEmpty(amounts: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== ''))
+}
+
+function thresholds(amounts: Readonly<Record<string, string>>): string {
+  return Object.entries(amounts)
+    .map(([signal, amount]) => `${signal}<${amount}`)
+    .sort()
+    .join(',')
 }
 
 /** A new node keeps pods away until it is registered, unless the claim says so itself. */

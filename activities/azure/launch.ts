@@ -1,5 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf } from '../../core/conditions.ts'
+import { kubeletConversion, kubeletErrors } from '../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
 import { activityScope } from '../activity-context.ts'
@@ -45,6 +46,8 @@ export async function launch(
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
+  const invalid = kubeletErrors(claim.metadata.annotations)
+  if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
   await deps.unavailable.refresh()
   return choose(deps, claim, nodeClass, attempt)
 }
@@ -79,7 +82,7 @@ async function choose(
 ): Promise<LaunchOutcome> {
   const wanted = requirements(claim.spec.requirements)
   const { images } = nodeClass.status
-  const types = deps.catalogue.instanceTypesFor(nodeClass)
+  const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
   const request = { uid: claim.metadata.uid, requirements: wanted, requests: claim.spec.requests }
   const choice = chooseOffering(
     types.filter((type) => selectImage(images, type) !== undefined),
@@ -115,7 +118,7 @@ async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
   const { name, uid } = claim.metadata
   const body = vmRequest({
     config: deps.config,
-    nodeClass: nodeClassSettings(nodeClass, deps.config),
+    nodeClass: nodeClassSettings(nodeClass, deps.config, kubeletConversion(claim.metadata.annotations)),
     claim,
     chosen,
     size,
@@ -185,7 +188,8 @@ async function takeOver(
 async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
   const typeName = vm.hardwareProfile?.vmSize ?? ''
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
-  const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass)
+  const kubelet = kubeletConversion(claim.metadata.annotations)
+  const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
   const image = vm.storageProfile?.imageReference
   deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted an existing VM')
   return recordLaunch(

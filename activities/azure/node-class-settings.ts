@@ -1,3 +1,4 @@
+import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import type { AzureConfig } from './azure-config.ts'
 
@@ -18,7 +19,10 @@ export interface NodeClassSettings {
   readonly artifactStreaming: boolean
   readonly localDnsEnabled: boolean
   readonly tags: Readonly<Record<string, string>>
+  /** Of the node class; empty where `v1beta1Kubelet` is there. */
   readonly kubelet: Readonly<Record<string, unknown>>
+  /** What a NodePool of v1beta1 says of kubelet. */
+  readonly v1beta1Kubelet: KubeletConversion | undefined
 }
 
 interface SpecJson {
@@ -38,8 +42,15 @@ interface SpecJson {
   readonly artifactStreaming?: { readonly enabled?: boolean }
 }
 
-/** Reads a node class. The CRD's schema has checked the values. */
-export function nodeClassSettings(nodeClass: NodeClass, config: AzureConfig): NodeClassSettings {
+/**
+ * Reads a node class. The CRD's schema has checked the values. Kubelet settings that a NodePool has from v1beta1 replace those of the class,
+ * all of them, as in Karpenter 1.0; what they do not say of pods stays a matter of the class.
+ */
+export function nodeClassSettings(
+  nodeClass: NodeClass,
+  config: AzureConfig,
+  v1beta1Kubelet?: KubeletConversion,
+): NodeClassSettings {
   const spec = nodeClass.spec as SpecJson
   const imageFamily = spec.imageFamily ?? 'Ubuntu'
   const vtpm = spec.security?.trustedLaunch?.vtpm ?? false
@@ -49,7 +60,7 @@ export function nodeClassSettings(nodeClass: NodeClass, config: AzureConfig): No
     imageFamily,
     osSku: imageFamily === 'AzureLinux' ? 'AzureLinux' : 'Ubuntu',
     osDiskSizeGb: spec.osDiskSizeGB ?? 128,
-    maxPods: spec.maxPods ?? defaultMaxPods(config),
+    maxPods: v1beta1Kubelet?.maxPods ?? spec.maxPods ?? defaultMaxPods(config),
     subnetId: spec.vnetSubnetID ?? config.subnetId,
     fips: spec.fipsMode === 'FIPS',
     encryptionAtHost: spec.security?.encryptionAtHost ?? false,
@@ -60,7 +71,8 @@ export function nodeClassSettings(nodeClass: NodeClass, config: AzureConfig): No
     artifactStreaming: spec.artifactStreaming?.enabled ?? false,
     localDnsEnabled: spec.localDNS?.mode === 'Required',
     tags: spec.tags ?? {},
-    kubelet: spec.kubelet ?? {},
+    kubelet: v1beta1Kubelet === undefined ? (spec.kubelet ?? {}) : {},
+    v1beta1Kubelet,
   }
 }
 

@@ -76,6 +76,7 @@ function nodeCustomData({
         maxPods: nodeClass.maxPods,
         clusterDnsServiceIp: config.clusterDnsServiceIp,
         kubelet: nodeClass.kubelet,
+        v1beta1Kubelet: nodeClass.v1beta1Kubelet,
         taints: claim.spec.taints,
         startupTaints: claim.spec.startupTaints,
         kubeReserved: overhead?.kubeReserved ?? {},

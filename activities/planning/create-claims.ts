@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { annotations, terminationFinalizer } from '../../core/labels.ts'
 import type { NodePool } from '../../core/objects.ts'
 import { formatResources } from '../../core/resources.ts'
@@ -108,6 +109,7 @@ function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string):
         ...own,
         ...pick(stamped, annotations.nodePoolHash),
         ...pick(stamped, annotations.nodePoolHashVersion),
+        ...pick(stamped, kubeletAnnotation),
       },
       finalizers: [terminationFinalizer],
       ownerReferences: [

@@ -1,4 +1,5 @@
 import { isTrue } from '../../core/conditions.ts'
+import { kubeletConversion } from '../../core/kubelet-conversion.ts'
 import { labels } from '../../core/labels.ts'
 import type { NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable, isReschedulable, isTerminating } from '../../core/pod-rules.ts'
@@ -54,7 +55,7 @@ function nodePoolOptions({ cache, catalogue }: PlanningDeps): readonly NodePoolO
     return [
       {
         nodePool,
-        instanceTypes: catalogue.instanceTypesFor(nodeClass),
+        instanceTypes: catalogue.instanceTypesFor(nodeClass, kubeletConversion(nodePool.metadata.annotations)),
         usage: usage.get(nodePool.metadata.name) ?? {},
       },
     ]

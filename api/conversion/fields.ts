@@ -1,8 +1,7 @@
 // Fields that NodePools and NodeClaims share, from one version to the other.
+import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { isEqual, isObject, type Json, parsed, without } from './residue.ts'
 
-/** Where upstream keeps a v1beta1 template's `kubelet`; it stays in effect. */
-const kubeletAnnotation = 'compatibility.karpenter.sh/v1beta1-kubelet-conversion'
 /** Where upstream keeps a v1beta1 `nodeClassRef` as it was written. */
 export const nodeClassAnnotation = 'compatibility.karpenter.sh/v1beta1-nodeclass-reference'
 
