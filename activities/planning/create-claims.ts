@@ -70,7 +70,8 @@ function sharedCheck(deps: PlanningDeps, fence: Fence): () => Promise<boolean> {
 
 async function createClaim(deps: PlanningDeps, fence: Fence, planned: PlannedNodeClaim): Promise<string | undefined> {
   const nodePool = deps.cache.nodePools.get(planned.nodePool)
-  if (nodePool === undefined) return undefined
+  // Deleted since the plan was made: its claims are going, and the garbage collector would take this one too.
+  if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return undefined
   const body = claimBody(nodePool, planned, `${planned.nodePool}-${randomSuffix()}`)
   // The clock tells when this process had stopped: then somebody else may be the planner now.
   if (!fence.isFresh) await fence.check()
