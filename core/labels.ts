@@ -105,6 +105,7 @@ export const annotations = {
   nodePoolHashVersion: 'karpenter.sh/nodepool-hash-version',
   nodeClassHash: 'karpenter.azure.com/aksnodeclass-hash',
   nodeClassHashVersion: 'karpenter.azure.com/aksnodeclass-hash-version',
+  inPlaceUpdateHash: 'karpenter.azure.com/in-place-update-hash',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
   holdUntil: 'joiner.sh/hold-until',
@@ -112,3 +113,6 @@ export const annotations = {
 
 /** Finalizer of NodeClaims and their Nodes. */
 export const terminationFinalizer = 'karpenter.sh/termination'
+
+/** Finalizer of AKSNodeClasses (reference/azure-provider.md 1.1). */
+export const nodeClassFinalizer = 'karpenter.azure.com/termination'

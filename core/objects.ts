@@ -223,6 +223,7 @@ export interface NodeClass {
   readonly status: {
     readonly images: readonly { readonly id: string; readonly requirements: readonly RequirementSpec[] }[]
     readonly kubernetesVersion?: string
+    readonly localDnsState?: 'Enabled' | 'Disabled'
     readonly conditions: readonly Condition[]
   }
 }

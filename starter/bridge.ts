@@ -2,7 +2,7 @@ import type { Client, Connection } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
-import type { Node, NodeClaim } from '../core/objects.ts'
+import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
 import { singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { nodeClassStatus } from '../workflows/index.ts'
 import { pokeSignal } from '../workflows/messages.ts'
@@ -146,12 +146,23 @@ export class Bridge {
   }
 
   #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
-    if (after === undefined) return
+    if (after === undefined) {
+      if (before !== undefined && this.#wasLastOfItsClass(before)) this.#queue.add(statusKey)
+      return
+    }
     if (before === undefined) {
       // The planner starts the lifecycles of what it made; a claim made by hand has nobody else.
       if (!this.#input.deps.lifecycles.hasStarted(after))
         setTimeout(() => this.#queue.add(`start/${name}`), 1000).unref()
     } else if (isDeleting(after) && !isDeleting(before)) this.#queue.add(`poke/${name}`)
+  }
+
+  /** A node class that is being deleted waits for its claims (reference/azure-provider.md 1.5). */
+  #wasLastOfItsClass({ spec: { nodeClassRef } }: NodeClaim): boolean {
+    const { nodeClasses, nodeClaims } = this.#input.deps.cache
+    const nodeClass = nodeClasses.get(nodeClassRef.name)
+    if (nodeClass === undefined || !isDeleting(nodeClass)) return false
+    return ![...nodeClaims.values()].some(({ spec }) => spec.nodeClassRef.name === nodeClassRef.name)
   }
 
   #onNode(before: Node | undefined, after: Node | undefined): void {
@@ -184,6 +195,6 @@ export class Bridge {
   }
 }
 
-function isDeleting(object: NodeClaim | Node): boolean {
+function isDeleting(object: NodeClaim | Node | NodeClass): boolean {
   return object.metadata.deletionTimestamp !== undefined
 }

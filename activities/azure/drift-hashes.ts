@@ -1,41 +1,45 @@
 import { isTrue } from '../../core/conditions.ts'
-import { annotations } from '../../core/labels.ts'
+import { annotations, nodeClassFinalizer } from '../../core/labels.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../core/node-class-hash.ts'
 import type { NodeClass } from '../../core/objects.ts'
-import { isNotFound } from '../kubernetes/client.ts'
 import { updateClaim } from '../kubernetes/object-writes.ts'
-import { resourcePath } from '../kubernetes/resources.ts'
+import { patchOf } from '../kubernetes/optimistic-write.ts'
+import { type ObjectRef, updateObject } from '../kubernetes/status-writes.ts'
 import type { AzureDeps } from './dependencies.ts'
 
 /**
- * The drift hash of a node class and its version. When the version is another one, hashes cannot be compared: then the claims are brought up
- * to date first, but for those that have drifted already (reference/azure-provider.md 1.4).
+ * Marks a node class with its finalizer, its drift hash and the hash's version. When the version is another one, hashes cannot be compared:
+ * then the claims are brought up to date first (reference/azure-provider.md 1.4 and 1.5). Returns the class as it is afterwards; undefined
+ * when it is gone.
  */
-export async function stampNodeClassHash(deps: AzureDeps, nodeClass: NodeClass): Promise<void> {
-  await stamp(
-    deps,
-    nodeClass,
-    (spec) => ({
-      [annotations.nodeClassHash]: nodeClassHash(spec),
-      [annotations.nodeClassHashVersion]: nodeClassHashVersion,
-    }),
-    async (wanted) => {
-      const before = nodeClass.metadata.annotations[annotations.nodeClassHashVersion]
-      if (before === undefined || before === nodeClassHashVersion) return
-      await Promise.all(
-        [...deps.cache.nodeClaims.values()]
-          .filter(({ spec }) => spec.nodeClassRef.name === nodeClass.metadata.name)
-          .map(({ metadata }) => rehashClaim(deps, metadata, wanted)),
-      )
-    },
-  )
+export async function stampNodeClass(deps: AzureDeps, nodeClass: NodeClass): Promise<NodeClass | undefined> {
+  if (nodeClass.metadata.annotations[annotations.nodeClassHashVersion] !== nodeClassHashVersion) {
+    await deps.cache.catchUp(['NodeClaim'])
+    const claims = [...deps.cache.nodeClaims.values()].filter(
+      ({ spec }) => spec.nodeClassRef.name === nodeClass.metadata.name,
+    )
+    await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
+  }
+  return updateObject(deps, 'AKSNodeClass', nodeClass.metadata, (current, path) => {
+    const { metadata } = current
+    const wanted = hashes(current)
+    const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)
+    const isHeld = metadata.finalizers.includes(nodeClassFinalizer) || metadata.deletionTimestamp !== undefined
+    if (isHashed && isHeld) return undefined
+    const finalizers = isHeld ? {} : { finalizers: [...metadata.finalizers, nodeClassFinalizer] }
+    return deps.client.mergePatch(path, patchOf({ metadata: { annotations: wanted, ...finalizers } }, metadata))
+  })
 }
 
-function rehashClaim(
-  deps: AzureDeps,
-  ref: { readonly name: string; readonly uid: string },
-  wanted: Readonly<Record<string, string>>,
-): Promise<unknown> {
+function hashes({ spec }: NodeClass): Record<string, string> {
+  return {
+    [annotations.nodeClassHash]: nodeClassHash(spec),
+    [annotations.nodeClassHashVersion]: nodeClassHashVersion,
+  }
+}
+
+/** A claim that has drifted already keeps its hash: that it differs is why it is replaced. */
+function rehashClaim(deps: AzureDeps, ref: ObjectRef, wanted: Readonly<Record<string, string>>): Promise<unknown> {
   return updateClaim(deps, ref, ({ metadata, status }) => {
     if (metadata.annotations[annotations.nodeClassHashVersion] === nodeClassHashVersion) return undefined
     const stamped = isTrue(status.conditions, 'Drifted')
@@ -43,23 +47,4 @@ function rehashClaim(
       : wanted
     return { metadata: { annotations: stamped } }
   })
-}
-
-/** Writes annotations that follow from an object's live spec; `before` runs when they differ, ahead of the write. */
-async function stamp(
-  deps: AzureDeps,
-  { kind, metadata: { name, annotations: own } }: NodeClass,
-  wantedFor: (spec: Readonly<Record<string, unknown>>) => Readonly<Record<string, string>>,
-  before: (wanted: Readonly<Record<string, string>>) => Promise<void> = () => Promise.resolve(),
-): Promise<void> {
-  const path = resourcePath('aksnodeclasses', name)
-  const json = await deps.client.get(path).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined
-    throw error
-  })
-  if (json === undefined) return
-  const wanted = wantedFor((json['spec'] ?? {}) as Readonly<Record<string, unknown>>)
-  if (Object.entries(wanted).every(([key, value]) => own[key] === value)) return
-  await before(wanted)
-  deps.cache.upsert(kind, await deps.client.mergePatch(path, { metadata: { annotations: wanted } }))
 }

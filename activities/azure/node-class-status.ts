@@ -1,162 +1,121 @@
-import { type ConditionChange, conditionOf, isTrue } from '../../core/conditions.ts'
+import { conditionOf, isTrue, isTrueAt } from '../../core/conditions.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { refreshNodePools } from '../kubernetes/node-pool-status.ts'
 import { setConditions } from '../kubernetes/status-writes.ts'
-import { isMissing, scrubbedMessage } from './azure-error.ts'
+import { scrubbedMessage } from './azure-error.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { stampNodeClassHash } from './drift-hashes.ts'
-import { type ResolvedImage, resolveImages } from './images.ts'
-import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
-import { parseSubnet } from './subnet.ts'
+import { stampNodeClass } from './drift-hashes.ts'
+import type { Finding } from './node-class/finding.ts'
+import { findImages } from './node-class/images-status.ts'
+import { kubernetesVersionFinding, type ServerVersion } from './node-class/kubernetes-version.ts'
+import { localDnsFinding } from './node-class/local-dns.ts'
+import { findSubnet } from './node-class/subnet-status.ts'
+import { terminateNodeClass } from './node-class/termination.ts'
+import { validate } from './node-class/validation.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
 
-/** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.6, reference/karpenter-core.md 1.7). */
+/** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.5, reference/karpenter-core.md 1.7). */
 export async function refreshNodeClasses(
   deps: AzureDeps,
 ): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
-  const version = (await deps.client.version()).replace(/^v/, '')
-  const results = await Promise.allSettled(nodeClasses.map((nodeClass) => refreshNodeClass(deps, nodeClass, version)))
+  // A finalizer is removed by what is there now, not by what the watches told last.
+  if (nodeClasses.some(isDeleting)) await deps.cache.catchUp(['NodeClaim'])
+  const version = await serverVersion(deps)
+  const results = await Promise.allSettled(
+    nodeClasses.map((nodeClass) =>
+      isDeleting(nodeClass) ? terminateNodeClass(deps, nodeClass) : refreshNodeClass(deps, nodeClass, version),
+    ),
+  )
   await refreshNodePools(deps)
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
+  throwJoined(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return {
     nodeClasses: nodeClasses.length,
     ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
   }
 }
 
-async function refreshNodeClass(deps: AzureDeps, stale: NodeClass, kubernetesVersion: string): Promise<void> {
-  await stampNodeClassHash(deps, stale)
-  const nodeClass = deps.cache.nodeClasses.get(stale.metadata.name) ?? stale
-  const settings = nodeClassSettings(nodeClass, deps.config)
-  const found = await findImages(deps, settings, kubernetesVersion)
-  const subnet = await findSubnet(deps, settings)
-  // What could not be read now stays as it was read before, for the same spec: an outage is no reason to stop.
-  const unread = (type: string, reason: string, what: string, error: unknown): ConditionChange => {
-    const before = conditionOf(nodeClass.status.conditions, type)
-    return before?.status === 'True' && before.observedGeneration === nodeClass.metadata.generation
-      ? { type, status: 'True' }
-      : unreadable(type, reason, `AKSNodeClass ${settings.name}: ${what}`, error)
-  }
-  const images = found.kind === 'images' ? found.images : nodeClass.status.images
-  const changes: ConditionChange[] = [
-    { type: 'KubernetesVersionReady', status: 'True' },
-    found.kind === 'images'
-      ? imagesCondition(settings, found.images)
-      : unread('ImagesReady', 'ImagesUnknownError', 'images', found.error),
-    subnet.kind === 'condition'
-      ? subnet.condition
-      : unread('SubnetsReady', 'SubnetUnknownError', `subnet "${settings.subnetId}"`, subnet.error),
-    { type: 'ValidationSucceeded', status: 'True' },
-    { type: 'LocalDNSReady', status: 'True' },
-  ]
-  await writeNodeClass(deps, nodeClass, changes, {
-    images,
-    kubernetesVersion,
-    localDNSState: settings.localDnsEnabled ? 'Enabled' : 'Disabled',
-  })
-  if (found.kind === 'error') throw found.error
-  if (subnet.kind === 'error') throw subnet.error
+function isDeleting({ metadata }: NodeClass): boolean {
+  return metadata.deletionTimestamp !== undefined
 }
 
-type FoundImages =
-  | { readonly kind: 'images'; readonly images: readonly ResolvedImage[] }
-  | { readonly kind: 'error'; readonly error: unknown }
-
-async function findImages(
-  deps: AzureDeps,
-  settings: NodeClassSettings,
-  kubernetesVersion: string,
-): Promise<FoundImages> {
+async function serverVersion({ client }: AzureDeps): Promise<ServerVersion> {
   try {
-    return { kind: 'images', images: await resolveImages(deps, settings, kubernetesVersion) }
+    return { kind: 'version', gitVersion: await client.version() }
   } catch (error) {
     return { kind: 'error', error }
   }
 }
 
-/** Azure did not say, so nothing is known: Unknown, not False, which would end launches. */
-function unreadable(type: string, reason: string, what: string, error: unknown): ConditionChange {
-  return {
-    type,
-    status: 'Unknown',
-    reason,
-    message: `${what} could not be read: ${scrubbedMessage(error)}; it is tried again`,
-  }
+/** Looks at everything that a node class' readiness depends on. All parts run, whatever one of them says; errors come together at the end. */
+async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: ServerVersion): Promise<void> {
+  const nodeClass = await stampNodeClass(deps, seen)
+  if (nodeClass === undefined || isDeleting(nodeClass)) return
+  const settings = nodeClassSettings(nodeClass, deps.config)
+  const version = kubernetesVersionFinding(nodeClass, server)
+  const images = await findImages(deps, nodeClass, settings, versionForImages(nodeClass, version))
+  const findings = [
+    version,
+    images,
+    await findSubnet(deps, nodeClass, settings),
+    await validate(deps, settings),
+    localDnsFinding(nodeClass, version.status?.kubernetesVersion ?? nodeClass.status.kubernetesVersion, deps.config),
+  ]
+  await writeFindings(deps, nodeClass, findings)
+  throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
 }
 
-async function writeNodeClass(
-  deps: AzureDeps,
-  nodeClass: NodeClass,
-  changes: readonly ConditionChange[],
-  found: Pick<NodeClass['status'], 'images'> & { readonly kubernetesVersion: string; readonly localDNSState: string },
-): Promise<void> {
+/** The version that images are looked for: the new one, or the one that stands in the status, which is good for this very spec only. */
+function versionForImages(
+  { status, metadata }: NodeClass,
+  found: Finding,
+): { readonly version: string; readonly isNew: boolean } | undefined {
+  const isNew = found.status?.kubernetesVersion !== undefined
+  const isKnown =
+    found.error === undefined || isTrueAt(status.conditions, 'KubernetesVersionReady', metadata.generation)
+  const version = found.status?.kubernetesVersion ?? status.kubernetesVersion
+  return version === undefined || !isKnown ? undefined : { version, isNew }
+}
+
+/** Writes what was found. A spec that changed meanwhile is looked at anew: what was found is about the one before. */
+async function writeFindings(deps: AzureDeps, nodeClass: NodeClass, findings: readonly Finding[]): Promise<void> {
+  const conditions = findings.flatMap((finding) => finding.conditions ?? [])
+  const found: NonNullable<Finding['status']> = Object.assign({}, ...findings.map(({ status }) => status))
   let before: NodeClass | undefined
   const after = await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, (current) => {
     before = current
-    const { images, kubernetesVersion } = current.status
-    const same =
-      JSON.stringify(images) === JSON.stringify(found.images) && kubernetesVersion === found.kubernetesVersion
-    return same ? { conditions: changes } : { conditions: changes, status: found }
+    if (current.metadata.generation !== nodeClass.metadata.generation || isDeleting(current)) return undefined
+    const status = changedStatus(current.status, found)
+    return Object.keys(status).length === 0 ? { conditions } : { conditions, status }
   })
-  if (after === undefined || after === before) return
-  const ready = conditionOf(after.status.conditions, 'Ready')
-  if (ready?.status !== 'True') {
-    const why = changes
-      .filter((c) => c.status !== 'True')
-      .map((c) => `${c.type}: ${c.message}`)
-      .join('; ')
-    deps.log.warn({ nodeClass: nodeClass.metadata.name, why }, 'AKSNodeClass is not ready')
-    deps.events.record({ about: subject(nodeClass), reason: 'NotReady', message: why })
+  if (after === undefined || after === before || isTrue(after.status.conditions, 'Ready')) return
+  const why = after.status.conditions
+    .filter(({ type, status }) => type !== 'Ready' && status !== 'True')
+    .map(({ type, message }) => `${type}: ${message}`)
+    .join('; ')
+  const reason = conditionOf(after.status.conditions, 'Ready')?.reason
+  deps.log.warn({ nodeClass: nodeClass.metadata.name, reason, why }, 'AKSNodeClass is not ready')
+  const values = [nodeClass.metadata.uid, why]
+  deps.events.record({ about: subject(nodeClass), reason: 'NotReady', message: why, values })
+}
+
+/** The fields of the status that differ. The order of images counts: the first that suits a machine is taken. */
+function changedStatus(
+  before: NodeClass['status'],
+  { images, kubernetesVersion, localDnsState }: NonNullable<Finding['status']>,
+): Record<string, unknown> {
+  return {
+    ...(images === undefined || JSON.stringify(images) === JSON.stringify(before.images)
+      ? {}
+      : { images: images.length === 0 ? null : images }),
+    ...(kubernetesVersion === undefined || kubernetesVersion === before.kubernetesVersion ? {} : { kubernetesVersion }),
+    ...(localDnsState === undefined || localDnsState === before.localDnsState ? {} : { localDNSState: localDnsState }),
   }
 }
 
-function imagesCondition(
-  { fips, name, imageFamily }: NodeClassSettings,
-  images: readonly ResolvedImage[],
-): ConditionChange {
-  if (fips) {
-    return {
-      type: 'ImagesReady',
-      status: 'False',
-      reason: 'SIGRequiredForFIPS',
-      message: `AKSNodeClass ${name}: spec.fipsMode "FIPS" needs images from a shared gallery, which Joiner does not read yet; use fipsMode: Disabled`,
-    }
-  }
-  if (images.length === 0) {
-    return {
-      type: 'ImagesReady',
-      status: 'False',
-      reason: 'ImagesNotFound',
-      message: `AKSNodeClass ${name}: no image of family "${imageFamily}" is published in this region; choose another imageFamily`,
-    }
-  }
-  return { type: 'ImagesReady', status: 'True' }
-}
-
-type FoundSubnet =
-  | { readonly kind: 'condition'; readonly condition: ConditionChange }
-  | { readonly kind: 'error'; readonly error: unknown }
-
-async function findSubnet(deps: AzureDeps, { subnetId, name }: NodeClassSettings): Promise<FoundSubnet> {
-  const refused = (reason: string, message: string): FoundSubnet => ({
-    kind: 'condition',
-    condition: { type: 'SubnetsReady', status: 'False', reason, message: `AKSNodeClass ${name}: ${message}` },
-  })
-  const parts = parseSubnet(subnetId)
-  if (parts === undefined)
-    return refused(
-      'SubnetIDInvalid',
-      `spec.vnetSubnetID "${subnetId}" is not the id of a subnet; write /subscriptions/.../virtualNetworks/.../subnets/...`,
-    )
-  try {
-    await deps.azure.network.subnets.get(parts.resourceGroup, parts.vnet, parts.name)
-    return { kind: 'condition', condition: { type: 'SubnetsReady', status: 'True' } }
-  } catch (error) {
-    if (isMissing(error))
-      return refused('SubnetNotFound', `subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`)
-    return { kind: 'error', error }
-  }
+function throwJoined(errors: readonly unknown[]): void {
+  if (errors.length === 1) throw errors[0]
+  if (errors.length > 1) throw new AggregateError(errors, errors.map(scrubbedMessage).join('; '))
 }

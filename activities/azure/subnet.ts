@@ -16,3 +16,12 @@ export function parseSubnet(id: string): SubnetId | undefined {
   const [, subscriptionId = '', resourceGroup = '', vnet = '', name = ''] = match
   return { subscriptionId, resourceGroup, vnet, name }
 }
+
+/** Whether a subnet is the one that AKS itself made for a cluster (reference/azure-provider.md 4.4). */
+export function isAksManaged({ vnet, name, resourceGroup }: SubnetId, nodeResourceGroup: string): boolean {
+  return (
+    /^aks-vnet-\d{8}$/.test(vnet) &&
+    name === 'aks-subnet' &&
+    resourceGroup.toLowerCase() === nodeResourceGroup.toLowerCase()
+  )
+}

@@ -224,6 +224,7 @@ export function decodeNodeClass(json: Json): NodeClass {
   const status = (json['status'] ?? {}) as {
     images?: NodeClass['status']['images']
     kubernetesVersion?: string
+    localDNSState?: NonNullable<NodeClass['status']['localDnsState']>
     conditions?: Condition[]
   }
   return {
@@ -234,6 +235,7 @@ export function decodeNodeClass(json: Json): NodeClass {
       images: status.images ?? [],
       conditions: status.conditions ?? [],
       ...(status.kubernetesVersion === undefined ? {} : { kubernetesVersion: status.kubernetesVersion }),
+      ...(status.localDNSState === undefined ? {} : { localDnsState: status.localDNSState }),
     },
   }
 }

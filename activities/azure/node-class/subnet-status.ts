@@ -1,0 +1,67 @@
+import type { NodeClass } from '../../../core/objects.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import { isMissing } from '../azure-error.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import type { NodeClassSettings } from '../node-class-settings.ts'
+import { isAksManaged, parseSubnet, type SubnetId } from '../subnet.ts'
+import { type Finding, unread } from './finding.ts'
+
+const type = 'SubnetsReady'
+
+/** Checks the subnet's id, then looks whether it is there (reference/azure-provider.md 1.6). */
+export async function findSubnet(
+  deps: AzureDeps,
+  nodeClass: NodeClass,
+  { subnetId }: NodeClassSettings,
+): Promise<Finding> {
+  const checked = checkSubnet(subnetId, deps.config)
+  const refused = (reason: string, message: string): Finding => ({
+    conditions: [{ type, status: 'False', reason, message: `AKSNodeClass ${nodeClass.metadata.name}: ${message}` }],
+  })
+  if (checked.kind === 'invalid') return refused('SubnetIDInvalid', checked.message)
+  const { resourceGroup, vnet, name } = checked.subnet
+  try {
+    await deps.azure.network.subnets.get(resourceGroup, vnet, name)
+    return { conditions: [{ type, status: 'True' }] }
+  } catch (error) {
+    if (isMissing(error))
+      return refused('SubnetNotFound', `subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`)
+    return unread(nodeClass, { type, reason: 'SubnetUnknownError', what: `subnet "${subnetId}"` }, error)
+  }
+}
+
+/** A subnet that nodes may be in as far as its id tells, or why not. */
+export type CheckedSubnet =
+  | { readonly kind: 'subnet'; readonly subnet: SubnetId }
+  | { readonly kind: 'invalid'; readonly message: string }
+
+/**
+ * Nodes must reach the cluster's other nodes, so their subnet lies in the cluster's network; in a network that AKS made for the cluster
+ * there is no other subnet to choose. Ids are compared with regard to case, as upstream does (reference/azure-provider.md 1.6).
+ */
+export function checkSubnet(
+  id: string,
+  { subnetId, nodeResourceGroup }: Pick<AzureConfig, 'subnetId' | 'nodeResourceGroup'>,
+): CheckedSubnet {
+  const field = `spec.vnetSubnetID "${id}"`
+  const invalid = (message: string): CheckedSubnet => ({ kind: 'invalid', message })
+  const subnet = parseSubnet(id)
+  if (subnet === undefined)
+    return invalid(`${field} is not the id of a subnet; write /subscriptions/.../virtualNetworks/.../subnets/...`)
+  if (id === subnetId) return { kind: 'subnet', subnet }
+  const cluster = parseSubnet(subnetId)
+  if (cluster === undefined)
+    return invalid(`VNET_SUBNET_ID "${subnetId}" of the process is not the id of a subnet; correct it`)
+  const differing = (['subscriptionId', 'resourceGroup', 'vnet'] as const).find(
+    (part) => subnet[part] !== cluster[part],
+  )
+  if (differing !== undefined)
+    return invalid(
+      `${field} is outside of the cluster's network: its ${parts[differing]} "${subnet[differing]}" is not "${cluster[differing]}" (case matters); choose a subnet of that network`,
+    )
+  if (isAksManaged(cluster, nodeResourceGroup))
+    return invalid(`${field} is in the network that AKS manages, which has no subnets for others; remove the field`)
+  return { kind: 'subnet', subnet }
+}
+
+const parts = { subscriptionId: 'subscription', resourceGroup: 'resource group', vnet: 'virtual network' } as const

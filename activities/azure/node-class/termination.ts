@@ -1,0 +1,37 @@
+import { nodeClassFinalizer } from '../../../core/labels.ts'
+import type { NodeClass } from '../../../core/objects.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { lockedPatch } from '../../kubernetes/optimistic-write.ts'
+import { setConditions, updateObject } from '../../kubernetes/status-writes.ts'
+import type { AzureDeps } from '../dependencies.ts'
+
+const namesShown = 5
+
+/**
+ * Lets an AKSNodeClass that is being deleted go once no NodeClaim names it, since until then it tells what their nodes are like
+ * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next look.
+ */
+export async function terminateNodeClass(deps: AzureDeps, nodeClass: NodeClass): Promise<void> {
+  const { name } = nodeClass.metadata
+  const claims = [...deps.cache.nodeClaims.values()].filter(({ spec }) => spec.nodeClassRef.name === name)
+  if (claims.length > 0) {
+    const message = waitingMessage(claims.map(({ metadata }) => metadata.name))
+    const values = [nodeClass.metadata.uid, message]
+    deps.events.record({ about: subject(nodeClass), reason: 'WaitingOnNodeClaimTermination', message, values })
+    await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, () => ({}))
+    return
+  }
+  await updateObject(deps, 'AKSNodeClass', nodeClass.metadata, ({ metadata }, path) => {
+    if (metadata.deletionTimestamp === undefined || !metadata.finalizers.includes(nodeClassFinalizer)) return undefined
+    const finalizers = metadata.finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer)
+    return deps.client.mergePatch(path, lockedPatch({ metadata: { finalizers } }, metadata))
+  })
+}
+
+/** Five names, and how many more. Sorted, so that the same claims make the same message. */
+export function waitingMessage(claims: readonly string[]): string {
+  const sorted = claims.toSorted()
+  const shown = sorted.slice(0, namesShown).join(', ')
+  const others = sorted.length - namesShown
+  return `Waiting on NodeClaim termination for ${shown}${others > 0 ? ` and ${others} other(s)` : ''}`
+}
