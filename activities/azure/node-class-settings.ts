@@ -53,6 +53,7 @@ export function nodeClassSettings(
 ): NodeClassSettings {
   const spec = nodeClass.spec as SpecJson
   const imageFamily = spec.imageFamily ?? 'Ubuntu'
+  const isPreferredAndOn = spec.localDNS?.mode === 'Preferred' && nodeClass.status.localDnsState === 'Enabled'
   const vtpm = spec.security?.trustedLaunch?.vtpm ?? false
   const secureBoot = spec.security?.trustedLaunch?.secureBoot ?? false
   return {
@@ -69,7 +70,7 @@ export function nodeClassSettings(
     secureBoot,
     gpuDriver: (spec.gpu?.mode ?? 'Driver') === 'Driver',
     artifactStreaming: spec.artifactStreaming?.enabled ?? false,
-    localDnsEnabled: spec.localDNS?.mode === 'Required',
+    localDnsEnabled: spec.localDNS?.mode === 'Required' || isPreferredAndOn,
     tags: spec.tags ?? {},
     kubelet: v1beta1Kubelet === undefined ? (spec.kubelet ?? {}) : {},
     v1beta1Kubelet,
