@@ -18,6 +18,7 @@ import {
   smallestValues,
 } from './chart.ts'
 
+const admission = 'admissionregistration.k8s.io/v1'
 const allRoles: readonly Role[] = ['azure', 'bridge', 'core', 'planner']
 
 /** Every value that the chart has, each other than its default. */
@@ -50,6 +51,7 @@ const fullValues = {
     resyncInterval: '1h',
     vmMemoryOverheadPercent: 0.1,
   },
+  admissionWarnings: false,
   nodeSelector: { disk: 'fast' },
   tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
 }
@@ -80,7 +82,9 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
   })
 
   test('everything is in the release namespace, of the cluster, or the tokens of kube-system', () => {
-    const places = manifests.map(({ kind, metadata }) => `${metadata.namespace ?? 'cluster'} ${kind}`)
+    const places = manifests
+      .filter(({ apiVersion }) => apiVersion !== admission)
+      .map(({ kind, metadata }) => `${metadata.namespace ?? 'cluster'} ${kind}`)
     const elsewhere = places.filter((place) => !place.startsWith(`${releaseNamespace} `))
     expect(elsewhere.toSorted()).toEqual([
       'cluster ClusterRole',
@@ -90,6 +94,23 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
       'kube-system Role',
       'kube-system RoleBinding',
     ])
+  })
+
+  test('admission policies warn and never refuse, and one value switches them off', () => {
+    const policies = manifests.filter(({ apiVersion }) => apiVersion === admission)
+    const isOff = values === fullValues
+    expect(policies.map(({ kind, metadata }) => `${metadata.name} ${kind}`).toSorted()).toEqual(
+      isOff
+        ? []
+        : ['joiner-aksnodeclasses', 'joiner-nodepools', 'joiner-unread'].flatMap((name) => [
+            `${name} ValidatingAdmissionPolicy`,
+            `${name} ValidatingAdmissionPolicyBinding`,
+          ]),
+    )
+    for (const { kind, spec } of policies)
+      expect(spec).toMatchObject(
+        kind === 'ValidatingAdmissionPolicy' ? { failurePolicy: 'Ignore' } : { validationActions: ['Warn', 'Audit'] },
+      )
   })
 
   test('no rule has a wildcard', () => {

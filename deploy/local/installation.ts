@@ -114,7 +114,10 @@ export class Installation {
       'azure.sshPublicKey': sshPublicKey,
     }
     const sets = Object.entries(values).flatMap(([key, value]) => ['--set-string', `${key}=${value}`])
-    const shown = ['templates/serviceaccount.yaml', 'templates/rbac.yaml'].flatMap((file) => ['--show-only', file])
+    const shown = ['serviceaccount', 'rbac', 'admission-policy'].flatMap((name) => [
+      '--show-only',
+      `templates/${name}.yaml`,
+    ])
     return (
       await run(this.#cluster.binaries.helm, [
         'template',
