@@ -15,7 +15,7 @@ export function littleEndian(value: bigint, length = 8): number[] {
   return Array.from({ length }, (_, index) => Number((unsigned >> BigInt(8 * index)) & 0xffn))
 }
 
-function utf8(value: string): number[] {
+export function utf8(value: string): number[] {
   const bytes: number[] = []
   for (const char of value) {
     const point = char.codePointAt(0) as number

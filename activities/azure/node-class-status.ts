@@ -61,7 +61,7 @@ async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: Server
     images,
     await findSubnet(deps, nodeClass, settings),
     await validate(deps, settings),
-    localDnsFinding(nodeClass, version.status?.kubernetesVersion ?? nodeClass.status.kubernetesVersion, deps.config),
+    localDnsFinding(nodeClass),
   ]
   await writeFindings(deps, nodeClass, findings)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))

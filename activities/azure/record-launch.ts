@@ -1,12 +1,15 @@
+import { inPlaceUpdateHash } from '../../core/in-place-update-hash.ts'
 import { allocatable } from '../../core/instance-type.ts'
-import { annotations } from '../../core/labels.ts'
+import { annotations, labels } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
 import { formatResources, type Resources } from '../../core/resources.ts'
 import { setClaimConditions, updateClaim } from '../kubernetes/object-writes.ts'
 import type { LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
 import { type Chosen, launchedLabels, outdatedLabels } from './node-labels.ts'
+import { nodeTags } from './tags.ts'
 import { providerId } from './virtual-machine.ts'
 
 /**
@@ -20,7 +23,7 @@ export async function recordLaunch(
   imageId: string,
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  const hashes = nodeClassHashes(deps, claim)
+  const hashes = { ...nodeClassHashes(deps, claim), ...inPlaceHash(deps, claim) }
   const wanted = launchedLabels(chosen, requirements(claim.spec.requirements), deps.config.location)
   const labelled = await updateClaim(deps, ref, ({ metadata }) => {
     const changes: Record<string, string | null> = {}
@@ -65,6 +68,14 @@ function nodeClassHashes(deps: AzureDeps, claim: NodeClaim): Record<string, stri
       return value === undefined ? [] : [[key, value]]
     }),
   )
+}
+
+/** What of the VM is changed in place when the node class' tags change (reference/azure-provider.md 8.3). */
+function inPlaceHash({ cache, config }: AzureDeps, { metadata, spec }: NodeClaim): Record<string, string> {
+  const nodeClass = cache.nodeClasses.get(spec.nodeClassRef.name)
+  if (nodeClass === undefined) return {}
+  const tags = nodeTags(config, nodeClassSettings(nodeClass, config), metadata.labels[labels.nodePool])
+  return { [annotations.inPlaceUpdateHash]: inPlaceUpdateHash({ identities: config.nodeIdentities, tags }) }
 }
 
 function withoutZeros(amounts: Resources): Record<string, string> {

@@ -2,12 +2,9 @@ import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import type { AzureConfig } from './azure-config.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import type { VmSize } from './sku.ts'
+import { nodeTags, tagKeys } from './tags.ts'
 
-export const tagKeys = {
-  nodePool: 'karpenter.sh_nodepool',
-  cluster: 'karpenter.azure.com_cluster',
-  claimUid: 'joiner.sh_nodeclaim-uid',
-} as const
+export { tagKeys }
 
 export interface VirtualMachineInput {
   readonly config: AzureConfig
@@ -86,19 +83,7 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
 }
 
 function vmTags({ config, nodeClass, claim }: VirtualMachineInput): Record<string, string> {
-  return {
-    ...tagged(config.additionalTags ?? {}),
-    ...tagged(nodeClass.tags),
-    'compute.aks.billing': 'linux',
-    [tagKeys.cluster]: config.clusterName,
-    [tagKeys.claimUid]: claim.uid,
-    ...(claim.nodePool === undefined ? {} : { [tagKeys.nodePool]: claim.nodePool }),
-  }
-}
-
-/** Tag names may not hold a slash. */
-function tagged(tags: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(tags).map(([key, value]) => [key.replaceAll('/', '_'), value]))
+  return { ...nodeTags(config, nodeClass, claim.nodePool), [tagKeys.claimUid]: claim.uid }
 }
 
 function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {

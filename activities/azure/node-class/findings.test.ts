@@ -1,0 +1,86 @@
+import { RestError } from '@azure/core-rest-pipeline'
+import { describe, expect, it } from 'vitest'
+import type { NodeClass } from '../../../core/objects.ts'
+import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
+import { nodeClassSettings } from '../node-class-settings.ts'
+import { unread } from './finding.ts'
+import { imagesFinding } from './images-status.ts'
+import { localDnsState } from './local-dns.ts'
+import { waitingMessage } from './termination.ts'
+import { encryptionSetFinding } from './validation.ts'
+
+const config = goldenConfig('westus2', {
+  nodeResourceGroup: 'rg',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+  vmMemoryOverheadPercent: 0.075,
+})
+const image = { id: '/CommunityGalleries/g/images/i/versions/1', requirements: [] }
+
+describe('what was found (reference/azure-provider.md 1.6)', () => {
+  it.each([
+    ['images', {}, [image], 'True', undefined, [image]],
+    ['no images: those of before go', {}, [], 'False', 'ImagesNotFound', []],
+    ['FIPS: those of before go', { fipsMode: 'FIPS' }, [image], 'False', 'SIGRequiredForFIPS', []],
+  ])('%s', (_, spec, images, status, reason, left) => {
+    const finding = imagesFinding(nodeClassSettings(goldenNodeClass(spec), config), images)
+    expect(finding.conditions?.map((c) => [c.type, c.status, c.reason])).toEqual([['ImagesReady', status, reason]])
+    expect(finding.status?.images).toEqual(left)
+  })
+
+  it('what cannot be read stays as it was read of the same spec, and is Unknown else', () => {
+    const error = new Error('no answer')
+    const of = (observedGeneration: number): NodeClass => {
+      const base = goldenNodeClass({}, { conditions: [{ type: 'SubnetsReady', status: 'True', observedGeneration }] })
+      return { ...base, metadata: { ...base.metadata, generation: 2 } }
+    }
+    const part = { type: 'SubnetsReady', reason: 'SubnetUnknownError', what: 'subnet "s"' }
+    expect(unread(of(2), part, error)).toEqual({ error })
+    expect(unread(of(1), part, error)).toMatchObject({
+      conditions: [{ type: 'SubnetsReady', status: 'Unknown', reason: 'SubnetUnknownError' }],
+      error,
+    })
+  })
+
+  it.each([
+    [401, 'DiskEncryptionSetRBACMissing'],
+    [403, 'DiskEncryptionSetRBACMissing'],
+    [404, undefined],
+    [500, undefined],
+  ])('a disk encryption set that answers %i', (statusCode, reason) => {
+    const error = new RestError('refused', { statusCode, code: 'Code' })
+    const finding = encryptionSetFinding('default', '/des', error)
+    expect(finding.conditions?.[0]?.reason).toBe(reason)
+    expect(finding.error).toBe(reason === undefined ? error : undefined)
+  })
+
+  it.each([
+    [undefined, undefined, 'Disabled'],
+    ['Disabled', 'Enabled', 'Disabled'],
+    ['Required', undefined, 'Enabled'],
+    ['Preferred', undefined, 'Disabled'],
+    ['Preferred', 'Disabled', 'Disabled'],
+    ['Preferred', 'Enabled', 'Enabled'],
+  ] as const)('local DNS %s after %s is %s', (mode, before, state) => {
+    const nodeClass = goldenNodeClass(
+      mode === undefined ? {} : { localDNS: { mode } },
+      before === undefined ? {} : { localDnsState: before },
+    )
+    expect(localDnsState(nodeClass)).toBe(state)
+    // What launches make of it.
+    const stored = { ...nodeClass, status: { ...nodeClass.status, localDnsState: state } }
+    expect(nodeClassSettings(stored, config).localDnsEnabled).toBe(state === 'Enabled')
+  })
+})
+
+describe('what a deletion waits for (reference/azure-provider.md 1.5)', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `c${i + 1}`).toReversed()
+
+  it.each([
+    [1, 'c1'],
+    [5, 'c1, c2, c3, c4, c5'],
+    [7, 'c1, c2, c3, c4, c5 and 2 other(s)'],
+  ])('%i claims', (count, told) => {
+    expect(waitingMessage(names(count))).toBe(`Waiting on NodeClaim termination for ${told}`)
+  })
+})
