@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner()
+  await world.apply(nodePool(), nodeClass())
+  await world.untilReady('general')
+})
+
+afterAll(() => world?.stop())
+
+interface SeenPool extends Seen {
+  readonly metadata: Seen['metadata'] & { readonly generation: number }
+  readonly status?: Seen['status'] & {
+    readonly resources?: Readonly<Record<string, string>>
+    readonly nodes?: number
+    readonly nodeClassObservedGeneration?: number
+  }
+}
+
+const pools = '/apis/karpenter.sh/v1/nodepools'
+const poolOf = (name: string) => world.operator.api<SeenPool>('GET', `${pools}/${name}`)
+const health = (pool: SeenPool) => pool.status?.conditions?.find(({ type }) => type === 'NodeRegistrationHealthy')
+const patch = (path: string, body: unknown) => world.operator.api('PATCH', path, body)
+
+async function claimsOf(pool: string): Promise<readonly Seen[]> {
+  return (await world.list('nodeclaims')).filter(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === pool)
+}
+
+/** Pods that only this pool's nodes may take, each on a node of its own. */
+const podsOf = (pool: string, replicas: number) =>
+  deployment({ name: pool, replicas, apart: true, nodeSelector: { 'karpenter.sh/nodepool': pool } })
+
+async function untilRunning(pool: string, count: number): Promise<void> {
+  await world.until(`${count} pods of ${pool} run`, async () => (await world.running(pool)) === count)
+}
+
+/** Nothing of a pool's nodes is left: no NodeClaim, no Node, no VM. */
+async function untilGone(pool: string): Promise<void> {
+  const isOwn = ({ name }: { readonly name: string }) => name.startsWith(`aks-${pool}-`)
+  await world.until(`nothing is left of ${pool}`, async () => {
+    const nodes = (await world.list('nodes')).map(({ metadata }) => metadata)
+    const { virtualMachines } = await world.azure()
+    return (await claimsOf(pool)).length === 0 && !nodes.some(isOwn) && !virtualMachines.some(isOwn)
+  })
+}
+
+const deleteDeployment = (name: string) => world.operator.kubectl(['delete', 'deployment', name])
+
+/** A pool whose nodes nobody disrupts. */
+async function quietPool(name: string): Promise<void> {
+  const pool = nodePool({ name, consolidateAfter: 'Never' })
+  await world.apply({
+    ...pool,
+    spec: { ...pool.spec, disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] } },
+  })
+  await world.untilReady(name)
+}
+
+describe('what a pool counts', () => {
+  /** Each new `status.resources`, with the time at which it was seen, until `look` says that it is enough. */
+  async function changes(name: string, look: (pool: SeenPool) => boolean): Promise<readonly number[]> {
+    const times: number[] = []
+    let last = JSON.stringify((await poolOf(name)).status?.resources)
+    await world.until(`the resources of ${name}`, async () => {
+      const pool = await poolOf(name)
+      const now = JSON.stringify(pool.status?.resources)
+      if (now !== last) times.push(Date.now())
+      last = now
+      return look(pool)
+    })
+    return times
+  }
+
+  /** The sum of the nodes as kubectl would add it up. */
+  async function capacity(): Promise<{ readonly cpu: number; readonly nodes: number }> {
+    const { items } = await world.operator.api<{
+      items: { status: { capacity: Record<string, string> } }[]
+    }>('GET', '/api/v1/nodes')
+    return { cpu: items.reduce((sum, { status }) => sum + Number(status.capacity['cpu']), 0), nodes: items.length }
+  }
+
+  test('a pool without nodes has none of everything, and nothing is known of its registrations', async () => {
+    const pool = await world.until('zeros', async () => {
+      const found = await poolOf('general')
+      return found.status?.resources !== undefined && health(found) !== undefined && found
+    })
+    expect(pool.status?.resources).toEqual({ cpu: '0', memory: '0', pods: '0', 'ephemeral-storage': '0', nodes: '0' })
+    expect(pool.status?.nodes).toBe(0)
+    expect(health(pool)).toMatchObject({ status: 'Unknown', reason: 'AwaitingReconciliation' })
+    expect(pool.status?.nodeClassObservedGeneration).toBe(1)
+  })
+
+  test('it counts up to three nodes and back to none, with at most one write in 5 s', async () => {
+    await world.apply(podsOf('general', 3))
+    const up = await changes('general', ({ status }) => status?.nodes === 3)
+    await untilRunning('general', 3)
+    const runningAt = Date.now()
+    const total = await capacity()
+    expect(total.nodes).toBe(3)
+    await changes('general', ({ status }) => status?.resources?.['cpu'] === String(total.cpu))
+    expect(Date.now() - runningAt).toBeLessThan(7000)
+    const pool = await poolOf('general')
+    expect(pool.status?.resources?.['nodes']).toBe('3')
+    const memory = /^[1-9]\d*(Ki|Mi|Gi)$/
+    expect(pool.status?.resources?.['memory']).toMatch(memory)
+    expect(health(pool)).toMatchObject({ status: 'True' })
+    expect(pool.metadata.annotations).not.toHaveProperty('joiner.sh/registrations')
+    expect(await world.operator.kubectl(['get', 'nodepool', 'general', '-o', 'wide'])).toMatch(
+      /NODES[\s\S]*general\s+default\s+3\s+True/,
+    )
+
+    await world.scale('general', 0)
+    const down = await changes('general', ({ status }) => status?.nodes === 0)
+    const times = [...up, ...down]
+    // Looks are 100 ms apart, and requests take their time.
+    for (const [i, at] of times.entries()) if (i > 0) expect(at - (times[i - 1] ?? 0)).toBeGreaterThan(4500)
+    expect((await poolOf('general')).status?.resources).toMatchObject({ cpu: '0', memory: '0', nodes: '0' })
+    await untilGone('general')
+  })
+
+  test('another spec of the pool or of its node class begins the registrations anew', async () => {
+    expect(health(await poolOf('general'))?.status).toBe('True')
+    await patch(`${pools}/general`, { spec: { limits: { cpu: '1000' } } })
+    await world.until('Unknown', async () => health(await poolOf('general'))?.status === 'Unknown')
+    await patch('/apis/karpenter.azure.com/v1beta1/aksnodeclasses/default', { spec: { tags: { team: 'a' } } })
+    await world.until(
+      'the new generation is seen',
+      async () => (await poolOf('general')).status?.nodeClassObservedGeneration === 2,
+    )
+  })
+})
+
+describe('registration health', () => {
+  /** As if the VMs of these claims had been accepted twenty minutes ago. */
+  async function age(claims: readonly Seen[]): Promise<void> {
+    const lastTransitionTime = `${new Date(Date.now() - 20 * 60_000).toISOString().slice(0, 19)}Z`
+    for (const { metadata, status } of claims) {
+      const conditions = status?.conditions?.map((c) => (c.type === 'Launched' ? { ...c, lastTransitionTime } : c))
+      await patch(`/apis/karpenter.sh/v1/nodeclaims/${metadata.name}/status`, { status: { conditions } })
+    }
+  }
+
+  const restart = async () => {
+    await world.crash()
+    world.startJoiner()
+  }
+
+  test('two nodes that do not join make it False; it takes three that do, restarts or not, to make it True', async () => {
+    await quietPool('sick')
+    await world.fault({ kind: 'neverJoins', count: 2 })
+    await world.apply(podsOf('sick', 2))
+    const lost = await world.until('two claims are launched', async () => {
+      const claims = await claimsOf('sick')
+      const launched = claims.filter(({ status }) =>
+        status?.conditions?.some(({ type, status: is }) => type === 'Launched' && is === 'True'),
+      )
+      return launched.length === 2 && launched
+    })
+    await age(lost)
+    await restart()
+    const condition = await world.until('NodeRegistrationHealthy is False', async () => {
+      const found = health(await poolOf('sick'))
+      return found?.status === 'False' && found
+    })
+    expect(condition).toMatchObject({ reason: 'RegistrationFailed', message: 'Failed to register node' })
+    await world.until('an event tells it', async () =>
+      (await world.list('events')).some(
+        ({ reason, involvedObject, message }) =>
+          reason === 'NodeRegistrationHealthy' &&
+          involvedObject?.name === 'sick' &&
+          message?.includes('Unknown -> False'),
+      ),
+    )
+    await untilRunning('sick', 2)
+    expect(health(await poolOf('sick'))?.status).toBe('False')
+    const ready = (await poolOf('sick')).status?.conditions?.find(({ type }) => type === 'Ready')
+    expect(ready?.status).toBe('True')
+
+    await restart()
+    await world.scale('sick', 3)
+    await world.until('it is True', async () => health(await poolOf('sick'))?.status === 'True')
+    await untilRunning('sick', 3)
+    await world.until('the new process counts on', async () => (await poolOf('sick')).status?.nodes === 3)
+    await deleteDeployment('sick')
+    await world.operator.kubectl(['delete', 'nodepool', 'sick'])
+    await untilGone('sick')
+  })
+})
+
+describe('drift hashes', () => {
+  const hash = 'karpenter.sh/nodepool-hash'
+  const version = 'karpenter.sh/nodepool-hash-version'
+
+  test('after another version of the hash claims take the new one, but for those that have drifted', async () => {
+    await quietPool('hashed')
+    await world.apply(podsOf('hashed', 2))
+    await untilRunning('hashed', 2)
+    const own = (await poolOf('hashed')).metadata.annotations ?? {}
+    const [drifted, other] = await claimsOf('hashed')
+    const old = { metadata: { annotations: { [hash]: '1', [version]: 'v2' } } }
+    const path = (claim: Seen | undefined) => `/apis/karpenter.sh/v1/nodeclaims/${claim?.metadata.name}`
+    const transition = { reason: 'NodePoolDrifted', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }
+    await patch(`${path(drifted)}/status`, {
+      status: {
+        conditions: [...(drifted?.status?.conditions ?? []), { type: 'Drifted', status: 'True', ...transition }],
+      },
+    })
+    await patch(path(drifted), old)
+    await patch(path(other), old)
+    await patch(`${pools}/hashed`, old)
+    // A change of spec that no hash sees makes Joiner look at the pool.
+    await patch(`${pools}/hashed`, { spec: { weight: 1 } })
+    await world.until('the pool has its hash', async () => {
+      const { annotations } = (await poolOf('hashed')).metadata
+      return annotations?.[version] === own[version] && annotations?.[hash] === own[hash]
+    })
+    const stamps = async (claim: Seen | undefined) => {
+      const { annotations } = (await world.operator.api<Seen>('GET', path(claim))).metadata
+      return [annotations?.[hash], annotations?.[version]]
+    }
+    expect(await stamps(other)).toEqual([own[hash], own[version]])
+    expect(await stamps(drifted)).toEqual(['1', own[version]])
+  })
+})
+
+describe('a pool is deleted', () => {
+  const budget = (pool: string) => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: pool, namespace: 'default' },
+    spec: { maxUnavailable: 0, selector: { matchLabels: { app: pool } } },
+  })
+
+  async function untilDraining(pool: string, count: number): Promise<void> {
+    await world.until(`${count} nodes of ${pool} wait for the budget`, async () => {
+      const claims = await claimsOf(pool)
+      const held = claims.filter(({ status }) =>
+        status?.conditions?.some(({ type, message }) => type === 'Drained' && message.includes('PDB')),
+      )
+      return claims.length === count && held.length === count
+    })
+  }
+
+  test('in the background: its nodes drain as ever, and nothing of it is left', async () => {
+    await world.apply(budget('hashed'))
+    await world.operator.kubectl(['delete', 'nodepool', 'hashed'])
+    await untilDraining('hashed', 2)
+    expect((await world.list('nodepools')).map(({ metadata }) => metadata.name)).not.toContain('hashed')
+    expect((await world.azure()).virtualMachines).toHaveLength(2)
+    expect(await world.running('hashed')).toBe(2)
+    await world.operator.kubectl(['delete', 'pdb', 'hashed'])
+    await untilGone('hashed')
+    expect(await world.running('hashed')).toBe(0)
+    await deleteDeployment('hashed')
+  })
+
+  test('in the foreground: it stays until its nodes are gone, and gets no new ones', async () => {
+    await quietPool('slow')
+    await world.apply(budget('slow'), podsOf('slow', 2))
+    await untilRunning('slow', 2)
+    await world.operator.kubectl(['delete', 'nodepool', 'slow', '--cascade=foreground', '--wait=false'])
+    await untilDraining('slow', 2)
+    await world.scale('slow', 3)
+    await world.until('Joiner has no place for the third pod', async () =>
+      (await world.list('events')).some(
+        ({ reason, involvedObject, reportingInstance }) =>
+          reason === 'FailedScheduling' &&
+          reportingInstance === 'joiner' &&
+          involvedObject?.name?.startsWith('slow-') === true,
+      ),
+    )
+    expect(await claimsOf('slow')).toHaveLength(2)
+    expect((await poolOf('slow')).metadata.deletionTimestamp).toBeDefined()
+    await world.operator.kubectl(['delete', 'pdb', 'slow'])
+    await world.until('the pool is gone', async () =>
+      (await world.list('nodepools')).every(({ metadata }) => metadata.name !== 'slow'),
+    )
+    await untilGone('slow')
+    await deleteDeployment('slow')
+  })
+
+  test('and its nodes are orphaned: they stay, as asked for, until they are deleted', async () => {
+    await quietPool('left')
+    await world.apply(podsOf('left', 1))
+    await untilRunning('left', 1)
+    await world.operator.kubectl(['delete', 'nodepool', 'left', '--cascade=orphan'])
+    const [claim] = await claimsOf('left')
+    expect(claim?.metadata.deletionTimestamp).toBeUndefined()
+    expect(await world.running('left')).toBe(1)
+    await world.operator.kubectl(['delete', 'nodeclaim', claim?.metadata.name ?? ''])
+    await untilGone('left')
+    await deleteDeployment('left')
+  })
+})
+
+test('a static pool says that it is not supported yet; scale writes it, but not a dynamic one', async () => {
+  const pool = nodePool({ name: 'static' })
+  const spec = { ...pool.spec, replicas: 1 }
+  await world.apply({ ...pool, spec })
+  const told = await world.until('it is not Ready', async () => {
+    const conditions = (await poolOf('static')).status?.conditions ?? []
+    const ready = conditions.find(({ type }) => type === 'Ready')
+    return ready?.status === 'False' && conditions.find(({ type }) => type === 'ValidationSucceeded')
+  })
+  expect(told).toMatchObject({ status: 'False', reason: 'NodePoolValidationFailed' })
+  expect(told.message).toMatch(/spec\.replicas.*not supported yet/)
+  await world.operator.kubectl(['scale', 'nodepool', 'static', '--replicas=2'])
+  const scale = await world.operator.api('GET', `${pools}/static/scale`)
+  expect(scale).toMatchObject({ spec: { replicas: 2 }, status: { replicas: 0 } })
+  await expect(world.operator.kubectl(['scale', 'nodepool', 'general', '--replicas=2'])).rejects.toThrow(
+    /Cannot transition NodePool/,
+  )
+  expect(await claimsOf('static')).toEqual([])
+})
