@@ -1,5 +1,6 @@
-import { withoutCondition } from '../../core/conditions.ts'
+import { conditionOf, withoutCondition } from '../../core/conditions.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
+import type { NodeClaim } from '../../core/objects.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
@@ -9,6 +10,17 @@ import { claimNode, deleteClaim } from './observe.ts'
 interface Work {
   readonly commandId: string
   readonly candidates: readonly ClaimRef[]
+}
+
+/** Both objects tell it, each once for a reason (reference/karpenter-core.md 6.2). */
+function tellDisruption(deps: KubernetesDeps, claim: NodeClaim): void {
+  const why = conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'Unknown'
+  const node = claimNode(deps, claim)
+  for (const object of node === undefined ? [claim] : [claim, node]) {
+    const values = [object.metadata.uid, why]
+    const message = `Disrupting ${object.kind}: ${why}`
+    deps.events.record({ about: subject(object), reason: 'DisruptionTerminating', message, values })
+  }
 }
 
 /** Deletes a command's candidates and waits until the last is gone. A candidate that was released meanwhile is left alone. */
@@ -22,12 +34,7 @@ export async function deleteCandidates(
       // Read live: the process that stamped the claim may be another one, ahead of this one's watch.
       const claim = await liveClaim(deps, ref)
       if (claim === undefined || claim.metadata.annotations[annotations.disruptionCommand] !== commandId) return
-      deps.events.record({
-        about: subject(claim),
-        reason: 'DisruptionTerminating',
-        message: `Disrupting NodeClaim: command ${commandId}`,
-        values: [ref.uid, commandId],
-      })
+      tellDisruption(deps, claim)
       await deleteClaim(deps, ref)
     }),
   )

@@ -239,10 +239,10 @@ async function awaitVolumes(
     if (blocking.length === 0) break
     if (!told) {
       told = true
-      const message = `Awaiting deletion of bound volumeattachments (${blocking
-        .map((a) => a.metadata.name)
-        .slice(0, 5)
-        .join(', ')})`
+      const message = `Awaiting deletion of bound volumeattachments (${firstNames(blocking.map((a) => a.metadata.name))})`
+      const node = deps.cache.nodes.get(nodeName)
+      if (node !== undefined)
+        deps.events.record({ about: subject(node), reason: 'AwaitingVolumeDetachment', message, values: [nodeName] })
       await setClaimConditions(deps, ref, () => ({
         conditions: [{ type: 'VolumesDetached', status: 'Unknown', reason: 'AwaitingVolumeDetachment', message }],
       }))
@@ -257,6 +257,11 @@ async function awaitVolumes(
         : { type: 'VolumesDetached', status: 'True' },
     ],
   }))
+}
+
+function firstNames(names: readonly string[]): string {
+  const others = names.length - 5
+  return `${names.slice(0, 5).join(', ')}${others > 0 ? ` and ${others} other(s)` : ''}`
 }
 
 /** The persistent volumes that pods use, by pod. */

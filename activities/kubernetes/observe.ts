@@ -117,7 +117,7 @@ export async function giveUp(
   deps.events.record({
     about: subject(claim),
     reason: eventReasons[reason],
-    message: `NodeClaim ${ref.name}: ${message}`,
+    message: `NodeClaim ${ref.name} event: ${message}`,
   })
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'NodeClaim is given up')
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
