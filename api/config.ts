@@ -31,6 +31,7 @@ const environment = z.object({
     .default([...roles]),
   JOINER_NAMESPACE: z.string().default('joiner'),
   JOINER_HEALTH_PORT: port.default(8080),
+  JOINER_CONVERSION_PORT: port.default(8443),
   JOINER_RESYNC_INTERVAL: duration.default(300_000),
   JOINER_ARM_ENDPOINT: z.url('is not a URL').optional(),
   JOINER_PRICES_ENDPOINT: z.url('is not a URL').default('https://prices.azure.com'),

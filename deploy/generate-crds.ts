@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import { capacityBufferSpec, capacityBufferStatus } from '../api/capacity-buffer.ts'
+import { oldNodeClaimSpec, oldNodeClaimStatus, oldNodePoolSpec, oldNodePoolStatus } from '../api/conversion/v1beta1.ts'
 import { type CrdExtensions, crdExtensions } from '../api/fields.ts'
 import { nodeClaimSpec, nodeClaimStatus } from '../api/node-claim.ts'
 import { nodeClassSpec, nodeClassStatus } from '../api/node-class.ts'
@@ -20,14 +21,24 @@ interface Column {
   readonly priority?: number
 }
 
+/** What an object looks like in one version. */
+interface Shape {
+  readonly spec: z.ZodType
+  readonly status: z.ZodType
+  readonly columns: readonly Column[]
+  readonly scale?: Json
+}
+
 interface Version {
   readonly name: string
   readonly storage: boolean
+  /** Where it differs from the stored version; objects are converted then. */
+  readonly shape?: Shape
   /** Warning for those who use it; the version is deprecated. */
   readonly deprecationWarning?: string
 }
 
-interface Definition {
+interface Definition extends Shape {
   readonly group: string
   readonly kind: string
   readonly namespaced?: boolean
@@ -36,15 +47,30 @@ interface Definition {
   readonly categories: readonly string[]
   readonly versions: readonly Version[]
   readonly description: string
-  readonly spec: z.ZodType
   readonly specOptional?: boolean
-  readonly status: z.ZodType
-  readonly columns: readonly Column[]
-  readonly scale?: Json
 }
 
 const ready: Column = { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' }
 const age: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
+const machineType: Column = {
+  name: 'Type',
+  type: 'string',
+  jsonPath: '.metadata.labels.node\\.kubernetes\\.io/instance-type',
+}
+const capacity: Column = {
+  name: 'Capacity',
+  type: 'string',
+  jsonPath: '.metadata.labels.karpenter\\.sh/capacity-type',
+}
+const zone: Column = { name: 'Zone', type: 'string', jsonPath: '.metadata.labels.topology\\.kubernetes\\.io/zone' }
+const node: Column = { name: 'Node', type: 'string', jsonPath: '.status.nodeName' }
+const owners: readonly Column[] = [
+  { name: 'NodePool', type: 'string', jsonPath: '.metadata.labels.karpenter\\.sh/nodepool', priority: 1 },
+  { name: 'NodeClass', type: 'string', jsonPath: '.spec.nodeClassRef.name', priority: 1 },
+]
+const poolClass: Column = { name: 'NodeClass', type: 'string', jsonPath: '.spec.template.spec.nodeClassRef.name' }
+const weight: Column = { name: 'Weight', type: 'integer', jsonPath: '.spec.weight', priority: 1 }
+const deprecated = (kind: string) => `karpenter.sh/v1beta1 ${kind} is deprecated; "joiner convert FILE" writes v1`
 
 const definitions: readonly Definition[] = [
   {
@@ -52,17 +78,29 @@ const definitions: readonly Definition[] = [
     kind: 'NodePool',
     plural: 'nodepools',
     categories: ['karpenter', 'nap'],
-    versions: [{ name: 'v1', storage: true }],
+    versions: [
+      { name: 'v1', storage: true },
+      {
+        name: 'v1beta1',
+        storage: false,
+        deprecationWarning: deprecated('NodePool'),
+        shape: {
+          spec: oldNodePoolSpec,
+          status: oldNodePoolStatus,
+          columns: [poolClass, { ...weight, type: 'string' }],
+        },
+      },
+    ],
     description:
       'A kind of node that pods may cause to be created: what the nodes are like, how many there may be, and when they may be replaced or removed.',
     spec: nodePoolSpec,
     status: nodePoolStatus,
     columns: [
-      { name: 'NodeClass', type: 'string', jsonPath: '.spec.template.spec.nodeClassRef.name' },
+      poolClass,
       { name: 'Nodes', type: 'string', jsonPath: '.status.nodes' },
       ready,
       age,
-      { name: 'Weight', type: 'integer', jsonPath: '.spec.weight', priority: 1 },
+      weight,
       { name: 'CPU', type: 'string', jsonPath: '.status.resources.cpu', priority: 1 },
       { name: 'Memory', type: 'string', jsonPath: '.status.resources.memory', priority: 1 },
     ],
@@ -73,20 +111,31 @@ const definitions: readonly Definition[] = [
     kind: 'NodeClaim',
     plural: 'nodeclaims',
     categories: ['karpenter', 'nap'],
-    versions: [{ name: 'v1', storage: true }],
+    versions: [
+      { name: 'v1', storage: true },
+      {
+        name: 'v1beta1',
+        storage: false,
+        deprecationWarning: deprecated('NodeClaim'),
+        shape: {
+          spec: oldNodeClaimSpec,
+          status: oldNodeClaimStatus,
+          columns: [machineType, zone, node, ready, age, { ...capacity, priority: 1 }, ...owners],
+        },
+      },
+    ],
     description:
       'One node, wanted or existing: made from a NodePool when pods need it, and deleting it drains and removes the node.',
     spec: nodeClaimSpec,
     status: nodeClaimStatus,
     columns: [
-      { name: 'Type', type: 'string', jsonPath: '.metadata.labels.node\\.kubernetes\\.io/instance-type' },
-      { name: 'Capacity', type: 'string', jsonPath: '.metadata.labels.karpenter\\.sh/capacity-type' },
-      { name: 'Zone', type: 'string', jsonPath: '.metadata.labels.topology\\.kubernetes\\.io/zone' },
-      { name: 'Node', type: 'string', jsonPath: '.status.nodeName' },
+      machineType,
+      capacity,
+      zone,
+      node,
       ready,
       age,
-      { name: 'NodePool', type: 'string', jsonPath: '.metadata.labels.karpenter\\.sh/nodepool', priority: 1 },
-      { name: 'NodeClass', type: 'string', jsonPath: '.spec.nodeClassRef.name', priority: 1 },
+      ...owners,
       { name: 'Drifted', type: 'string', jsonPath: '.status.conditions[?(@.type=="Drifted")].status', priority: 1 },
     ],
   },
@@ -121,7 +170,7 @@ const definitions: readonly Definition[] = [
       'A correction of what is known of offerings: their price, or extended resources that their nodes will have.',
     spec: nodeOverlaySpec,
     status: nodeOverlayStatus,
-    columns: [ready, age, { name: 'Weight', type: 'integer', jsonPath: '.spec.weight', priority: 1 }],
+    columns: [ready, age, weight],
   },
   {
     group: 'autoscaling.x-k8s.io',
@@ -190,19 +239,42 @@ function isDropped(key: string, value: unknown): boolean {
   )
 }
 
-function crd(definition: Definition): Json {
-  const schema = {
-    description: definition.description,
-    type: 'object',
-    ...(definition.specOptional === true ? {} : { required: ['spec'] }),
-    properties: {
-      apiVersion: { type: 'string', description: `Group and version: ${definition.group}/VERSION.` },
-      kind: { type: 'string', description: `The kind: ${definition.kind}.` },
-      metadata: { type: 'object' },
-      spec: schemaOf(definition.spec),
-      status: schemaOf(definition.status),
+/** The API server asks Joiner's Service; Joiner itself enters its namespace and the CA bundle (workers/conversion). */
+const conversion = {
+  strategy: 'Webhook',
+  webhook: {
+    conversionReviewVersions: ['v1'],
+    clientConfig: { service: { namespace: 'joiner', name: 'joiner-conversion', path: '/convert', port: 443 } },
+  },
+}
+
+function versionOf(definition: Definition, { name, storage, deprecationWarning, shape }: Version): Json {
+  const { spec, status, columns, scale } = shape ?? definition
+  return {
+    name,
+    served: true,
+    storage,
+    ...(deprecationWarning === undefined ? {} : { deprecated: true, deprecationWarning }),
+    additionalPrinterColumns: columns,
+    subresources: { status: {}, ...(scale === undefined ? {} : { scale }) },
+    schema: {
+      openAPIV3Schema: {
+        description: definition.description,
+        type: 'object',
+        ...(definition.specOptional === true ? {} : { required: ['spec'] }),
+        properties: {
+          apiVersion: { type: 'string', description: `Group and version: ${definition.group}/VERSION.` },
+          kind: { type: 'string', description: `The kind: ${definition.kind}.` },
+          metadata: { type: 'object' },
+          spec: schemaOf(spec),
+          status: schemaOf(status),
+        },
+      },
     },
   }
+}
+
+function crd(definition: Definition): Json {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -218,15 +290,8 @@ function crd(definition: Definition): Json {
         ...(definition.shortNames === undefined ? {} : { shortNames: definition.shortNames }),
       },
       scope: definition.namespaced === true ? 'Namespaced' : 'Cluster',
-      versions: definition.versions.map(({ name, storage, deprecationWarning }) => ({
-        name,
-        served: true,
-        storage,
-        ...(deprecationWarning === undefined ? {} : { deprecated: true, deprecationWarning }),
-        additionalPrinterColumns: definition.columns,
-        subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
-        schema: { openAPIV3Schema: schema },
-      })),
+      ...(definition.versions.some(({ shape }) => shape !== undefined) ? { conversion } : {}),
+      versions: definition.versions.map((version) => versionOf(definition, version)),
     },
   }
 }

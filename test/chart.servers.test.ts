@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { type Config, type Role, readConfig } from '../api/config.ts'
 import {
   binding,
@@ -15,6 +16,7 @@ import {
   releaseNamespace,
   renderChart,
   role,
+  service,
   smallestValues,
 } from './chart.ts'
 
@@ -120,13 +122,24 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
       expect([...apiGroups, ...resources, ...verbs].filter((each) => each.includes('*'))).toEqual([])
   })
 
-  test('Secrets can only be listed, made and deleted, and only in kube-system', () => {
+  test('of Secrets there are rights to its own one by name, and to the bootstrap tokens of kube-system', () => {
     const onSecrets = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap(({ kind, metadata, rules }) =>
       rules
         .filter(({ resources }) => resources.some((resource) => resource.startsWith('secrets')))
         .map((rule) => ({ kind, namespace: metadata.namespace, rule })),
     )
+    const ownSecret = { kind: 'Role', namespace: releaseNamespace }
     expect(onSecrets).toEqual([
+      { ...ownSecret, rule: { apiGroups: [''], resources: ['secrets'], verbs: ['create'] } },
+      {
+        ...ownSecret,
+        rule: {
+          apiGroups: [''],
+          resources: ['secrets'],
+          resourceNames: ['joiner-conversion'],
+          verbs: ['list', 'watch', 'patch'],
+        },
+      },
       {
         kind: 'Role',
         namespace: 'kube-system',
@@ -192,6 +205,27 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
     }
   })
 
+  test('the API server finds every replica that converts, ready or not, where the CRDs say', async () => {
+    const [found] = ofShape(manifests, ['Service'], service)
+    expect(found?.metadata).toMatchObject({ name: 'joiner-conversion', namespace: releaseNamespace })
+    if (found === undefined) throw new Error('the chart has no Service')
+    const { selector, ports, publishNotReadyAddresses } = found.spec
+    expect(publishNotReadyAddresses).toBe(true)
+    for (const each of deployments) {
+      const { metadata, spec } = each.spec.template
+      expect(matches(metadata.labels, selector)).toBe(true)
+      const target = spec.containers[0].ports.find(({ name }) => name === ports[0].targetPort)?.containerPort
+      expect(target).toBe(configOf(manifests, each).JOINER_CONVERSION_PORT)
+    }
+    for (const name of ['karpenter.sh_nodepools.yaml', 'karpenter.sh_nodeclaims.yaml']) {
+      const crd: unknown = parse(await readFile(join(chartFolder, 'crds', name), 'utf8'))
+      const named = { name: 'joiner-conversion', port: ports[0].port, path: '/convert' }
+      expect(crd).toMatchObject({
+        spec: { conversion: { strategy: 'Webhook', webhook: { clientConfig: { service: named } } } },
+      })
+    }
+  })
+
   test('each Deployment selects its own pods, and one PodDisruptionBudget protects just these', () => {
     const budgets = ofShape(manifests, ['PodDisruptionBudget'], budget)
     expect(budgets).toHaveLength(deployments.length)
@@ -231,6 +265,7 @@ describe('values', () => {
       JOINER_ROLES: ['core', 'azure', 'bridge'],
       JOINER_NAMESPACE: releaseNamespace,
       JOINER_HEALTH_PORT: 8080,
+      JOINER_CONVERSION_PORT: 8443,
       JOINER_IDENTITY: 'joiner-pod',
       JOINER_RESYNC_INTERVAL: 3_600_000,
       JOINER_PRICES_ENDPOINT: 'https://prices.azure.com',

@@ -62,6 +62,15 @@ const container = z.looseObject({
   }),
 })
 
+export const service = manifest.extend({
+  kind: z.literal('Service'),
+  spec: z.looseObject({
+    publishNotReadyAddresses: z.boolean().optional(),
+    selector: z.record(z.string(), z.string()),
+    ports: z.tuple([z.looseObject({ port: z.int(), targetPort: z.string() })]),
+  }),
+})
+
 export const deployment = manifest.extend({
   kind: z.literal('Deployment'),
   spec: z.looseObject({

@@ -6,7 +6,7 @@ import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
 import { VmList } from '../activities/azure/vm-list.ts'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
@@ -15,8 +15,12 @@ import { Nominations } from '../activities/planning/nominations.ts'
 import type { Config } from '../api/config.ts'
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
-export async function createDependencies(config: Config, client: Client, log: Logger): Promise<PlanningDeps> {
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+export async function createDependencies(
+  config: Config,
+  kubernetes: KubernetesClient,
+  client: Client,
+  log: Logger,
+): Promise<PlanningDeps> {
   const azureConfig = await readAzureConfig(config)
   const azure = createAzureClient(azureConfig, {
     ...(config.AZURE_TENANT_ID === undefined ? {} : { tenantId: config.AZURE_TENANT_ID }),

@@ -3,30 +3,46 @@ import { Client, Connection } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
+import { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge.ts'
+import { ConversionService } from './conversion/conversion-service.ts'
 import { createDependencies } from './dependencies.ts'
 import { type HealthServer, startHealthServer } from './health-server.ts'
 import { createTaskWorkers } from './task-workers.ts'
 
 const retryMs = 2000
+const converting = 'the conversion webhook'
 
 /**
  * Runs a process's roles until the signal fires, then ends polls and waits and lets writes finish. While Temporal or the API server
  * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
  */
 export async function runJoiner(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
-  const missing = new Set(['temporal'])
+  const missing = new Set(['temporal', converting])
   collectDefaultMetrics()
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
     notReady: () => [...missing].map((what) => `waiting for ${what}`),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
+  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
+  const conversion = new ConversionService({
+    client: kubernetes,
+    namespace: config.JOINER_NAMESPACE,
+    port: config.JOINER_CONVERSION_PORT,
+    log,
+    now: () => Date.now(),
+    onServing: () => missing.delete(converting),
+  })
+  conversion.start()
   try {
     const connected = await connect(config, log, signal)
-    if (connected !== undefined) await work(config, log, signal, connected, missing)
+    if (connected !== undefined) await work({ config, kubernetes, log, signal, connected, missing })
   } finally {
+    await conversion.stop()
+    await kubernetes.close()
     await closeQuietly(health, log)
   }
 }
@@ -66,15 +82,20 @@ async function connectOnce({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: name
   }
 }
 
-async function work(
-  config: Config,
-  log: Logger,
-  signal: AbortSignal,
-  { native, connection }: Connected,
-  missing: Set<string>,
-): Promise<void> {
+interface Work {
+  readonly config: Config
+  readonly kubernetes: KubernetesClient
+  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly connected: Connected
+  /** What this process still waits for. */
+  readonly missing: Set<string>
+}
+
+async function work({ config, kubernetes, log, signal, connected, missing }: Work): Promise<void> {
+  const { native, connection } = connected
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE })
-  const deps = await createDependencies(config, client, log)
+  const deps = await createDependencies(config, kubernetes, client, log)
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const roles = new Set(config.JOINER_ROLES)
   deps.cache.start()
@@ -122,7 +143,6 @@ async function work(
       .close()
       .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))
     await connection.close()
-    await deps.client.close()
   }
 }
 

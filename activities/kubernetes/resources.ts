@@ -11,6 +11,7 @@ const groups = {
   daemonsets: { prefix: '/apis/apps/v1', namespaced: true },
   poddisruptionbudgets: { prefix: '/apis/policy/v1', namespaced: true },
   volumeattachments: { prefix: '/apis/storage.k8s.io/v1', namespaced: false },
+  customresourcedefinitions: { prefix: '/apis/apiextensions.k8s.io/v1', namespaced: false },
   leases: { prefix: '/apis/coordination.k8s.io/v1', namespaced: true },
   nodepools: { prefix: '/apis/karpenter.sh/v1', namespaced: false },
   nodeclaims: { prefix: '/apis/karpenter.sh/v1', namespaced: false },

@@ -9,7 +9,8 @@ import {
   resourceList,
   taintField,
 } from '../fields.ts'
-import { nodePoolSpec } from '../node-pool.ts'
+import { nodeClaimStatus } from '../node-claim.ts'
+import { nodePoolSpec, nodePoolStatus } from '../node-pool.ts'
 
 const percent = z.int().min(0).max(100).meta({ format: 'int32' })
 const count = z.int().min(0).meta({ format: 'int32' })
@@ -164,10 +165,16 @@ export const oldNodePoolSpec = z.object({
       resources: requests.optional().meta({ maxProperties: 0 }),
     }),
   }),
-  disruption: disruption.prefault({}).describe('When and how fast nodes may be replaced or removed.'),
+  disruption: disruption
+    .prefault({ consolidationPolicy: 'WhenUnderutilized', expireAfter: '720h' })
+    .describe('When and how fast nodes may be replaced or removed.'),
   limits,
   weight,
 })
+
+export const oldNodePoolStatus = nodePoolStatus.omit({ nodes: true, nodeClassObservedGeneration: true })
+
+export const oldNodeClaimStatus = nodeClaimStatus.omit({ lastPodEventTime: true })
 
 export const oldNodeClaimSpec = nodeSpec.extend({
   requirements: requirements({ nodePoolAllowed: true }),

@@ -29,6 +29,8 @@ interface Ports {
   readonly temporal: number
   readonly temporalUi: number
   readonly azure: number
+  /** Where Joiner converts old API versions. */
+  readonly conversion: number
 }
 
 /** A running local cluster. */
@@ -121,8 +123,9 @@ async function startAll({
   temporal: temporalOptions,
 }: StartInput): Promise<LocalCluster> {
   const pki = await createPki(join(stateDir, 'pki'))
-  const [etcd = 0, etcdPeer = 0, apiserver = 0, temporal = 0, temporalUi = 0, azure = 0] = await freePorts(6)
-  const ports: Ports = { etcd, etcdPeer, apiserver, temporal, temporalUi, azure }
+  const [etcd = 0, etcdPeer = 0, apiserver = 0, temporal = 0, temporalUi = 0, azure = 0, conversion = 0] =
+    await freePorts(7)
+  const ports: Ports = { etcd, etcdPeer, apiserver, temporal, temporalUi, azure, conversion }
   const server = `https://127.0.0.1:${apiserver}`
   const adminToken = randomBytes(24).toString('hex')
   const tokens = join(stateDir, 'pki', 'tokens.csv')

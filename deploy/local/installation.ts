@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { rename, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { parseDocument } from 'yaml'
 import { azureIds, clusterName, kubeconfig, type LocalCluster, subnetId } from './cluster.ts'
 import type { Operator } from './operator.ts'
 import type { ProcessSpec } from './supervisor.ts'
@@ -31,7 +32,7 @@ export class Installation {
 
   /** Applies exactly what the chart holds besides the Deployments, which are processes here. */
   async install(): Promise<void> {
-    await this.#operator.kubectl(['apply', '--server-side', '-f', join(root, 'deploy', 'crds')])
+    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#crds())
     await this.#operator.kubectl(
       ['apply', '--server-side', '-f', '-'],
       `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`,
@@ -70,12 +71,13 @@ export class Installation {
   }
 
   #environment(name: string): Record<string, string> {
-    const { server, pki, temporalAddress, azureEndpoint } = this.#cluster
+    const { server, pki, ports, temporalAddress, azureEndpoint } = this.#cluster
     return {
       KUBECONFIG: this.kubeconfig,
       JOINER_NAMESPACE: namespace,
       JOINER_IDENTITY: name,
       JOINER_HEALTH_PORT: '0',
+      JOINER_CONVERSION_PORT: String(ports.conversion),
       JOINER_ARM_ENDPOINT: azureEndpoint,
       JOINER_PRICES_ENDPOINT: azureEndpoint,
       TEMPORAL_ADDRESS: temporalAddress,
@@ -101,6 +103,19 @@ export class Installation {
 
   get #federatedFile(): string {
     return join(this.#cluster.stateDir, 'joiner.federated-token')
+  }
+
+  /** The CRDs, but that old versions are converted at a URL: nothing routes to Services here. */
+  async #crds(): Promise<string> {
+    const folder = join(root, 'deploy', 'crds')
+    const url = `https://localhost:${this.#cluster.ports.conversion}/convert`
+    const crds = (await readdir(folder)).map(async (name) => {
+      const crd = parseDocument(await readFile(join(folder, name), 'utf8'))
+      const config = ['spec', 'conversion', 'webhook', 'clientConfig']
+      if (crd.hasIn(config)) crd.setIn(config, { url })
+      return String(crd)
+    })
+    return (await Promise.all(crds)).join('---\n')
   }
 
   async #rights(): Promise<string> {

@@ -1,7 +1,7 @@
 import { fastify } from 'fastify'
 import type { Logger } from 'pino'
-import { convert } from '../api/conversion/convert.ts'
-import { isObject, type Json } from '../api/conversion/residue.ts'
+import { convert } from '../../api/conversion/convert.ts'
+import { isObject, type Json } from '../../api/conversion/residue.ts'
 
 export interface Certificate {
   readonly cert: string
@@ -36,7 +36,9 @@ export async function startConversionWebhook(
     if (response.result.status === 'Failure') log.warn({ reason: response.result.message }, 'a conversion failed')
     return { apiVersion: reviewVersion, kind: 'ConversionReview', response }
   })
-  const address = await app.listen({ port, host: '0.0.0.0' })
+  // Replicas on one machine share a port, as those in a cluster share a Service.
+  const shared = { port, host: '0.0.0.0', reusePort: process.platform === 'linux' }
+  const address = await app.listen(shared)
   return {
     address,
     useCertificate: (next) => app.server.setSecureContext({ ...next, minVersion: 'TLSv1.2' }),

@@ -1,8 +1,8 @@
 import { request } from 'node:https'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { isDue, makeCertificate } from './conversion-certificate.ts'
-import { startConversionWebhook } from './conversion-webhook.ts'
+import { isDue, makeCertificate } from './certificate.ts'
+import { startConversionWebhook } from './webhook.ts'
 
 const name = 'joiner-conversion.joiner.svc'
 const day = 24 * 3_600_000

@@ -1,7 +1,7 @@
 import { webcrypto } from 'node:crypto'
 import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
-import type { Certificate } from './conversion-webhook.ts'
+import type { Certificate } from './webhook.ts'
 
 x509.cryptoProvider.set(webcrypto as never)
 

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPki } from '../deploy/local/pki.ts'
-import { type Certificate, type ConversionWebhook, startConversionWebhook } from './conversion-webhook.ts'
+import { createPki } from '../../deploy/local/pki.ts'
+import { type Certificate, type ConversionWebhook, startConversionWebhook } from './webhook.ts'
 
 interface Issued extends Certificate {
   readonly ca: string
@@ -84,6 +84,25 @@ describe('the conversion webhook', () => {
         metadata: { name, uid: 'x' },
       })),
     })
+  })
+
+  it('converts 2,000 NodeClaims of one review in under 2 s', async () => {
+    const requirements = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }]
+    const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+    const claims = Array.from({ length: 2000 }, (_, index) => ({
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { name: `claim-${index}`, labels: { 'karpenter.sh/nodepool': 'general' } },
+      spec: { nodeClassRef, requirements, expireAfter: '720h' },
+      status: { nodeName: `node-${index}`, conditions: [{ type: 'Ready', status: 'True' }] },
+    }))
+    const startedAt = Date.now()
+    const { convertedObjects } = await review(claims, 'karpenter.sh/v1beta1')
+    expect(Date.now() - startedAt).toBeLessThan(2000)
+    expect(convertedObjects).toHaveLength(2000)
+    expect(convertedObjects).toMatchObject(
+      claims.map(({ metadata, status }) => ({ apiVersion: 'karpenter.sh/v1beta1', metadata, status })),
+    )
   })
 
   it.each([

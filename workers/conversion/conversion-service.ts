@@ -1,0 +1,176 @@
+import type { Logger } from 'pino'
+import { isConflict, type KubernetesClient } from '../../activities/kubernetes/client.ts'
+import { ListWatch } from '../../activities/kubernetes/list-watch.ts'
+import { resourcePath } from '../../activities/kubernetes/resources.ts'
+import type { Json } from '../../api/conversion/residue.ts'
+import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificate-secret.ts'
+import { conversionPatch, convertedCrds, serviceName, trusts } from './custom-resources.ts'
+import { type ConversionWebhook, startConversionWebhook } from './webhook.ts'
+
+/** Certificates last a year, so a look now and then is enough; what others change is told by the watches. */
+const lookEveryMs = 3_600_000
+const retryMs = 1000
+
+interface ConversionInput {
+  readonly client: KubernetesClient
+  readonly namespace: string
+  readonly port: number
+  readonly log: Logger
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Called once, when old versions can be converted by this process. */
+  readonly onServing: () => void
+}
+
+/**
+ * Serves the conversion of old API versions, and sees to what it needs: a certificate in one Secret that all replicas share, and CRDs that
+ * trust it and point to this installation. Whatever somebody else takes away (a chart upgrade wipes the CA bundle) is put back at once.
+ * It needs only the API server. Any replica may do any of it; the Secret's resource version decides who was first.
+ */
+export class ConversionService {
+  readonly #input: ConversionInput
+  readonly #watches: ListWatch[] = []
+  readonly #crds = new Map<string, Json>()
+  #secret: Json | undefined
+  #listed = new Set<string>()
+  #webhook: ConversionWebhook | undefined
+  #servedCertificate = ''
+  #running: Promise<void> | undefined
+  #again = false
+  #failures = 0
+  #stopped = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(input: ConversionInput) {
+    this.#input = input
+  }
+
+  start(): void {
+    const { namespace } = this.#input
+    this.#watch(resourcePath('secrets', undefined, namespace), secretName, (secret) => {
+      this.#secret = secret
+    })
+    for (const name of convertedCrds)
+      this.#watch(resourcePath('customresourcedefinitions'), name, (crd) => {
+        if (crd === undefined) this.#crds.delete(name)
+        else this.#crds.set(name, crd)
+      })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const watch of this.#watches) watch.stop()
+    clearTimeout(this.#timer)
+    await this.#webhook?.close()
+  }
+
+  /** Watches one object by its name, which is all that Joiner may read of its kind. */
+  #watch(path: string, name: string, seen: (object: Json | undefined) => void): void {
+    const told = (object: Json | undefined) => {
+      seen(object)
+      this.#listed.add(name)
+      this.#look()
+    }
+    const selector = new URLSearchParams({ fieldSelector: `metadata.name=${name}` })
+    const watch = new ListWatch(
+      this.#input.client,
+      `${path}?${selector.toString()}`,
+      { replaced: ([object]) => told(object), changed: told, deleted: () => told(undefined), reached: () => {} },
+      this.#input.log,
+    )
+    this.#watches.push(watch)
+    void watch.run()
+  }
+
+  /** Looks once more, after the look that runs now. */
+  #look(): void {
+    if (this.#stopped) return
+    if (this.#running !== undefined) {
+      this.#again = true
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#again = false
+    this.#running = this.#bringAbout()
+      .then(() => {
+        this.#failures = 0
+        return lookEveryMs
+      })
+      .catch((error: unknown) => {
+        this.#failures += 1
+        if (this.#failures % 30 === 1 && !this.#stopped)
+          this.#input.log.warn({ err: error }, 'old API versions cannot be converted yet; trying again')
+        return retryMs
+      })
+      .then((ms) => {
+        this.#running = undefined
+        if (this.#stopped) return
+        if (this.#again) this.#look()
+        else this.#timer = setTimeout(() => this.#look(), ms)
+      })
+  }
+
+  async #bringAbout(): Promise<void> {
+    if (!this.#listed.has(secretName)) return
+    const keys = await this.#keys()
+    if (keys === undefined) return
+    await this.#serve(keys)
+    const { client, log, namespace } = this.#input
+    for (const [name, crd] of this.#crds) {
+      const patch = conversionPatch(crd, keys.trusted, namespace)
+      if (patch === undefined) continue
+      this.#crds.set(name, await client.mergePatch(resourcePath('customresourcedefinitions', name), patch))
+      log.info({ crd: name }, 'the API server trusts the conversion webhook now')
+      this.#again = true
+    }
+  }
+
+  /** The keys of the Secret, brought up to date. Undefined: another replica was first, and the watch will tell what it wrote. */
+  async #keys(): Promise<Keys | undefined> {
+    const { client, namespace, log, now } = this.#input
+    const before = this.#secret === undefined ? undefined : keysOf(this.#secret)
+    // A local cluster's API server calls by the machine's own name.
+    const names = [`${serviceName}.${namespace}.svc`, 'localhost']
+    const isTrusted = ({ cert }: { readonly cert: string }) =>
+      convertedCrds.every((name) => this.#listed.has(name)) &&
+      [...this.#crds.values()].every((crd) => trusts(crd, cert))
+    const keys = await dueKeys(before, names, new Date(now()), isTrusted)
+    if (keys === before) return keys
+    try {
+      this.#secret = await this.#write(client, namespace, keys)
+    } catch (error) {
+      if (isConflict(error)) return undefined
+      throw error
+    }
+    log.info({ secret: `${namespace}/${secretName}` }, 'the certificate of the conversion webhook is written')
+    this.#again = keys.next !== undefined
+    return keys
+  }
+
+  #write(client: KubernetesClient, namespace: string, keys: Keys): Promise<Json> {
+    const data = secretData(keys)
+    if (this.#secret !== undefined) {
+      const { resourceVersion } = this.#secret['metadata'] as { readonly resourceVersion: string }
+      const path = resourcePath('secrets', secretName, namespace)
+      return client.mergePatch(path, { metadata: { resourceVersion }, data })
+    }
+    return client.create(resourcePath('secrets', undefined, namespace), {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/tls',
+      metadata: { name: secretName, namespace },
+      data: Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)),
+    })
+  }
+
+  async #serve({ served }: Keys): Promise<void> {
+    if (this.#servedCertificate === served.cert) return
+    if (this.#webhook === undefined) {
+      const { port, log, onServing } = this.#input
+      this.#webhook = await startConversionWebhook(port, served, log)
+      log.info({ address: this.#webhook.address }, 'converting old API versions')
+      onServing()
+    } else this.#webhook.useCertificate(served)
+    this.#servedCertificate = served.cert
+  }
+}
