@@ -1,14 +1,15 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { kubeconfig } from '../deploy/local/cluster.ts'
 import { type Deployment, deployment, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
 import { buildStage, execForm, ImageProcess, only, readStages } from './image.ts'
 
-/** Nothing listens on the first port. */
-const noTemporal = '127.0.0.1:1'
+/** On the first port. */
+const nothingListens = '127.0.0.1:1'
 const packageFile = z.object({
   version: z.string(),
   dependencies: z.record(z.string(), z.string()),
@@ -24,15 +25,20 @@ const running: ImageProcess[] = []
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'joiner-image-'))
   stages = await readStages()
-  manifests = await renderChart({ ...smallestValues, temporal: { address: noTemporal } })
+  manifests = await renderChart({ ...smallestValues, temporal: { address: nothingListens } })
   await buildStage(stageOf('build'), folder)
+  const user = { token: 'none' }
+  await writeFile(`${folder}.kubeconfig`, kubeconfig({ server: `https://${nothingListens}`, caFile: '', user }))
 }, 300_000)
 
 afterEach(async () => {
   for (const process of running.splice(0)) await process.kill()
 })
 
-afterAll(() => rm(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true })
+  await rm(`${folder}.kubeconfig`, { force: true })
+})
 
 describe('the Dockerfile', () => {
   test('ships what the build stage made, on the same Debian with the Node of package.json', async () => {
@@ -46,12 +52,14 @@ describe('the Dockerfile', () => {
     expect(final.base).toBe(`node:${devDependencies['node']?.split('.')[0]}-bookworm-slim`)
   })
 
-  test('runs as the user and on the port that the chart expects', () => {
+  test('runs as the user and on the ports that the chart expects', () => {
     const final = finalStage()
     for (const each of ofShape(manifests, ['Deployment'], deployment)) {
       const { containers, securityContext } = each.spec.template.spec
       expect(only(final, 'USER')).toBe(`${securityContext.runAsUser}:${securityContext.runAsUser}`)
-      expect([only(final, 'EXPOSE')]).toEqual(containers[0].ports.map(({ containerPort }) => String(containerPort)))
+      expect(only(final, 'EXPOSE').split(' ')).toEqual(
+        containers[0].ports.map(({ containerPort }) => String(containerPort)),
+      )
     }
   })
 })
@@ -117,11 +125,14 @@ test('every Deployment of the chart is tried', () => {
   expect(ofShape(manifests, ['Deployment'], deployment).map(({ metadata }) => metadata.name)).toEqual(deployments)
 })
 
-describe.each(deployments)('Deployment %s, while Temporal is down', (name) => {
+describe.each(deployments)('Deployment %s, while Temporal and the API server are down', (name) => {
   test('is alive, is not ready and says why, and ends at SIGTERM', async () => {
     const pod = startPod(name)
     expect(await pod.ask('/healthz')).toEqual({ status: 200, body: 'ok' })
-    expect(await pod.ask('/readyz')).toEqual({ status: 503, body: 'waiting for temporal' })
+    expect(await pod.ask('/readyz')).toEqual({
+      status: 503,
+      body: 'waiting for temporal\nwaiting for the conversion webhook',
+    })
     expect((await pod.ask('/metrics')).body).toContain('process_cpu_seconds_total')
     expect(await pod.terminate(5000)).toBe(0)
     expect(pod.output).not.toContain('Warning')
@@ -140,12 +151,16 @@ function finalStage(): (typeof stages)[number] {
   return final
 }
 
-/** A pod of a Deployment: the image's entrypoint, the chart's arguments and environment; only the port is any that is free. */
+/**
+ * A pod of a Deployment: the image's entrypoint, the chart's arguments and environment. But its port is any that is free, and its cluster is
+ * one that does not answer.
+ */
 function startPod(name: string): ImageProcess {
   const owner = deploymentOf(name)
   const [{ command, args }] = owner.spec.template.spec.containers
   const entrypoint = command ?? execForm(only(finalStage(), 'ENTRYPOINT'))
-  return start([...entrypoint, ...args], { ...podEnvironment(manifests, owner), JOINER_HEALTH_PORT: '0' })
+  const changed = { JOINER_HEALTH_PORT: '0', KUBECONFIG: `${folder}.kubeconfig` }
+  return start([...entrypoint, ...args], { ...podEnvironment(manifests, owner), ...changed })
 }
 
 function deploymentOf(name: string): Deployment {

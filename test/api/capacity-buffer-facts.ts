@@ -18,6 +18,7 @@ export const capacityBufferFacts: Readonly<Record<string, string>> = {
   [`${at} names.shortNames`]: '[cb]',
   [`${at} names.categories`]: '[autoscaling]',
   [`${at} scope`]: 'Namespaced',
+  [`${at} versions`]: 'v1beta1',
   [`${at} v1beta1 served`]: 'true',
   [`${at} v1beta1 storage`]: 'true',
   [`${at} v1beta1 subresources`]: '{"status":{}}',

@@ -26,6 +26,12 @@ const requirementValues = [
 
 export const differences: readonly Difference[] = [
   {
+    facts: ['nodepools versions', 'nodeclaims versions'],
+    upstream: 'v1',
+    ours: 'v1, v1beta1',
+    reason: 'manifests of 2024 apply unchanged',
+  },
+  {
     facts: references.map((at) => `${at} rule self!=""`),
     upstream: 'holds',
     reason: 'minLength says the same, and editors and kubectl explain can read it',

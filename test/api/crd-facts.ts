@@ -38,6 +38,13 @@ export function factsOf({ spec }: Crd): Facts {
   const { plural } = spec.names
   for (const [word, value] of Object.entries(spec.names)) facts.set(`${plural} names.${word}`, textOf(value, true))
   facts.set(`${plural} scope`, spec.scope)
+  facts.set(
+    `${plural} versions`,
+    spec.versions
+      .map(({ name }) => name)
+      .sort()
+      .join(', '),
+  )
   const stored = storedSchema({ spec })
   for (const { name, schema, additionalPrinterColumns = [], deprecationWarning, ...rest } of spec.versions) {
     for (const [word, value] of Object.entries(rest)) facts.set(`${plural} ${name} ${word}`, textOf(value))

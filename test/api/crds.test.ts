@@ -56,6 +56,8 @@ describe.skipIf(!hasUpstream)('CRDs beside upstream’s (skipped where the share
 
   it('say the same, but for the differences listed', () => {
     const found = [...new Set([...upstream.keys(), ...ours.keys()])]
+      // Upstream dropped v1beta1 from these; that it is served here is one difference, not one for each of its facts.
+      .filter((fact) => !/^(nodepools|nodeclaims) v1beta1 /.test(fact))
       .filter((fact) => upstream.get(fact) !== ours.get(fact))
       .map((fact) => show(fact, upstream.get(fact), ours.get(fact)))
     const listed = differences.flatMap((entry) => entry.facts.map((fact) => show(fact, entry.upstream, entry.ours)))
