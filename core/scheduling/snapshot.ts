@@ -19,6 +19,21 @@ export interface SchedulableNode {
   readonly available: Resources
   /** Pods that are bound here or counted on it. */
   readonly pods: readonly Pod[]
+  /** Distinct volumes in use by CSI driver, and how many each driver can attach; a driver without an entry has no limit. */
+  readonly volumes?: VolumesByDriver
+  readonly volumeLimits?: Readonly<Record<string, number>>
+}
+
+/** Ids of distinct volumes (`namespace/claim`) by CSI driver. */
+export type VolumesByDriver = Readonly<Record<string, readonly string[]>>
+
+/** What a pod's volumes ask of its node (reference/karpenter-core.md 3.10). */
+export interface PodVolumes {
+  readonly byDriver: VolumesByDriver
+  /** Each is one way to reach all volumes; the pod needs one of them. Empty: any node will do. */
+  readonly alternatives: readonly (readonly RequirementSpec[])[]
+  /** Why the volumes cannot be resolved now; the pod fails with it. */
+  readonly error?: string
 }
 
 /** A NodePool that may be extended. */
@@ -31,8 +46,12 @@ export interface NodePoolOption {
 
 /** All that a placement depends on, read at one moment. */
 export interface SchedulingSnapshot {
-  /** Pods to place. */
+  /** Pods to place, with cluster default spread constraints already entered. */
   readonly pods: readonly Pod[]
+  /** Of those pods that have volumes. */
+  readonly podVolumes?: ReadonlyMap<Pod, PodVolumes>
+  /** Pods left out, with the reason (`ignoring pod, ...`). */
+  readonly ignored?: ReadonlyMap<Pod, string>
   readonly nodes: readonly SchedulableNode[]
   readonly nodePools: readonly NodePoolOption[]
   readonly daemonSets: readonly DaemonSet[]
@@ -54,6 +73,8 @@ export interface PlannedNodeClaim {
   readonly pods: readonly Pod[]
   /** Lowest price in USD an hour at which it can be launched. */
   readonly price: number
+  /** Whether minValues had to be relaxed. */
+  readonly minValuesRelaxed?: boolean
 }
 
 export interface SchedulingPlan {
@@ -69,4 +90,16 @@ export interface SchedulingOptions {
   readonly shouldStop?: () => boolean
   /** How many types a new NodeClaim may name. Default 600. */
   readonly maxInstanceTypes?: number
+  /** `Ignore` drops preferences before anything is tried. Default `Respect`. */
+  readonly preferencePolicy?: 'Respect' | 'Ignore'
+  /** `BestEffort` relaxes minValues when a new claim could not be opened otherwise. Default `Strict`. */
+  readonly minValuesPolicy?: 'Strict' | 'BestEffort'
+  /** Whether reserved offerings are used. Default true. */
+  readonly reservedCapacity?: boolean
+  /** `Fallback` goes on without a reservation where `Strict`, the default, waits for one (disruption simulates so). */
+  readonly reservedOfferings?: 'Strict' | 'Fallback'
+  /** The label that names a capacity reservation in offerings. */
+  readonly reservationIdLabel?: string
+  /** Keys that nodes may define although no NodePool does. Default: `wellKnownLabels`. */
+  readonly wellKnownLabels?: ReadonlySet<string>
 }
