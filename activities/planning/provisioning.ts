@@ -1,5 +1,5 @@
 import { isTrue } from '../../core/conditions.ts'
-import type { Pod } from '../../core/objects.ts'
+import type { NodeClass, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable } from '../../core/pod-rules.ts'
 import { schedule } from '../../core/scheduling/schedule.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
@@ -107,6 +107,7 @@ async function podsNeedPlace(
   const concerns = (kind: string, _key: string, before: unknown, after: unknown) => {
     if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
     if (kind === 'NodePool' || kind === 'AKSNodeClass') {
+      if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
       tried.clear()
       return true
     }
@@ -124,6 +125,19 @@ async function podsNeedPlace(
     if (changed) await pauseFor(burstMs, signal)
   }
   return false
+}
+
+type Provider = NodePool | NodeClass
+
+/** Whether a pool or node class changed in what plans depend on: its status counts nodes, which changes all the time. */
+function isAnother(before: Provider | undefined, after: Provider | undefined): boolean {
+  if (before === undefined || after === undefined) return true
+  const ready = (one: Provider) => isTrue(one.kind === 'NodePool' ? one.conditions : one.status.conditions, 'Ready')
+  return (
+    before.metadata.generation !== after.metadata.generation ||
+    before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp ||
+    ready(before) !== ready(after)
+  )
 }
 
 function isDeleting(object: unknown): boolean {
