@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { parity } from './parity.ts'
 import { scaleUp } from './scale-up.ts'
-import { scheduling } from './schedule.ts'
+import { scheduling } from './scheduling.ts'
+import { scenarioNamed } from './workloads/workloads.ts'
 
 /** `5,100` -> [5, 100]. */
 function counts(text: string): readonly number[] {
@@ -8,6 +10,12 @@ function counts(text: string): readonly number[] {
   if (!values.every((value) => Number.isSafeInteger(value) && value > 0))
     throw new InvalidArgumentError(`"${text}" is not a list of positive numbers like 5,100.`)
   return values
+}
+
+function count(text: string): number {
+  const [value, ...more] = counts(text)
+  if (value === undefined || more.length > 0) throw new InvalidArgumentError(`"${text}" is not one positive number.`)
+  return value
 }
 
 const program = new Command('npm run bench --')
@@ -21,10 +29,23 @@ program
   .option('--pods <counts>', 'how many, for one run each', counts, [5, 100, 500])
   .action(async ({ pods }: { readonly pods: readonly number[] }) => scaleUp(pods))
 program
-  .command('schedule')
-  .description('the planner alone, on pods and 600 instance types in memory')
-  .option('--pods <counts>', 'how many, for one row each', counts, [1000, 5000])
-  .action(({ pods }: { readonly pods: readonly number[] }) => scheduling(pods))
+  .command('scheduling')
+  .description('the scheduler and upstream’s (bench/peer, needs Go) on the same workloads in memory')
+  .option('--skip-peer', 'only ours')
+  .option('--only <name>', 'only this workload')
+  .action(async ({ skipPeer = false, only }: { readonly skipPeer?: boolean; readonly only?: string }) =>
+    scheduling({ skipPeer, only }),
+  )
+program
+  .command('parity')
+  .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')
+  .option('--scenarios <count>', 'how many', count, 50)
+  .action(async ({ scenarios }: { readonly scenarios: number }) => parity(scenarios))
+program
+  .command('workload')
+  .description('print a workload as a scenario, for another program or a profiler')
+  .argument('<name>', 'as in the table of scheduling, or parity-SEED')
+  .action(async (name: string) => void process.stdout.write(await scenarioNamed(name)))
 
 if (process.argv.length === 2) program.outputHelp()
 else await program.parseAsync()

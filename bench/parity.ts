@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { circumstances } from './report.ts'
+import { ours, peer } from './scheduling-solvers.ts'
+import { mostOpenClaims, parityScenario } from './workloads/parity.ts'
+
+const comparison = new URL('../../shared/vectors/scheduling/compare.mjs', import.meta.url)
+
+interface Comparison {
+  readonly compare: (expected: object, actual: unknown) => readonly string[]
+}
+
+/** Solves scenarios with both and compares the answers, error messages included. Sets the exit status if one differs. */
+export async function parity(wanted: number): Promise<void> {
+  if (!existsSync(comparison))
+    throw new Error(
+      `${fileURLToPath(comparison)} is missing; parity is judged by it, so put ../shared beside the repository`,
+    )
+  const { compare } = (await import(comparison.href)) as Comparison
+  const upstream = await peer()
+  const folder = await mkdtemp(join(tmpdir(), 'joiner-parity-'))
+  let equal = 0
+  try {
+    for (let seed = 1, compared = 0; compared < wanted; seed += 1) {
+      const scenario = parityScenario(seed)
+      const file = join(folder, `${scenario.name}.json`)
+      await writeFile(file, JSON.stringify(scenario))
+      const expected = (await upstream.solve(file)) as { readonly newNodeClaims: readonly unknown[] }
+      // With more, upstream's order among claims with equally many pods is by chance.
+      if (expected.newNodeClaims.length > mostOpenClaims) continue
+      compared += 1
+      const found = await differencesOf(
+        () => ours.solve(file),
+        (answer) => compare({ ...scenario, expected }, answer),
+      )
+      if (found.length === 0) equal += 1
+      else
+        console.log(
+          `${scenario.name} (${scenario.description}) differs:\n${found.map((line) => `  ${line}`).join('\n')}`,
+        )
+      await rm(file)
+    }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+  console.log(`Parity with upstream’s scheduler, ${circumstances()}: ${equal} of ${wanted}`)
+  if (equal < wanted) process.exitCode = 1
+}
+
+async function differencesOf(
+  solve: () => Promise<unknown>,
+  compare: (answer: unknown) => readonly string[],
+): Promise<readonly string[]> {
+  try {
+    return compare(await solve()).map((line) => (line.length > 2000 ? `${line.slice(0, 2000)}…` : line))
+  } catch (error) {
+    return [String(error)]
+  }
+}

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { azureMix, largeCluster, manyPools } from './azure-workloads.ts'
+import { parityScenario } from './parity.ts'
+import type { Scenario } from './scenario.ts'
+import { benchmarkMix, preferences } from './upstream-mixes.ts'
+
+export interface Workload {
+  readonly name: string
+  readonly make: () => Scenario
+  /** How often the peer solves it; it takes a minute and more for the large ones. */
+  readonly peerRounds: number
+  /** Only when it is named. */
+  readonly onDemand?: true
+}
+
+const mix = (pods: number, peerRounds: number): Workload => ({
+  name: `mix-${pods}`,
+  make: () => benchmarkMix(pods),
+  peerRounds,
+})
+
+export const workloads: readonly Workload[] = [
+  mix(1, 5),
+  mix(100, 5),
+  mix(1000, 5),
+  mix(5000, 3),
+  mix(10_000, 3),
+  mix(20_000, 1),
+  { ...mix(50_000, 1), onDemand: true },
+  { name: 'preferences-1000', make: () => preferences(1000), peerRounds: 3 },
+  { name: 'preferences-4000', make: () => preferences(4000), peerRounds: 1 },
+  { name: 'preferences-4000-ignored', make: ignoredPreferences, peerRounds: 3 },
+  { name: 'azure-mix-5000', make: () => azureMix(5000), peerRounds: 3 },
+  { name: 'large-cluster', make: () => largeCluster(), peerRounds: 3 },
+  { name: 'many-pools-2000', make: () => manyPools(), peerRounds: 3 },
+]
+
+function ignoredPreferences(): Scenario {
+  const scenario = preferences(4000)
+  return { ...scenario, options: { ...scenario.options, preferencePolicy: 'Ignore' } }
+}
+
+const sharedFiles = new URL('../../../shared/vectors/scheduling/bench/', import.meta.url)
+
+/** A workload as the text of a scenario: the file that upstream's baseline was measured with where it is there, else made here. */
+export async function scenarioText({ name, make }: Workload): Promise<string> {
+  const shared = fileURLToPath(new URL(`${name}.json.gz`, sharedFiles))
+  if (!existsSync(shared)) return JSON.stringify(make())
+  return (await promisify(gunzip)(await readFile(shared))).toString('utf8')
+}
+
+/** The scenario of a workload, or of `parity-SEED`, for a person or a profiler. */
+export async function scenarioNamed(name: string): Promise<string> {
+  const seed = /^parity-(\d+)$/.exec(name)?.[1]
+  if (seed !== undefined) return JSON.stringify(parityScenario(Number(seed)))
+  const workload = workloads.find((one) => one.name === name)
+  if (workload === undefined)
+    throw new Error(`no workload "${name}"; there are ${workloads.map(({ name }) => name).join(', ')} and parity-SEED`)
+  return scenarioText(workload)
+}
