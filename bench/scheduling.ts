@@ -47,7 +47,7 @@ const head = [
 
 const explanation = `Milliseconds. Ours: median of ${warmRounds} rounds in a warm process, and the first round (snapshot and solve) before them. Peer: one worker, medians.
 The ratio is the peer’s construct and Solve over our snapshot and solve. Cost is the sum over new claims of the cheapest price that can be launched, the peer’s as
-lowest - highest of its rounds. Pods without a place are named where there are any.
+lowest - highest (median) of its rounds. Pods without a place are named where there are any.
 `
 
 async function measure(workload: Workload, upstream: Solver | undefined, folder: string): Promise<readonly string[]> {
@@ -67,8 +67,10 @@ async function measure(workload: Workload, upstream: Solver | undefined, folder:
 
 function row(name: string, first: Round, warm: readonly Round[], theirs: readonly Round[]): readonly string[] {
   const total = ({ prepareMs, solveMs }: Round) => prepareMs + solveMs
+  const range = (values: readonly number[], digits: number) =>
+    [...new Set([Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits)))].join(' - ')
   const prices = theirs.map(({ sumCheapestPrice }) => sumCheapestPrice)
-  const costs = [...new Set([Math.min(...prices), Math.max(...prices)].map((price) => price.toFixed(2)))].join(' - ')
+  const nodeCounts = theirs.map(({ nodes }) => nodes)
   const last = theirs.at(-1)
   const unplaced = [...new Set([...warm, ...theirs].map(({ errors }) => errors))]
   return [
@@ -84,9 +86,9 @@ function row(name: string, first: Round, warm: readonly Round[], theirs: readonl
           `${(median(theirs.map(total)) / median(warm.map(total))).toFixed(1)} x`,
         ]),
     String(first.nodes),
-    last === undefined ? '' : String(last.nodes),
+    last === undefined ? '' : range(nodeCounts, 0),
     first.sumCheapestPrice.toFixed(2),
-    last === undefined ? '' : costs,
+    last === undefined ? '' : `${range(prices, 2)} (${median(prices).toFixed(2)})`,
     Math.max(...warm.map(({ peakRSSMiB }) => peakRSSMiB)).toFixed(0),
     last === undefined ? '' : Math.max(...theirs.map(({ peakRSSMiB }) => peakRSSMiB)).toFixed(0),
   ]

@@ -5,6 +5,8 @@ export const azureZones = ['eastus-1', 'eastus-2', 'eastus-3'] as const
 export const gpuResource = 'nvidia.com/gpu'
 
 const sku = (name: string) => `karpenter.azure.com/sku-${name}`
+/** Spot has one price per region, as in Azure's price list. */
+const spotShare = 0.2
 const gpuLabels = [sku('gpu-count'), sku('gpu-manufacturer'), sku('gpu-name')]
 
 export const azureLabels = [
@@ -80,12 +82,8 @@ function requirements(
   ]
 }
 
-/** Zones differ a little in their spot price, so that the cheapest place of a type is one place. */
 function offerings(price: number) {
-  return azureZones.flatMap((zone, index) => [
-    offering(zone, 'on-demand', price),
-    offering(zone, 'spot', price * (0.2 + 0.01 * index)),
-  ])
+  return azureZones.flatMap((zone) => [offering(zone, 'on-demand', price), offering(zone, 'spot', price * spotShare)])
 }
 
 function offering(zone: string, capacityType: string, price: number) {

@@ -70,7 +70,10 @@ function azureKind(number: number, app: Readonly<Record<string, string>>): Kind 
 const wide = { app: 'wide' }
 const podsPerNode = 20
 
-/** A cluster of 5,000 nodes with 100,000 pods, of which the zone spreads of three pending pods select 10,000. */
+/**
+ * A cluster of 5,000 nodes with 100,000 pods, of which the zone spreads of three pending pods select 10,000. Its nodes have room; a fifth
+ * of the pending pods want spot, of which there is none yet.
+ */
 export function largeCluster(nodes = 5000, pending = 200): Scenario {
   const random = new Random(11)
   const types = azureTypes(200)
@@ -98,7 +101,8 @@ export function largeCluster(nodes = 5000, pending = 200): Scenario {
       uid: random.uid(),
       labels: index < 3 ? wide : { app: `app-${random.below(500)}` },
       requests: requests(random),
-      spec: index < 3 ? spreadOver(zoneKey, wide) : {},
+      spec:
+        index < 3 ? spreadOver(zoneKey, wide) : index % 5 === 0 ? { nodeSelector: { [capacityTypeKey]: 'spot' } } : {},
     }),
   )
   return {
