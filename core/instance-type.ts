@@ -2,7 +2,7 @@ import { labels, wellKnownLabels } from './labels.ts'
 import { type Quantity, subtractQuantity, zero } from './quantity.ts'
 import { allows, inValues, operatorOf, type Requirement } from './requirement.ts'
 import { isCompatible, merge, type Requirements, sharedKeysIntersect } from './requirements.ts'
-import { noResources, type Resources, subtractResources } from './resources.ts'
+import { mergeResources, noResources, type Resources, subtractResources } from './resources.ts'
 
 /** One way to buy an instance type. The price is in USD an hour. */
 export interface Offering {
@@ -10,6 +10,16 @@ export interface Offering {
   readonly price: number
   readonly available: boolean
   readonly reservationCapacity?: number
+  /** Amounts that replace the type's where it is bought so. */
+  readonly capacityOverride?: Resources
+  readonly overheadOverride?: Overhead
+}
+
+/** What a node keeps for itself. */
+export interface Overhead {
+  readonly kubeReserved?: Resources
+  readonly systemReserved?: Resources
+  readonly evictionThreshold?: Resources
 }
 
 /** A kind of VM with what it can hold and how it can be bought. */
@@ -18,19 +28,24 @@ export interface InstanceType {
   readonly requirements: Requirements
   readonly offerings: readonly Offering[]
   readonly capacity: Resources
-  readonly overhead: {
-    readonly kubeReserved?: Resources
-    readonly systemReserved?: Resources
-    readonly evictionThreshold?: Resources
-  }
+  readonly overhead: Overhead
+  /** How many volumes a node can attach, by CSI driver; a driver without an entry has no limit. */
+  readonly volumeAttachmentLimits?: Readonly<Record<string, number>>
 }
+
+const totalOverhead = ({
+  kubeReserved = noResources,
+  systemReserved = noResources,
+  evictionThreshold = noResources,
+}: Overhead): Resources => mergeResources(kubeReserved, systemReserved, evictionThreshold)
 
 /** Capacity less overhead; huge pages come out of memory, which is never negative (reference/karpenter-core.md 1.8). */
 export function allocatable({ capacity, overhead }: InstanceType): Resources {
-  const { kubeReserved = noResources, systemReserved = noResources, evictionThreshold = noResources } = overhead
-  const result: Record<string, Quantity> = {
-    ...subtractResources(capacity, kubeReserved, systemReserved, evictionThreshold),
-  }
+  return withoutOverhead(capacity, totalOverhead(overhead))
+}
+
+function withoutOverhead(capacity: Resources, overhead: Resources): Resources {
+  const result: Record<string, Quantity> = { ...subtractResources(capacity, overhead) }
   const memory = result['memory']
   if (memory === undefined) return result
   let left = memory
@@ -38,6 +53,38 @@ export function allocatable({ capacity, overhead }: InstanceType): Resources {
     if (name.startsWith('hugepages-')) left = subtractQuantity(left, capacity[name] as Quantity)
   result['memory'] = left.nano < 0n ? { ...zero, format: left.format } : left
   return result
+}
+
+/** Healthy offerings of one type that leave a node the same amounts. */
+export interface AllocatableGroup {
+  readonly allocatable: Resources
+  readonly offerings: readonly Offering[]
+}
+
+const groupsOfType = new WeakMap<InstanceType, readonly AllocatableGroup[]>()
+
+/** A type's healthy offerings by what a node has for pods; the first group has the type's own amounts, perhaps without an offering. */
+export function allocatableGroups(type: InstanceType): readonly AllocatableGroup[] {
+  let groups = groupsOfType.get(type)
+  if (groups === undefined) {
+    const healthy = type.offerings.filter(({ available }) => available)
+    const [plain = [], special = []] = [false, true].map((wanted) =>
+      healthy.filter((offering) => hasOverride(offering) === wanted),
+    )
+    const own = { allocatable: allocatable(type), offerings: plain }
+    groups = [own, ...special.map((offering) => ({ allocatable: overridden(type, offering), offerings: [offering] }))]
+    groupsOfType.set(type, groups)
+  }
+  return groups
+}
+
+function hasOverride({ capacityOverride, overheadOverride }: Offering): boolean {
+  return Object.keys(capacityOverride ?? {}).length > 0 || overheadOverride !== undefined
+}
+
+function overridden(type: InstanceType, { capacityOverride, overheadOverride }: Offering): Resources {
+  const overhead = { ...totalOverhead(type.overhead), ...totalOverhead(overheadOverride ?? {}) }
+  return withoutOverhead({ ...type.capacity, ...capacityOverride }, overhead)
 }
 
 /** Whether an offering can be launched now: healthy, and with room if it is a reservation. */
@@ -75,18 +122,29 @@ export function compatibleTypes(types: readonly InstanceType[], wanted: Requirem
 }
 
 /** The lowest price at which a type can be launched for a request; undefined when it cannot. */
-export function cheapestPrice(type: InstanceType, wanted: Requirements): number | undefined {
+export function cheapestPrice(
+  type: InstanceType,
+  wanted: Requirements,
+  wellKnown: ReadonlySet<string> = wellKnownLabels,
+): number | undefined {
   let best: number | undefined
   for (const offering of type.offerings) {
     if (!isLaunchable(offering) || (best !== undefined && offering.price >= best)) continue
-    if (isCompatible(wanted, offering.requirements, wellKnownLabels)) best = offering.price
+    if (isCompatible(wanted, offering.requirements, wellKnown)) best = offering.price
   }
   return best
 }
 
 /** Types by their lowest launchable price, else in the order given; those that cannot be launched come last (karpenter-1.15.md 1). */
-export function orderByPrice(types: readonly InstanceType[], wanted: Requirements): readonly InstanceType[] {
-  const priced = types.map((type) => ({ type, price: cheapestPrice(type, wanted) ?? Number.POSITIVE_INFINITY }))
+export function orderByPrice(
+  types: readonly InstanceType[],
+  wanted: Requirements,
+  wellKnown: ReadonlySet<string> = wellKnownLabels,
+): readonly InstanceType[] {
+  const priced = types.map((type) => ({
+    type,
+    price: cheapestPrice(type, wanted, wellKnown) ?? Number.POSITIVE_INFINITY,
+  }))
   priced.sort((a, b) => (a.price === b.price ? 0 : a.price - b.price))
   return priced.map(({ type }) => type)
 }

@@ -1,4 +1,4 @@
-import { cheapestPrice, compatibleOfferings, type InstanceType, isLaunchable, orderByPrice } from './instance-type.ts'
+import { compatibleOfferings, type InstanceType, isLaunchable, orderByPrice } from './instance-type.ts'
 import { isRestrictedLabel, labels, wellKnownLabels } from './labels.ts'
 import type { NodeClassRef, RequirementSpec } from './objects.ts'
 import { anyValue, inValues, operatorOf, type Requirement } from './requirement.ts'
@@ -35,13 +35,17 @@ const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.regis
  * Requirements of a new NodeClaim: those it was planned with, the types it may become (cheapest first, at most 600) and the capacity
  * types that can be launched (karpenter-core.md 3.14).
  */
-export function claimRequirements(planned: Requirements, types: readonly InstanceType[]): Requirements {
-  const ordered = orderByPrice(types, planned).slice(0, maxInstanceTypes)
+export function claimRequirements(
+  planned: Requirements,
+  types: readonly InstanceType[],
+  wellKnown: ReadonlySet<string> = wellKnownLabels,
+): Requirements {
+  const ordered = orderByPrice(types, planned, wellKnown).slice(0, maxInstanceTypes)
   const named = inValues(
     labels.instanceType,
     ordered.map((type) => type.name),
   )
-  const capacityTypes = launchableCapacityTypes(ordered, planned)
+  const capacityTypes = launchableCapacityTypes(ordered, planned, wellKnown)
   return merge(staticClaimRequirements(planned), [
     named,
     ...(capacityTypes.size === 0 ? [] : [inValues(labels.capacityType, capacityTypes)]),
@@ -53,11 +57,14 @@ export function staticClaimRequirements(planned: Requirements): Requirements {
   return new Map([...planned].filter(([key]) => !neverWritten.has(key)))
 }
 
-function launchableCapacityTypes(types: readonly InstanceType[], planned: Requirements): ReadonlySet<string> {
+function launchableCapacityTypes(
+  types: readonly InstanceType[],
+  planned: Requirements,
+  wellKnown: ReadonlySet<string>,
+): ReadonlySet<string> {
   const found = new Set<string>()
   for (const type of types) {
-    if (cheapestPrice(type, planned) === undefined) continue
-    for (const offering of compatibleOfferings(type, planned)) {
+    for (const offering of compatibleOfferings(type, planned, wellKnown)) {
       if (!isLaunchable(offering)) continue
       for (const value of offering.requirements.get(labels.capacityType)?.values ?? []) found.add(value)
     }

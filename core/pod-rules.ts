@@ -4,7 +4,7 @@ import type { Pod } from './objects.ts'
 import { tolerates } from './taints.ts'
 
 /** `namespace/name`, as messages name a pod. */
-export function podName(pod: Pod): string {
+export function podName(pod: Pick<Pod, 'metadata'>): string {
   return `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`
 }
 
@@ -43,8 +43,6 @@ export function isProvisionable(pod: Pod): boolean {
     pod.conditions.some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable') &&
     !pod.nodeName &&
     !pod.nominatedNodeName &&
-    !isTerminal(pod) &&
-    !isTerminating(pod) &&
     !isDaemonPod(pod) &&
     !isMirrorPod(pod)
   )
@@ -52,7 +50,7 @@ export function isProvisionable(pod: Pod): boolean {
 
 /** Whether a pod needs another place when its node goes (reference/karpenter-core.md 3.2). */
 export function isReschedulable(pod: Pod): boolean {
-  const needed = isActive(pod) || (isTerminating(pod) && !isTerminal(pod) && isOwnedBy(pod, 'StatefulSet', 'apps/v1'))
+  const needed = isActive(pod) || (isTerminating(pod) && isOwnedBy(pod, 'StatefulSet', 'apps/v1'))
   return needed && !isDaemonPod(pod) && !isMirrorPod(pod)
 }
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { registerConvert } from './convert.ts'
-import { registerValidate } from './validate.ts'
+import { registerSimulate } from './simulate/command.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -26,11 +25,20 @@ program
     process.exit(await runWorker(process.env))
   })
 
-registerConvert(program)
-registerValidate(program)
+registerSimulate(program)
+
+// What other commands load would be most of a simulation's time.
+if (process.argv[2] !== 'simulate') {
+  const [{ registerConvert }, { registerValidate }] = await Promise.all([
+    import('./convert.ts'),
+    import('./validate.ts'),
+  ])
+  registerConvert(program)
+  registerValidate(program)
+}
 
 // The image ships without the local cluster, whose libraries are for development.
-if (process.argv[2] !== 'worker') {
+if (process.argv[2] !== 'worker' && process.argv[2] !== 'simulate') {
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
     throw error

@@ -41,7 +41,7 @@ interface MetaJson {
   ownerReferences?: OwnerReference[]
 }
 
-function decodeMeta(json: Json): ObjectMeta {
+export function decodeMeta(json: Json): ObjectMeta {
   const meta = json['metadata'] as MetaJson
   return {
     name: meta.name,
@@ -61,13 +61,19 @@ function decodeMeta(json: Json): ObjectMeta {
   }
 }
 
+interface ContainerJson {
+  ports?: ContainerPort[]
+  resources?: { requests?: Text; limits?: Text; claims?: { name: string }[] }
+}
+
 interface PodSpecJson {
   nodeName?: string
   nodeSelector?: Text
   affinity?: Affinity
   tolerations?: Toleration[]
   topologySpreadConstraints?: TopologySpreadConstraint[]
-  containers?: { ports?: ContainerPort[] }[]
+  containers?: ContainerJson[]
+  initContainers?: ContainerJson[]
   resourceClaims?: { name: string }[]
   volumes?: { persistentVolumeClaim?: { claimName: string }; ephemeral?: unknown; name: string }[]
   priority?: number
@@ -100,7 +106,7 @@ export function decodePod(json: Json): Pod {
       .flatMap((container) => container.ports ?? [])
       .filter((port) => (port.hostPort ?? 0) > 0),
     persistentVolumeClaims: (spec.volumes ?? []).flatMap((volume) => claimName(metadata.name, volume)),
-    resourceClaims: (spec.resourceClaims ?? []).map(({ name }) => name),
+    resourceClaims: resourceClaims(spec),
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
     ...(spec.affinity === undefined ? {} : { affinity: spec.affinity }),
@@ -109,6 +115,13 @@ export function decodePod(json: Json): Pod {
     ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
     ...(status.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}),
   }
+}
+
+function resourceClaims(spec: PodSpecJson): readonly string[] {
+  const ofContainers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].flatMap(
+    ({ resources }) => resources?.claims ?? [],
+  )
+  return [...new Set([...(spec.resourceClaims ?? []), ...ofContainers].map(({ name }) => name))]
 }
 
 function claimName(podName: string, volume: NonNullable<PodSpecJson['volumes']>[number]): string[] {
@@ -246,21 +259,25 @@ export function decodeDaemonSet(json: Json): DaemonSet {
   const template = (
     (json['spec'] ?? {}) as { template: { metadata?: { labels?: Text; annotations?: Text }; spec: PodSpecJson } }
   ).template
-  type Container = { resources?: { requests?: Text; limits?: Text } }
-  const containers = ((template.spec.containers ?? []) as Container[]).map((container) => ({
-    ...container,
-    resources: {
-      ...container.resources,
-      requests: { ...container.resources?.limits, ...container.resources?.requests },
-    },
-  }))
+  const withRequests = (containers: ContainerJson[] | undefined) =>
+    (containers ?? []).map((container) => ({
+      ...container,
+      resources: {
+        ...container.resources,
+        requests: { ...container.resources?.limits, ...container.resources?.requests },
+      },
+    }))
   const pod = decodePod({
     metadata: {
       ...(json['metadata'] as object),
       labels: template.metadata?.labels,
       annotations: template.metadata?.annotations,
     },
-    spec: { ...template.spec, containers },
+    spec: {
+      ...template.spec,
+      containers: withRequests(template.spec.containers),
+      initContainers: withRequests(template.spec.initContainers),
+    },
   })
   return { kind: 'DaemonSet', metadata, pod }
 }

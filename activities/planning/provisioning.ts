@@ -48,7 +48,7 @@ async function planOnce(
   deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
   if (pods.length === 0) return undefined
   const startedAt = performance.now()
-  const plan = schedule(planningSnapshot(deps, pods))
+  const plan = schedule(planningSnapshot(deps))
   const solvedMs = Math.round(performance.now() - startedAt)
   recordPlacements(deps, plan, tried)
   const created = await createClaims(deps, fence, plan.newNodeClaims)

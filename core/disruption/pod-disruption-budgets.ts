@@ -5,15 +5,31 @@ import { selects } from '../scheduling/label-selector.ts'
 /** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
 export function evictionBlockedBy(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): string | undefined {
   if (!isEvictable(pod, now)) return undefined
-  const own = budgets.filter(
-    ({ metadata, selector }) => metadata.namespace === pod.metadata.namespace && selects(selector, pod.metadata.labels),
-  )
+  const own = budgetsOf(pod, budgets)
   const names = own.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort()
   if (own.length > 1) {
     return `eviction does not support multiple PDBs (Pod=${podName(pod)}, PodDisruptionBudget(s)=[${names.join(' ')}])`
   }
   const blocking = own.find((budget) => budget.disruptionsAllowed === 0 && !mayGoUnhealthy(pod, budget))
   return blocking === undefined ? undefined : `pdb prevents pod evictions (PodDisruptionBudget=[${names.join(' ')}])`
+}
+
+/** Whether budgets will never let a pod go, however long one waits: no new place is sought for it (reference/karpenter-core.md 3.2). */
+export function isFullyBlocked(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): boolean {
+  if (!isEvictable(pod, now)) return false
+  const own = budgetsOf(pod, budgets)
+  if (own.length > 1) return true
+  return own.some((budget) => allowsNone(budget) && !mayGoUnhealthy(pod, budget))
+}
+
+function allowsNone({ maxUnavailable, minAvailable }: PodDisruptionBudget): boolean {
+  return maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%'
+}
+
+function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
+  return budgets.filter(
+    ({ metadata, selector }) => metadata.namespace === pod.metadata.namespace && selects(selector, pod.metadata.labels),
+  )
 }
 
 function mayGoUnhealthy(pod: Pod, { unhealthyPodEvictionPolicy }: PodDisruptionBudget): boolean {

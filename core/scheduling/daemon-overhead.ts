@@ -1,31 +1,63 @@
-import { wellKnownLabels } from '../labels.ts'
-import type { DaemonSet, Pod, Taint } from '../objects.ts'
-import { isCompatible, podRequirements, type Requirements } from '../requirements.ts'
+import type { InstanceType } from '../instance-type.ts'
+import type { ContainerPort, DaemonSet, Pod, Taint } from '../objects.ts'
+import { isCompatible, podRequirements, type Requirements, sharedKeysIntersect } from '../requirements.ts'
+import { mergeResources, noResources, type Resources } from '../resources.ts'
 import { untolerated } from '../taints.ts'
 
 /** Whether a DaemonSet's pod goes to a node of these labels and taints. What only prefers not to have pods does not stop a daemon. */
-export function daemonRunsOn(
-  pod: Pod,
-  node: Requirements,
-  taints: readonly Taint[],
-  allowUndefined?: ReadonlySet<string>,
-): boolean {
-  const hard = taints.filter(({ effect }) => effect !== 'PreferNoSchedule')
-  if (untolerated(hard, pod.tolerations).length > 0) return false
-  return requiredAlternatives(pod).some((wanted) => isCompatible(node, wanted, allowUndefined))
+export function daemonRunsOn(pod: Pod, node: Requirements, taints: readonly Taint[]): boolean {
+  return (
+    pod.resourceClaims.length === 0 &&
+    toleratesHard(pod, taints) &&
+    requiredAlternatives(pod).some((wanted) => isCompatible(node, wanted))
+  )
 }
 
-/** The daemons that a pool's nodes may carry (reference/karpenter-core.md 3.7). */
-export function daemonsOf(
+function toleratesHard(pod: Pod, taints: readonly Taint[]): boolean {
+  const hard = taints.filter(({ effect }) => effect !== 'PreferNoSchedule')
+  return untolerated(hard, pod.tolerations).length === 0
+}
+
+/** Instance types of a pool that carry the same daemons. */
+export interface DaemonGroup {
+  readonly types: readonly InstanceType[]
+  /** What the daemons ask for; empty when there are none. */
+  readonly overhead: Resources
+  readonly hostPorts: readonly ContainerPort[]
+}
+
+/** The types by the daemons that fit them (reference/karpenter-core.md 3.7). */
+export function daemonGroups(
+  types: readonly InstanceType[],
   daemonSets: readonly DaemonSet[],
-  template: Requirements,
-  taints: readonly Taint[],
-): readonly Pod[] {
-  return daemonSets.map(({ pod }) => pod).filter((pod) => daemonRunsOn(pod, template, taints, wellKnownLabels))
+  template: { readonly requirements: Requirements; readonly taints: readonly Taint[] },
+  wellKnown: ReadonlySet<string>,
+): readonly DaemonGroup[] {
+  const daemons = daemonSets
+    .map(({ pod }) => pod)
+    .filter((pod) => pod.resourceClaims.length === 0 && toleratesHard(pod, template.taints))
+  const runs = (pod: Pod, type: InstanceType) =>
+    requiredAlternatives(pod).some(
+      (wanted) =>
+        isCompatible(template.requirements, wanted, wellKnown) && sharedKeysIntersect(type.requirements, wanted),
+    )
+  const groups = new Map<string, { types: InstanceType[]; own: readonly Pod[] }>()
+  for (const type of types) {
+    const fitting = daemons.map((pod) => runs(pod, type))
+    const key = fitting.join()
+    const group = groups.get(key) ?? { types: [], own: daemons.filter((_, index) => fitting[index]) }
+    groups.set(key, group)
+    group.types.push(type)
+  }
+  return [...groups.values()].map(({ types: same, own }) => ({
+    types: same,
+    overhead: own.length === 0 ? noResources : mergeResources(...own.map(({ requests }) => requests)),
+    hostPorts: own.flatMap(({ hostPorts }) => hostPorts),
+  }))
 }
 
 /** What a pod requires strictly, once for each of its required node affinity terms. */
-export function requiredAlternatives(pod: Pod): readonly Requirements[] {
+function requiredAlternatives(pod: Pod): readonly Requirements[] {
   const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   if (terms.length < 2) return [podRequirements(pod, { strict: true })]
   return terms.map((term) =>

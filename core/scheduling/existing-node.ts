@@ -1,61 +1,80 @@
 import { hostPortConflict } from '../host-ports.ts'
+import { labels } from '../labels.ts'
 import type { ContainerPort, Pod } from '../objects.ts'
-import { allows, operatorOf, type Requirement } from '../requirement.ts'
-import { isCompatible, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
+import { inValues, operatorOf, type Requirement } from '../requirement.ts'
+import { isCompatible, merge, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
 import { fits, type Resources, subtractResources } from '../resources.ts'
 import { untolerated } from '../taints.ts'
-import type { SchedulableNode } from './snapshot.ts'
-import type { Topology, TopologyTarget } from './topology.ts'
+import type { SchedulableNode, VolumesByDriver } from './snapshot.ts'
+import type { Topology } from './topology.ts'
+import { type Trial, unionOfVolumes } from './trial.ts'
 
 /** A node of the snapshot while a pass fills it. */
 export class ExistingNode {
   readonly node: SchedulableNode
-  readonly target: TopologyTarget
   readonly placed: Pod[] = []
-  readonly #labels: Requirements
+  readonly #topology: Topology
   readonly #ports: ContainerPort[]
+  /** What a claim without a VM leaves open; a pod must not count on one of several values. */
+  readonly #open: ReadonlyMap<string, Requirement>
+  #requirements: Requirements
   #available: Resources
+  #volumes: VolumesByDriver
 
-  constructor(node: SchedulableNode) {
+  constructor(node: SchedulableNode, topology: Topology) {
     this.node = node
-    this.#labels = requirementsOfLabels(node.labels)
+    this.#topology = topology
+    const own = requirementsOfLabels(node.labels)
+    this.#open = new Map([...requirements(node.requirements ?? [])].filter(([key]) => !own.has(key)))
+    this.#requirements = merge(new Map([...own, ...this.#open]), [inValues(labels.hostname, [node.hostname])])
     this.#available = node.available
     this.#ports = node.pods.flatMap((pod) => pod.hostPorts)
-    const open = [...requirements(node.requirements ?? [])].filter(([key]) => !this.#labels.has(key))
-    this.target = {
-      hostname: node.hostname,
-      requirements: new Map([...this.#labels, ...open]),
-      taints: node.taints,
-      existing: true,
-    }
+    this.#volumes = node.volumes ?? {}
   }
 
   /** Places the pod here if it fits in every respect (reference/karpenter-core.md 3.4). */
-  add(pod: Pod, wanted: Requirements, topology: Topology): boolean {
-    if (!fits(pod.requests, this.#available)) return false
+  add(trial: Trial): boolean {
+    const { pod } = trial
     if (untolerated(this.node.taints, pod.tolerations).length > 0) return false
-    if (!isCompatible(this.target.requirements, wanted) || !this.#within([...wanted.values()])) return false
+    const volumes = unionOfVolumes(this.#volumes, trial.volumes)
+    if (!this.#attaches(volumes)) return false
     if (hostPortConflict(this.#ports, pod.hostPorts) !== undefined) return false
-    const answer = topology.choices(pod, this.target)
-    if (answer.kind === 'unsatisfiable' || !answer.choices.some((choice) => this.#within(choice))) return false
-    this.#available = subtractResources(this.#available, pod.requests)
-    this.#ports.push(...pod.hostPorts)
-    this.placed.push(pod)
-    topology.record(pod, this.target)
-    return true
+    if (!fits(pod.requests, this.#available)) return false
+    if (!isCompatible(this.#requirements, trial.requirements)) return false
+    const base = merge(this.#requirements, trial.requirements.values())
+    for (const alternative of trial.alternatives) {
+      const narrowed = this.#narrowed(trial, base, alternative)
+      if (narrowed === undefined || !this.#leavesOpen(narrowed)) continue
+      this.#requirements = narrowed
+      this.#available = subtractResources(this.#available, pod.requests)
+      this.#volumes = volumes
+      this.#ports.push(...pod.hostPorts)
+      this.placed.push(pod)
+      this.#topology.record(pod, this.node.taints, narrowed)
+      return true
+    }
+    return false
   }
 
-  /** A place cannot be narrowed any more: where its label is still open, every value that it may get must do. */
-  #within(wanted: readonly Requirement[]): boolean {
-    return wanted.every((set) => {
-      const own = this.target.requirements.get(set.key)
-      if (own === undefined || this.#labels.has(set.key)) return own === undefined || admits(set, own)
-      return operatorOf(own) === 'In' && admits(set, own)
+  #narrowed({ pod, strict }: Trial, base: Requirements, alternative: Requirements): Requirements | undefined {
+    if (!isCompatible(base, alternative)) return undefined
+    const withVolumes = merge(base, alternative.values())
+    const answer = this.#topology.narrow(pod, this.node.taints, strict, withVolumes)
+    if (answer.kind === 'unsatisfiable' || !isCompatible(withVolumes, answer.requirements)) return undefined
+    return merge(withVolumes, answer.requirements.values())
+  }
+
+  #attaches(volumes: VolumesByDriver): boolean {
+    const limits = this.node.volumeLimits ?? {}
+    return Object.entries(volumes).every(([driver, ids]) => ids.length <= (limits[driver] ?? Number.POSITIVE_INFINITY))
+  }
+
+  /** Whether every value that a label may still get would do for all pods here. */
+  #leavesOpen(narrowed: Requirements): boolean {
+    return [...this.#open].every(([key, before]) => {
+      const after = narrowed.get(key) as Requirement
+      if (operatorOf(before) === 'In') return after.values.size === before.values.size
+      return operatorOf(after) === operatorOf(before) && after.values.size === before.values.size
     })
   }
-}
-
-function admits(wanted: Requirement, own: Requirement): boolean {
-  for (const value of own.values) if (!allows(wanted, value)) return false
-  return true
 }

@@ -1,164 +1,176 @@
-import { hostPortConflict } from '../host-ports.ts'
-import { minValues } from '../instance-type.ts'
-import { labels, wellKnownLabels } from '../labels.ts'
+import type { InstanceType } from '../instance-type.ts'
+import { labels } from '../labels.ts'
 import type { ContainerPort, Pod } from '../objects.ts'
-import { type Quantity, zero } from '../quantity.ts'
-import { intersect, inValues, type Requirement } from '../requirement.ts'
+import { inValues, type Requirement } from '../requirement.ts'
 import { incompatibility, isCompatible, merge, type Requirements } from '../requirements.ts'
-import { maxResources, mergeResources, noResources, type Resources } from '../resources.ts'
-import { intolerance, untolerated } from '../taints.ts'
-import {
-  describeRequests,
-  describeRequirements,
-  holds,
-  type PoolType,
-  type PoolTypes,
-  typesError,
-} from './pool-types.ts'
-import type { Topology, TopologyTarget } from './topology.ts'
+import { mergeResources, minResources, noResources, type Resources } from '../resources.ts'
+import { intolerance } from '../taints.ts'
+import type { PoolTemplate } from './pool-template.ts'
+import type { Reservations } from './reservations.ts'
+import type { VolumesByDriver } from './snapshot.ts'
+import { structuredError } from './structured-error.ts'
+import type { Topology } from './topology.ts'
+import { type Trial, unionOfVolumes } from './trial.ts'
+import { filterTypes } from './type-filter.ts'
 
-/** Undefined: the pod was added. Else why not; the text is made only when somebody asks. */
-export type Refusal = (() => string) | undefined
+/** Why a pod was not taken. The text is made when the pass is over: it shows the counts of that moment, as upstream. */
+export interface Refusal {
+  readonly explain: () => string
+  /** The pod waits for a capacity reservation: neither other pools nor fewer wishes are tried for it. */
+  readonly isDeferred?: boolean
+}
+
+export interface ClaimSettings {
+  readonly topology: Topology
+  readonly reservations: Reservations
+  readonly wellKnown: ReadonlySet<string>
+}
+
+interface Fit {
+  readonly requirements: Requirements
+  readonly types: readonly InstanceType[]
+  readonly requests: Resources
+  readonly reservations: ReadonlySet<string>
+}
+
+const refuse = (explain: () => string): Refusal => ({ explain })
 
 /** A NodeClaim in the making: what its pods leave of a pool's instance types. */
 export class OpenClaim {
-  readonly pool: PoolTypes
+  readonly pool: PoolTemplate
+  readonly hostname: string
   readonly pods: Pod[] = []
-  readonly #hostname: string
-  readonly #ports: ContainerPort[]
+  readonly #settings: ClaimSettings
+  readonly #ports: ContainerPort[] = []
   #requirements: Requirements
-  #types: readonly PoolType[]
+  #types: readonly InstanceType[]
   #requests: Resources = noResources
-  /** The most that any of the types has free, per resource: what exceeds it fits none of them. */
-  #most: Resources
+  #volumes: VolumesByDriver = {}
 
-  constructor(pool: PoolTypes, hostname: string, types: readonly PoolType[]) {
+  constructor(pool: PoolTemplate, hostname: string, types: readonly InstanceType[], settings: ClaimSettings) {
     this.pool = pool
-    this.#hostname = hostname
+    this.hostname = hostname
+    this.#settings = settings
     this.#requirements = merge(pool.requirements, [inValues(labels.hostname, [hostname])])
     this.#types = types
-    this.#most = mostFree(types)
-    this.#ports = [...pool.daemonPorts]
   }
 
   get requirements(): Requirements {
     return this.#requirements
   }
 
-  get types(): readonly PoolType[] {
+  get types(): readonly InstanceType[] {
     return this.#types
   }
 
-  get requests(): Resources {
-    return this.#requests
+  /** Of its pods, and of the daemons that every type left would carry. */
+  get requestsWithDaemons(): Resources {
+    const left = new Set(this.#types)
+    const alive = this.pool.groups.filter(({ types }) => types.some((type) => left.has(type)))
+    return mergeResources(this.#requests, minResources(...alive.map(({ overhead }) => overhead)))
   }
 
-  /** Adds the pod if a type is left that takes it with the others (reference/karpenter-core.md 3.5). */
-  add(pod: Pod, wanted: Requirements, topology: Topology): Refusal {
-    if (untolerated(this.pool.taints, pod.tolerations).length > 0) {
-      return () => intolerance(this.pool.taints, pod.tolerations) ?? ''
+  /** Adds the pod if a type is left that takes it with the others (reference/karpenter-core.md 3.5). Undefined: it was added. */
+  add(trial: Trial, relaxMinValues = false): Refusal | undefined {
+    const { pod } = trial
+    const { wellKnown } = this.#settings
+    const shunned = intolerance(this.pool.taints, pod.tolerations)
+    if (shunned !== undefined) return refuse(() => shunned)
+    const volumes = unionOfVolumes(this.#volumes, trial.volumes)
+    const types = Object.keys(trial.volumes).length === 0 ? this.#types : attaching(this.#types, volumes)
+    if (types.length === 0) return refuse(() => attachmentError(this.#types, volumes))
+    const own = this.#requirements
+    if (!isCompatible(own, trial.requirements, wellKnown)) {
+      return refuse(() => `incompatible requirements, ${incompatibility(own, trial.requirements, wellKnown)}`)
     }
-    if (!isCompatible(this.#requirements, wanted, wellKnownLabels)) {
-      const own = this.#requirements
-      return () => `incompatible requirements, ${incompatibility(own, wanted, wellKnownLabels)}`
-    }
-    const conflict = hostPortConflict(this.#ports, pod.hostPorts)
-    if (conflict !== undefined) return () => conflict
-    const merged = narrow(this.#requirements, wanted.values())
-    const answer = topology.choices(pod, this.#target(merged))
-    if (answer.kind === 'unsatisfiable') return answer.explain
-    const requests = mergeResources(this.#requests, pod.requests)
-    let refusal: Refusal
-    for (const choice of answer.choices) {
-      refusal = this.#commit(pod, narrow(merged, choice), requests)
-      if (refusal === undefined) {
-        topology.record(pod, this.#target(this.#requirements))
+    const base = merge(own, trial.requirements.values())
+    let refusal: Refusal | undefined
+    for (const alternative of trial.alternatives) {
+      const fit = this.#fit(trial, types, base, alternative, relaxMinValues)
+      if (!('explain' in fit)) {
+        this.#commit(pod, fit, volumes)
         return undefined
       }
+      refusal = fit
     }
     return refusal
   }
 
-  #target(requirements: Requirements): TopologyTarget {
-    return { hostname: this.#hostname, requirements, taints: this.pool.taints, existing: false }
+  /** Whether the pod fits if its volumes are reached in this way. Topology comes last: it may settle on one of several domains. */
+  #fit(
+    { pod, strict }: Trial,
+    types: readonly InstanceType[],
+    base: Requirements,
+    alternative: Requirements,
+    relaxMinValues: boolean,
+  ): Fit | Refusal {
+    const { wellKnown, topology, reservations } = this.#settings
+    if (!isCompatible(base, alternative, wellKnown)) {
+      return refuse(() => `incompatible volume requirements, ${incompatibility(base, alternative, wellKnown)}`)
+    }
+    const withVolumes = merge(base, alternative.values())
+    const answer = topology.narrow(pod, this.pool.taints, strict, withVolumes)
+    if (answer.kind === 'unsatisfiable') return refuse(answer.explain)
+    if (!isCompatible(withVolumes, answer.requirements, wellKnown)) {
+      return refuse(() => incompatibility(withVolumes, answer.requirements, wellKnown) ?? '')
+    }
+    const narrowed = merge(withVolumes, answer.requirements.values())
+    const requests = mergeResources(this.#requests, pod.requests)
+    const filtered = filterTypes(types, {
+      groups: this.pool.groups,
+      requirements: narrowed,
+      podRequests: pod.requests,
+      requests,
+      hostPorts: pod.hostPorts,
+      usedPorts: this.#ports,
+      relaxMinValues,
+      wellKnown,
+    })
+    if (filtered.kind === 'none') return refuse(filtered.explain)
+    const lowered = withMinValues(narrowed, filtered.lowered)
+    const reserved = reservations.ask(this.hostname, filtered.types, lowered)
+    if (reserved.kind === 'refused') return { explain: () => reserved.message, isDeferred: reserved.isDeferred }
+    return { requirements: lowered, types: filtered.types, requests, reservations: reserved.ids }
   }
 
-  #commit(pod: Pod, requirements: Requirements, requests: Resources): Refusal {
-    const before = this.#types
-    const failed = () => typesError(before, requirements, requests)
-    if (exceeds(requests, this.#most)) return failed
-    const matching = requirements === this.#requirements ? before : this.#stillMatching(requirements)
-    const types = matching.filter((one) => holds(one, requests))
-    if (types.length === 0) return failed
-    const unsatisfied = minValuesShort(types, requirements)
-    if (unsatisfied.length > 0) {
-      return () =>
-        `minValues requirement is not met for label(s) (label(s)=[${unsatisfied.join(' ')}]), ` +
-        `requirements=${describeRequirements(requirements)}, resources=${describeRequests(before, requests)}`
-    }
-    if (types.length < before.length) this.#most = mostFree(types)
-    this.#requirements = requirements
-    this.#types = types
-    this.#requests = requests
-    this.#ports.push(...pod.hostPorts)
+  #commit(pod: Pod, fit: Fit, volumes: VolumesByDriver): void {
+    const { topology, reservations } = this.#settings
     this.pods.push(pod)
-    return undefined
+    this.#types = fit.types
+    this.#requests = fit.requests
+    this.#requirements = fit.requirements
+    this.#volumes = volumes
+    this.#ports.push(...pod.hostPorts)
+    topology.register(this.hostname)
+    topology.record(pod, this.pool.taints, fit.requirements)
+    reservations.hold(this.hostname, fit.reservations)
   }
+}
 
-  #stillMatching(requirements: Requirements): readonly PoolType[] {
-    const matching = new Set(this.pool.matching(withoutHostname(requirements)))
-    return this.#types.filter((one) => matching.has(one))
+function withMinValues(sets: Requirements, lowered: ReadonlyMap<string, number>): Requirements {
+  if (lowered.size === 0) return sets
+  const changed = [...lowered].map(([key, minValues]): [string, Requirement] => [
+    key,
+    { ...(sets.get(key) as Requirement), minValues },
+  ])
+  return new Map([...sets, ...changed])
+}
+
+const hasRoom = ({ volumeAttachmentLimits }: InstanceType, driver: string, ids: readonly string[]) =>
+  ids.length <= (volumeAttachmentLimits?.[driver] ?? Number.POSITIVE_INFINITY)
+
+function attaching(types: readonly InstanceType[], volumes: VolumesByDriver): readonly InstanceType[] {
+  return types.filter((type) => Object.entries(volumes).every(([driver, ids]) => hasRoom(type, driver, ids)))
+}
+
+/** Names the driver if one alone rules out every type. */
+function attachmentError(types: readonly InstanceType[], volumes: VolumesByDriver): string {
+  const message = 'would exceed volume limit for all instance type options'
+  for (const driver of Object.keys(volumes).sort()) {
+    const ids = volumes[driver] ?? []
+    if (types.some((type) => hasRoom(type, driver, ids))) continue
+    const limit = Math.max(-1, ...types.map(({ volumeAttachmentLimits }) => volumeAttachmentLimits?.[driver] ?? -1))
+    return structuredError(message, { provisioner: driver, 'volume-count': ids.length, 'volume-limit': limit })
   }
-}
-
-/** Instance types have no hostname; without it the claims of one pool share what they ask. */
-function withoutHostname(requirements: Requirements): Requirements {
-  return new Map([...requirements].filter(([key]) => key !== labels.hostname))
-}
-
-function mostFree(types: readonly PoolType[]): Resources {
-  return maxResources(...types.map(({ free }) => free))
-}
-
-function exceeds(requests: Resources, most: Resources): boolean {
-  for (const name in requests) if ((requests[name] as Quantity).nano > (most[name] ?? zero).nano) return true
-  return false
-}
-
-function minValuesShort(types: readonly PoolType[], requirements: Requirements): readonly string[] {
-  for (const set of requirements.values()) {
-    if (set.minValues !== undefined) {
-      return [
-        ...minValues(
-          types.map(({ type }) => type),
-          requirements,
-        ).unsatisfied.keys(),
-      ].sort()
-    }
-  }
-  return []
-}
-
-/** The same map when nothing in it becomes narrower. */
-function narrow(base: Requirements, added: Iterable<Requirement>): Requirements {
-  let result: Map<string, Requirement> | undefined
-  for (const set of added) {
-    const before = (result ?? base).get(set.key)
-    const after = before === undefined ? set : intersect(before, set)
-    if (before !== undefined && same(before, after)) continue
-    result ??= new Map(base)
-    result.set(set.key, after)
-  }
-  return result ?? base
-}
-
-/** Whether an intersection took nothing away: it can only have become smaller. */
-function same(before: Requirement, after: Requirement): boolean {
-  return (
-    before.complement === after.complement &&
-    before.values.size === after.values.size &&
-    before.gte === after.gte &&
-    before.lte === after.lte &&
-    before.minValues === after.minValues
-  )
+  return message
 }

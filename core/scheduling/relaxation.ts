@@ -1,14 +1,12 @@
-import type { Affinity, Pod, Toleration } from '../objects.ts'
+import type { Affinity, Pod, Toleration, TopologySpreadConstraint } from '../objects.ts'
 
 const anyPreferNoSchedule: Toleration = { operator: 'Exists', effect: 'PreferNoSchedule' }
 
-/**
- * The pod with the next of its wishes given up; undefined when only what is required is left (reference/karpenter-core.md 3.3).
- * Preferred pod affinity is not looked at when placing, so it needs no step.
- */
+/** The pod with the next of its wishes given up; undefined when only what is required is left (reference/karpenter-core.md 3.3). */
 export function relax(pod: Pod, poolsPreferNoSchedule: boolean): Pod | undefined {
   return (
     withoutFirstRequiredTerm(pod) ??
+    withoutHeaviest(pod, 'podAffinity') ??
     withoutHeaviest(pod, 'podAntiAffinity') ??
     withoutHeaviest(pod, 'nodeAffinity') ??
     withoutScheduleAnyway(pod) ??
@@ -28,7 +26,7 @@ function withoutFirstRequiredTerm(pod: Pod): Pod | undefined {
   })
 }
 
-function withoutHeaviest(pod: Pod, kind: 'podAntiAffinity' | 'nodeAffinity'): Pod | undefined {
+function withoutHeaviest(pod: Pod, kind: 'podAffinity' | 'podAntiAffinity' | 'nodeAffinity'): Pod | undefined {
   const terms = pod.affinity?.[kind]?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   if (terms.length === 0) return undefined
   const heaviest = Math.max(...terms.map(({ weight }) => weight))
@@ -42,7 +40,11 @@ function withoutHeaviest(pod: Pod, kind: 'podAntiAffinity' | 'nodeAffinity'): Po
 function withoutScheduleAnyway(pod: Pod): Pod | undefined {
   const at = pod.topologySpreadConstraints.findIndex(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway')
   if (at < 0) return undefined
-  return { ...pod, topologySpreadConstraints: pod.topologySpreadConstraints.filter((_, index) => index !== at) }
+  // The last one takes its place.
+  const left = [...pod.topologySpreadConstraints]
+  const last = left.pop() as TopologySpreadConstraint
+  if (at < left.length) left[at] = last
+  return { ...pod, topologySpreadConstraints: left }
 }
 
 function withPreferNoScheduleTolerated(pod: Pod): Pod | undefined {

@@ -89,17 +89,12 @@ describe('schedule', () => {
     ])
   })
 
-  it('leaves static, deleting and unready pools alone', () => {
-    const pools = [
-      samplePool('static', { isStatic: true }),
-      { ...samplePool('going'), metadata: sampleMeta('going', { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
-      samplePool('unready', { conditions: [{ type: 'Ready', status: 'False' }] }),
-    ]
-    const result = plan({ pods: [samplePod('p')], nodePools: pools.map((nodePool) => option({ nodePool })) })
+  it('tries nothing without pools, not even existing nodes', () => {
+    const result = plan({ pods: [samplePod('p')], nodes: nodes(sampleNode('a')), nodePools: [] })
     expect(messages(result)).toEqual(['no dynamic nodepools found'])
   })
 
-  it('keeps to limits within one pass, nodes included', () => {
+  it('keeps to limits of capacity within one pass, to those of nodes from the next pass on', () => {
     const pods = many(3, (name) => samplePod(name, { requests: { cpu: 7 } }))
     const byCpu = plan({
       pods,
@@ -108,8 +103,9 @@ describe('schedule', () => {
       ],
     })
     expect(byCpu.newNodeClaims).toHaveLength(2)
-    const byNodes = plan({ pods, nodePools: [option({ nodePool: samplePool('default', { limits: { nodes: 1 } }) })] })
-    expect(byNodes.newNodeClaims).toHaveLength(1)
+    const nodePool = samplePool('default', { limits: { nodes: 1 } })
+    expect(plan({ pods, nodePools: [option({ nodePool })] }).newNodeClaims).toHaveLength(3)
+    const byNodes = plan({ pods, nodePools: [option({ nodePool, usage: parseResources({ nodes: 1 }) })] })
     expect(messages(byNodes)[0]).toBe('node limits have been exhausted for nodepool (NodePool=default)')
   })
 
@@ -153,7 +149,7 @@ describe('schedule', () => {
     expect(result.newNodeClaims[0]?.instanceTypes).toEqual(['medium', 'large'])
     expect(formatResources(result.newNodeClaims[0]?.requests ?? {})['cpu']).toBe('2500m')
     expect(messages(plan({ pods: [samplePod('p', { hostPorts: [{ hostPort: 80 }] })], daemonSets }))[0]).toMatch(
-      /^pod hostport conflicts/,
+      /^no instance type met the scheduling requirements or had enough resources or had a required offering/,
     )
   })
 
@@ -162,19 +158,13 @@ describe('schedule', () => {
     expect(result.newNodeClaims).toHaveLength(2)
   })
 
-  it('refuses what it does not support, naming the field', () => {
-    const affinity: Affinity = {
-      podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'x' }] },
-    }
-    expect(messages(plan({ pods: [samplePod('p', { affinity })] }))[0]).toBe(
-      'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution is not supported yet',
-    )
-    expect(messages(plan({ pods: [samplePod('p', { resourceClaims: ['gpu'] })] }))[0]).toMatch(
-      /spec.resourceClaims.*gpu/,
-    )
-    expect(messages(plan({ pods: [samplePod('p', { persistentVolumeClaims: ['data'] })] }))[0]).toMatch(
-      /is not supported yet/,
-    )
+  it('does not place pods with resource claims, nor those whose volumes cannot be resolved', () => {
+    expect(messages(plan({ pods: [samplePod('p', { resourceClaims: ['gpu'] })] }))).toEqual([
+      'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
+    ])
+    const pod = samplePod('p')
+    const podVolumes = new Map([[pod, { byDriver: {}, alternatives: [], error: 'no such volume' }]])
+    expect(messages(plan({ pods: [pod], podVolumes }))).toEqual(['no such volume'])
   })
 
   it('stops when asked to', () => {
@@ -193,14 +183,12 @@ describe('schedule', () => {
     expect(messages(schedule({ ...snapshot, nodePools }, { maxInstanceTypes: 1 }))[0]).toMatch(
       /meet minValues requirements/,
     )
-    expect(
-      messages(
-        schedule({
-          ...snapshot,
-          nodePools: [{ ...(nodePools[0] as NodePoolOption), instanceTypes: types.slice(1, 2) }],
-        }),
-      )[0],
-    ).toMatch(/^minValues requirement is not met for label\(s\) \(label\(s\)=\[node.kubernetes.io\/instance-type\]\)/)
+    const few = [{ ...(nodePools[0] as NodePoolOption), instanceTypes: types.slice(1, 2) }]
+    expect(messages(schedule({ ...snapshot, nodePools: few }))).toEqual([
+      'nodepool requirements filtered out all available instance types',
+    ])
+    const relaxed = schedule({ ...snapshot, nodePools: few }, { minValuesPolicy: 'BestEffort' })
+    expect(relaxed.newNodeClaims).toMatchObject([{ instanceTypes: ['medium'], minValuesRelaxed: true }])
   })
 })
 

@@ -1,195 +1,213 @@
-import { cheapestPrice, orderByPrice, truncate } from '../instance-type.ts'
-import { labels } from '../labels.ts'
-import { claimLabels, claimRequirements, maxInstanceTypes } from '../node-claim-template.ts'
-import type { NodePool, Pod } from '../objects.ts'
-import { podRequirements, type Requirements, serializeAll } from '../requirements.ts'
-import { refusal } from './eligibility.ts'
+import type { InstanceType } from '../instance-type.ts'
+import { wellKnownLabels } from '../labels.ts'
+import { maxInstanceTypes } from '../node-claim-template.ts'
+import type { Pod } from '../objects.ts'
+import { podName } from '../pod-rules.ts'
 import { ExistingNode } from './existing-node.ts'
-import { OpenClaim } from './open-claim.ts'
-import { PoolTypes, requestsWithDaemons } from './pool-types.ts'
-import { inQueueOrder } from './queue.ts'
+import { finished } from './finished-claim.ts'
+import { type ClaimSettings, OpenClaim, type Refusal } from './open-claim.ts'
+import { PoolTemplate } from './pool-template.ts'
+import { compareText, PodQueue } from './queue.ts'
 import { relax } from './relaxation.ts'
+import { Reservations } from './reservations.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
 import { Topology } from './topology.ts'
+import { type Trial, trialOf } from './trial.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can
  * have one. The same snapshot gives the same plan (reference/karpenter-core.md 3.2-3.8).
  */
 export function schedule(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): SchedulingPlan {
-  return new Pass(snapshot, options).run()
+  const ignored = [...(snapshot.ignored ?? [])].map(([pod, message]) => ({ pod, message }))
+  const plan = snapshot.nodePools.length === 0 ? withoutPools(snapshot) : new Pass(snapshot, options).run()
+  return { ...plan, unschedulable: [...ignored, ...plan.unschedulable] }
 }
+
+function withoutPools({ pods }: SchedulingSnapshot): SchedulingPlan {
+  const message = 'no dynamic nodepools found'
+  return { newNodeClaims: [], existing: [], unschedulable: pods.map((pod) => ({ pod, message })), stopped: false }
+}
+
+const noneUsable: Refusal = { explain: () => 'nodepool requirements filtered out all available instance types' }
 
 class Pass {
   readonly #snapshot: SchedulingSnapshot
   readonly #options: SchedulingOptions
   readonly #nodes: readonly ExistingNode[]
-  readonly #pools: readonly PoolTypes[]
+  /** Those with instance types, in the order in which they are tried. */
+  readonly #pools: readonly PoolTemplate[]
   readonly #claims: OpenClaim[] = []
-  readonly #topology: Topology
-  readonly #poolsPreferNoSchedule: boolean
-  /** Pods as they came, by the relaxed forms that were tried. */
+  readonly #settings: ClaimSettings
+  readonly #prefersNoSchedule: boolean
+  readonly #relaxMinValues: boolean
+  /** Pods as they came, by the relaxed forms that were placed. */
   readonly #originals = new Map<Pod, Pod>()
+  readonly #refusals = new Map<Pod, Refusal>()
   #hostnames = 0
 
   constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions) {
     this.#snapshot = snapshot
     this.#options = options
+    this.#relaxMinValues = options.minValuesPolicy === 'BestEffort'
+    const wellKnown = options.wellKnownLabels ?? wellKnownLabels
+    const pools = [...snapshot.nodePools].sort(
+      (a, b) =>
+        b.nodePool.weight - a.nodePool.weight || compareText(b.nodePool.metadata.name, a.nodePool.metadata.name),
+    )
+    const daemonSets = [...snapshot.daemonSets].sort((a, b) => compareText(podName(a), podName(b)))
+    this.#pools = pools
+      .map((pool) => new PoolTemplate(pool, { daemonSets, relaxMinValues: this.#relaxMinValues, wellKnown }))
+      .filter(({ types }) => types.length > 0)
+    this.#prefersNoSchedule = pools.some(({ nodePool }) =>
+      nodePool.template.spec.taints.some(({ effect }) => effect === 'PreferNoSchedule'),
+    )
+    const topology = topologyOf(snapshot, options)
+    const types = pools.flatMap(({ instanceTypes }) => instanceTypes)
+    this.#settings = { topology, reservations: reservationsOf(types, options), wellKnown }
     this.#nodes = [...snapshot.nodes]
       .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
-      .map((node) => new ExistingNode(node))
-    this.#pools = [...snapshot.nodePools]
-      .filter(({ nodePool }) => mayBeExtended(nodePool))
-      .sort(
-        (a, b) =>
-          b.nodePool.weight - a.nodePool.weight || compareText(b.nodePool.metadata.name, a.nodePool.metadata.name),
-      )
-      .map((option) => new PoolTypes(option, snapshot.daemonSets))
-    this.#poolsPreferNoSchedule = this.#pools.some((pool) => pool.prefersNoSchedule)
-    this.#topology = new Topology({
-      pools: this.#pools.map((pool) => ({
-        requirements: pool.requirements,
-        taints: pool.taints,
-        domains: pool.domains(),
-      })),
-      nodes: this.#nodes.map(({ node, target }) => ({ ...target, pods: node.pods })),
-      pending: snapshot.pods,
-      namespaceLabels: snapshot.namespaceLabels,
-    })
+      .map((node) => new ExistingNode(node, topology))
   }
 
   run(): SchedulingPlan {
-    const messages = new Map<Pod, string>()
-    let queue: Pod[] = []
-    for (const pod of inQueueOrder(this.#snapshot.pods)) {
-      const refused = refusal(pod)
-      if (refused === undefined) queue.push(pod)
-      else messages.set(pod, refused)
-    }
-    // A pod that failed is tried again for as long as others find a place: they may have made room in its topology.
-    for (;;) {
-      const failed: Pod[] = []
-      for (const pod of queue) {
-        if (this.#options.shouldStop?.() === true) return this.#plan(messages, true)
-        const message = this.#place(pod)
-        if (message === undefined) messages.delete(pod)
-        else {
-          failed.push(pod)
-          messages.set(pod, message)
-        }
+    const queue = new PodQueue(this.#snapshot.pods)
+    for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
+      if (this.#options.shouldStop?.() === true) return this.#plan(true)
+      const refusal = this.#place(pod)
+      if (refusal === undefined) {
+        this.#refusals.delete(pod)
+        continue
       }
-      if (failed.length === 0 || failed.length === queue.length) return this.#plan(messages, false)
-      queue = failed
+      this.#refusals.set(pod, refusal)
+      // It comes back with all its wishes.
+      this.#settings.topology.update(pod)
+      queue.putBack(pod)
     }
+    return this.#plan(false)
   }
 
   /** Gives up one wish after the other until there is a place. Returns why there is none in the end. */
-  #place(original: Pod): string | undefined {
-    let pod: Pod | undefined = original
-    let refused: (() => string) | undefined
-    while (pod !== undefined) {
-      refused = this.#attempt(pod)
-      if (refused === undefined) return undefined
-      pod = relax(pod, this.#poolsPreferNoSchedule)
-      if (pod !== undefined) this.#originals.set(pod, original)
+  #place(original: Pod): Refusal | undefined {
+    const failure = this.#hopeless(original)
+    if (failure !== undefined) return failure
+    for (let pod = original; ; ) {
+      const refusal = this.#attempt(this.#trial(original, pod))
+      if (refusal === undefined) {
+        this.#originals.set(pod, original)
+        return undefined
+      }
+      const relaxed = refusal.isDeferred === true ? undefined : relax(pod, this.#prefersNoSchedule)
+      if (relaxed === undefined) return refusal
+      pod = relaxed
+      this.#settings.topology.update(pod)
     }
-    return refused?.()
   }
 
-  #attempt(pod: Pod): (() => string) | undefined {
-    const wanted = podRequirements(pod, { strict: false })
-    for (const node of this.#nodes) if (node.add(pod, wanted, this.#topology)) return undefined
+  #hopeless(pod: Pod): Refusal | undefined {
+    const claims = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
+    const message = pod.resourceClaims.length > 0 ? claims : this.#snapshot.podVolumes?.get(pod)?.error
+    return message === undefined ? undefined : { explain: () => message }
+  }
+
+  #trial(original: Pod, pod: Pod): Trial {
+    return trialOf(pod, this.#snapshot.podVolumes?.get(original), this.#options.preferencePolicy === 'Ignore')
+  }
+
+  #attempt(trial: Trial): Refusal | undefined {
+    if (this.#nodes.some((node) => node.add(trial))) return undefined
     // Fewest pods first; the sort keeps the order of equals, so that the plan does not depend on chance.
     this.#claims.sort((a, b) => a.pods.length - b.pods.length)
-    for (const claim of this.#claims) if (claim.add(pod, wanted, this.#topology) === undefined) return undefined
-    return this.#open(pod, wanted)
+    if (this.#claims.some((claim) => claim.add(trial) === undefined)) return undefined
+    return this.#pools.length === 0 ? noneUsable : this.#open(trial)
   }
 
-  #open(pod: Pod, wanted: Requirements): (() => string) | undefined {
-    if (this.#pools.length === 0) return () => 'no dynamic nodepools found'
-    const usable = this.#pools.filter(({ types }) => types.length > 0)
-    if (usable.length === 0) return () => 'nodepool requirements filtered out all available instance types'
-    const errors: (() => string)[] = []
-    for (const pool of usable) {
-      const limit = pool.limitsError()
-      if (limit !== undefined) {
-        errors.push(() => limit)
+  #open(trial: Trial): Refusal | undefined {
+    const refusals: Refusal[] = []
+    for (const pool of this.#pools) {
+      const allowed = pool.withinLimits()
+      if ('error' in allowed) {
+        refusals.push({ explain: () => allowed.error })
         continue
       }
-      const claim = new OpenClaim(
-        pool,
-        `hostname-placeholder-${this.#hostnames + 1}`,
-        pool.types.filter(pool.withinLimits),
-      )
-      const refused = claim.add(pod, wanted, this.#topology)
-      if (refused === undefined) {
-        this.#hostnames += 1
+      this.#hostnames += 1
+      const hostname = `hostname-placeholder-${String(this.#hostnames).padStart(4, '0')}`
+      const claim = new OpenClaim(pool, hostname, allowed.types, this.#settings)
+      const refusal = claim.add(trial, this.#relaxMinValues)
+      if (refusal === undefined) {
         this.#claims.push(claim)
         pool.spend(claim.types)
         return undefined
       }
-      errors.push(refused)
-    }
-    return () => errors.map((explain) => explain()).join('; ')
-  }
-
-  #plan(messages: Map<Pod, string>, stopped: boolean): SchedulingPlan {
-    const newNodeClaims: PlannedNodeClaim[] = []
-    for (const claim of this.#claims) {
-      const planned = finished(claim, this.#options.maxInstanceTypes ?? maxInstanceTypes)
-      const pods = claim.pods.map(this.#original)
-      if (planned.kind === 'claim') newNodeClaims.push({ ...planned.claim, pods })
-      else for (const pod of pods) messages.set(pod, planned.message)
+      refusals.push(refusal)
+      if (refusal.isDeferred === true) break
     }
     return {
-      newNodeClaims,
-      existing: this.#nodes
-        .filter(({ placed }) => placed.length > 0)
-        .map(({ node, placed }) => ({
-          node: node.name,
-          ...(node.nodeClaim === undefined ? {} : { nodeClaim: node.nodeClaim }),
-          pods: placed.map(this.#original),
-        })),
-      unschedulable: [...messages].map(([pod, message]) => ({ pod, message })),
-      stopped,
+      explain: () => refusals.map(({ explain }) => explain()).join('; '),
+      isDeferred: refusals.some(({ isDeferred }) => isDeferred === true),
     }
+  }
+
+  #plan(stopped: boolean): SchedulingPlan {
+    const newNodeClaims: PlannedNodeClaim[] = []
+    const failed: { pod: Pod; message: string }[] = []
+    for (const claim of this.#claims) {
+      const pods = claim.pods.map(this.#original)
+      const done = finished(claim, pods, this.#settings.reservations.held(claim.hostname), {
+        maxInstanceTypes: this.#options.maxInstanceTypes ?? maxInstanceTypes,
+        relaxMinValues: this.#relaxMinValues,
+        reservationIdLabel: reservationIdLabel(this.#options),
+        wellKnown: this.#settings.wellKnown,
+      })
+      if (done.kind === 'claim') newNodeClaims.push(done.claim)
+      else failed.push(...pods.map((pod) => ({ pod, message: done.message })))
+    }
+    const refused = [...this.#refusals].map(([pod, { explain }]) => ({ pod, message: explain() }))
+    return { newNodeClaims, existing: this.#existing(), unschedulable: [...refused, ...failed], stopped }
+  }
+
+  #existing(): SchedulingPlan['existing'] {
+    return this.#nodes
+      .filter(({ placed }) => placed.length > 0)
+      .map(({ node, placed }) => ({
+        node: node.name,
+        ...(node.nodeClaim === undefined ? {} : { nodeClaim: node.nodeClaim }),
+        pods: placed.map(this.#original),
+      }))
   }
 
   readonly #original = (pod: Pod): Pod => this.#originals.get(pod) ?? pod
 }
 
-type Finished =
-  | { readonly kind: 'claim'; readonly claim: Omit<PlannedNodeClaim, 'pods'> }
-  | { readonly kind: 'error'; readonly message: string }
-
-function finished(claim: OpenClaim, max: number): Finished {
-  const all = claim.types.map(({ type }) => type)
-  const wanted = new Map([...claim.requirements].filter(([key]) => key !== labels.hostname))
-  const types = all.length <= max ? orderByPrice(all, wanted) : truncate(all, wanted, max)
-  if (types === undefined) {
-    const message = `pod didn’t schedule because NodePool couldn’t meet minValues requirements, ${max} instance types are too few (NodePool=${claim.pool.template.nodePool})`
-    return { kind: 'error', message }
-  }
-  const cheapest = types[0]
-  return {
-    kind: 'claim',
-    claim: {
-      nodePool: claim.pool.template.nodePool,
-      requirements: serializeAll(claimRequirements(wanted, types)),
-      labels: claimLabels(claim.pool.template, wanted),
-      instanceTypes: types.map(({ name }) => name),
-      requests: requestsWithDaemons(claim.types, claim.requests),
-      price: (cheapest && cheapestPrice(cheapest, wanted)) ?? 0,
-    },
-  }
+function topologyOf(snapshot: SchedulingSnapshot, { preferencePolicy }: SchedulingOptions): Topology {
+  const places = snapshot.nodes.map(({ joined, name, labels, taints, pods }) => ({
+    facts: joined ?? { name, labels, taints },
+    pods,
+    isTracked: true,
+    ...(joined === undefined ? {} : { placeLabels: labels }),
+  }))
+  const inOrder = [...snapshot.pods].sort(
+    (a, b) =>
+      Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || compareText(podName(a), podName(b)),
+  )
+  return new Topology({
+    pools: snapshot.nodePools,
+    nodes: [...places, ...(snapshot.occupied ?? [])].sort((a, b) => compareText(a.facts.name, b.facts.name)),
+    hostnames: snapshot.nodes.map(({ hostname }) => hostname),
+    pods: inOrder.filter((pod) => snapshot.podVolumes?.get(pod)?.lookupFailed !== true),
+    namespaceLabels: snapshot.namespaceLabels ?? new Map(),
+    ignorePreferences: preferencePolicy === 'Ignore',
+  })
 }
 
-/** Static, deleting and unready pools are left alone. A pool without a Ready condition is taken as ready. */
-function mayBeExtended({ isStatic, metadata, conditions }: NodePool): boolean {
-  const ready = conditions.find(({ type }) => type === 'Ready')
-  return !isStatic && metadata.deletionTimestamp === undefined && (ready === undefined || ready.status === 'True')
-}
+const reservationIdLabel = ({ reservationIdLabel: label }: SchedulingOptions) =>
+  label ?? 'karpenter.azure.com/capacity-reservation-id'
 
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+function reservationsOf(types: readonly InstanceType[], options: SchedulingOptions): Reservations {
+  return new Reservations(types, {
+    isEnabled: options.reservedCapacity ?? true,
+    mode: options.reservedOfferings ?? 'Strict',
+    idLabel: reservationIdLabel(options),
+    wellKnown: options.wellKnownLabels ?? wellKnownLabels,
+  })
 }

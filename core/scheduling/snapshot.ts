@@ -2,6 +2,21 @@ import type { InstanceType } from '../instance-type.ts'
 import type { DaemonSet, NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
 import type { Resources } from '../resources.ts'
 
+/** A Node as it stands in the cluster: pods are counted by its own labels, whatever its claim promises. */
+export interface NodeFacts {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+}
+
+/** A Node that takes no pods any more, or not yet. Those that it has count for topology all the same. */
+export interface OccupiedNode {
+  readonly facts: NodeFacts
+  readonly pods: readonly Pod[]
+  /** Whether its pods keep others away by their anti-affinity: not so on Nodes that are too new to be told apart. */
+  readonly isTracked: boolean
+}
+
 /** A place that exists or is on its way: a Node, or a NodeClaim whose Node has not joined yet. */
 export interface SchedulableNode {
   /** The Node's name; the claim's while there is no Node. */
@@ -13,6 +28,8 @@ export interface SchedulableNode {
   readonly labels: Readonly<Record<string, string>>
   /** Of a claim that has no VM yet: what its labels will be among. Keys that stand in `labels` do not matter here. */
   readonly requirements?: readonly RequirementSpec[]
+  /** The Node itself; absent while only its claim is there. */
+  readonly joined?: NodeFacts
   /** Without those that are expected to vanish while the node starts. */
   readonly taints: readonly Taint[]
   /** What is left for pods. */
@@ -34,6 +51,8 @@ export interface PodVolumes {
   readonly alternatives: readonly (readonly RequirementSpec[])[]
   /** Why the volumes cannot be resolved now; the pod fails with it. */
   readonly error?: string
+  /** Whether what the volumes ask could not be found out: the pod is placed without, and states no topology rules at first. */
+  readonly lookupFailed?: boolean
 }
 
 /** A NodePool that may be extended. */
@@ -53,9 +72,12 @@ export interface SchedulingSnapshot {
   /** Pods left out, with the reason (`ignoring pod, ...`). */
   readonly ignored?: ReadonlyMap<Pod, string>
   readonly nodes: readonly SchedulableNode[]
+  /** Nodes that are no places but whose pods count: those being deleted, and those not known well enough yet. */
+  readonly occupied?: readonly OccupiedNode[]
+  /** Every pool that is ready and may grow, those without instance types included. */
   readonly nodePools: readonly NodePoolOption[]
   readonly daemonSets: readonly DaemonSet[]
-  /** Labels by namespace name, for namespace selectors of anti-affinity terms. */
+  /** Labels by namespace name, for namespace selectors of pod affinity terms. */
   readonly namespaceLabels?: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 

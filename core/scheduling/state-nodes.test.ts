@@ -41,7 +41,7 @@ describe('schedulableNodes', () => {
     expect(state({ nodes: [sampleNode('a')], nodeClaims: [sampleClaim('a', change)] })).toEqual([])
   })
 
-  it('holds a cordon against a node, but not what vanishes while it starts', () => {
+  it('does not hold taints against a node that vanish while it starts', () => {
     const taints = [
       { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' as const },
       { key: 'cni', effect: 'NoSchedule' as const },
@@ -50,10 +50,10 @@ describe('schedulableNodes', () => {
     const labels = { 'karpenter.sh/initialized': 'false' }
     const claim = sampleClaim('a', { spec: { startupTaints: [{ key: 'cni', effect: 'NoSchedule' }] } })
     const [node] = state({
-      nodes: [sampleNode('a', { taints, unschedulable: true, metadata: { labels } })],
+      nodes: [sampleNode('a', { taints, metadata: { labels } })],
       nodeClaims: [claim],
     })
-    expect(node?.taints.map(({ key }) => key)).toEqual(['team', 'node.kubernetes.io/unschedulable'])
+    expect(node?.taints.map(({ key }) => key)).toEqual(['team'])
   })
 
   it('takes from the claim what a starting kubelet does not report yet', () => {
@@ -106,7 +106,8 @@ describe('schedulableNodes', () => {
       const affinity = {
         nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
       }
-      return schedule({ pods: [samplePod('p', { affinity })], nodes, nodePools: [], daemonSets: [] }).existing.length
+      const nodePools = [{ nodePool: samplePool(), instanceTypes: [], usage: {} }]
+      return schedule({ pods: [samplePod('p', { affinity })], nodes, nodePools, daemonSets: [] }).existing.length
     }
     expect(placed(['zone-1'])).toBe(0)
     expect(placed(['zone-1', 'zone-2', 'zone-3'])).toBe(1)

@@ -1,12 +1,14 @@
+import type { InstanceType } from '../instance-type.ts'
 import { annotations, labels } from '../labels.ts'
-import type { DaemonSet, Node, NodeClaim, Pod, Taint } from '../objects.ts'
+import type { CsiNode, DaemonSet, Node, NodeClaim, Pod, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pod-rules.ts'
 import { operatorOf } from '../requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../resources.ts'
 import { isEphemeralTaint, sameTaint } from '../taints.ts'
 import { daemonRunsOn } from './daemon-overhead.ts'
-import type { SchedulableNode } from './snapshot.ts'
+import type { OccupiedNode, SchedulableNode } from './snapshot.ts'
+import type { Storage } from './volumes.ts'
 
 export interface ClusterState {
   readonly nodes: readonly Node[]
@@ -17,27 +19,45 @@ export interface ClusterState {
    */
   readonly podsByNode: ReadonlyMap<string, readonly Pod[]>
   readonly daemonSets: readonly DaemonSet[]
+  /** What the volumes of pods are; absent: volumes are not counted. */
+  readonly storage?: Storage | undefined
+  readonly csiNodes?: readonly CsiNode[] | undefined
+  /** By NodePool, for the volumes that a node can attach before it says so itself. */
+  readonly instanceTypes?: ReadonlyMap<string, readonly InstanceType[]>
 }
 
+/** A Node with its claim, or either alone. */
+export interface StateNode {
+  readonly node?: Node
+  readonly claim?: NodeClaim
+}
+
+const providerKey = (id: string | undefined) => id?.toLowerCase() ?? ''
+
 /**
- * Every place a pod may go to without a new NodeClaim: Nodes, merged with their claims by provider ID, and claims whose Node has not joined. A claim without
- * a VM yet offers what it was planned for, so that a second pass finds room for the same pods instead of launching twice.
- * Whatever is being deleted or is marked for disruption is left out (reference/karpenter-core.md 3.4).
+ * Nodes merged with their claims by provider ID, and claims whose Node has not joined. A Node of a pool that does not say yet what it is
+ * counts as not joined.
  */
-export function schedulableNodes(state: ClusterState): readonly SchedulableNode[] {
+export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | 'nodeClaims'>): readonly StateNode[] {
   const claimById = new Map<string, NodeClaim>()
-  for (const claim of state.nodeClaims)
-    if (claim.status.providerId) claimById.set(claim.status.providerId.toLowerCase(), claim)
-  const joined = new Set<NodeClaim>()
-  const result: SchedulableNode[] = []
-  for (const node of state.nodes) {
-    const claim = node.providerId ? claimById.get(node.providerId.toLowerCase()) : undefined
-    if (claim !== undefined) joined.add(claim)
-    if (!isLeaving(claim, node)) result.push(ofNode(node, claim, state))
+  for (const claim of nodeClaims) {
+    if (claim.status.providerId) claimById.set(providerKey(claim.status.providerId), claim)
   }
-  for (const claim of state.nodeClaims)
-    if (!joined.has(claim) && !isLeaving(claim, undefined)) result.push(ofClaim(claim, state))
+  const joined = new Set<NodeClaim>()
+  const result: StateNode[] = []
+  for (const node of nodes.filter(isTracked)) {
+    const claim = node.providerId ? claimById.get(providerKey(node.providerId)) : undefined
+    if (claim !== undefined) joined.add(claim)
+    result.push(claim === undefined ? { node } : { node, claim })
+  }
+  for (const claim of nodeClaims) if (!joined.has(claim)) result.push({ claim })
   return result
+}
+
+function isTracked({ metadata, providerId }: Node): boolean {
+  if (!metadata.labels[labels.nodePool]) return true
+  if (!providerId) return false
+  return Boolean(metadata.labels[labels.instanceType] || metadata.labels[labels.initialized])
 }
 
 /** Whether a node is being deleted or is part of a disruption. A Node's own deletion counts only where it has no claim. */
@@ -50,63 +70,109 @@ export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined):
   )
 }
 
-function ofNode(node: Node, claim: NodeClaim | undefined, state: ClusterState): SchedulableNode {
-  const registered = claim === undefined || node.metadata.labels[labels.registered] === 'true'
-  const initialized = claim === undefined || node.metadata.labels[labels.initialized] === 'true'
-  const nodeLabels = registered ? node.metadata.labels : { ...node.metadata.labels, ...claim.metadata.labels }
-  const cordon: readonly Taint[] = node.unschedulable
-    ? [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }]
-    : []
-  const taints = initialized ? node.taints : effectiveTaints(registered ? node.taints : claim.spec.taints, claim)
-  const allocatable = initialized
-    ? node.allocatable
-    : orElse(node.allocatable, claim?.status.allocatable ?? noResources)
-  const pods = (state.podsByNode.get(node.metadata.name) ?? []).concat(
-    claim !== undefined && claim.metadata.name !== node.metadata.name
-      ? (state.podsByNode.get(claim.metadata.name) ?? [])
-      : [],
-  )
+/**
+ * Every place a pod may go to without a new NodeClaim: whatever is not being deleted or marked for disruption (reference/karpenter-core.md
+ * 3.4). A claim without a VM yet offers what it was planned for, so that a second pass finds room for the same pods instead of launching
+ * twice.
+ */
+export function schedulableNodes(state: ClusterState): readonly SchedulableNode[] {
+  return stateNodes(state)
+    .filter(({ claim, node }) => !isLeaving(claim, node))
+    .map((one) => schedulable(one, state))
+}
+
+/** Nodes that are no places, with those of their pods that stay. */
+export function occupiedNodes(state: ClusterState): readonly OccupiedNode[] {
+  const known = stateNodes(state)
+  const places = new Set(known.flatMap(({ claim, node }) => (isLeaving(claim, node) ? [] : [node])))
+  const tracked = new Set(known.map(({ node }) => node))
+  return state.nodes
+    .filter((node) => !places.has(node))
+    .map((node) => ({ facts: factsOf(node), pods: podsOf({ node }, state), isTracked: tracked.has(node) }))
+}
+
+const factsOf = ({ metadata, taints }: Node) => ({ name: metadata.name, labels: metadata.labels, taints })
+
+function schedulable(one: StateNode, state: ClusterState): SchedulableNode {
+  const { node, claim } = one
+  const own = labelsOf(one)
+  const taints = taintsOf(one)
+  const pods = podsOf(one, state)
+  const name = nameOf(one)
   return {
-    name: node.metadata.name,
-    hostname: node.metadata.labels[labels.hostname] ?? node.metadata.name,
+    name,
+    hostname: own[labels.hostname] || name,
     ...(claim === undefined ? {} : { nodeClaim: claim.metadata.name }),
-    initialized,
-    labels: nodeLabels,
-    ...rest(
-      allocatable,
-      nodeLabels,
-      [...taints, ...cordon.filter((taint) => !taints.some((own) => sameTaint(own, taint)))],
-      pods,
-      state,
-    ),
+    initialized: isInitialized(one),
+    labels: own,
+    ...(node === undefined ? {} : { joined: factsOf(node) }),
+    ...(isLaunched(one) ? {} : { requirements: claim?.spec.requirements ?? [] }),
+    taints,
+    available: availableFor(one, own, taints, pods, state.daemonSets),
+    pods,
+    ...attachments(one, own, pods, state),
   }
 }
 
-function ofClaim(claim: NodeClaim, state: ClusterState): SchedulableNode {
-  const launched = Object.keys(claim.status.allocatable).length > 0
-  const nodeLabels: Record<string, string> = { ...claim.metadata.labels }
-  if (!launched) {
-    for (const set of requirements(claim.spec.requirements).values()) {
-      if (operatorOf(set) === 'In' && set.values.size === 1) nodeLabels[set.key] = [...set.values][0] as string
-    }
-  }
-  const taints = effectiveTaints(claim.spec.taints, claim)
-  const pods = state.podsByNode.get(claim.metadata.name) ?? []
-  return {
-    name: claim.metadata.name,
-    hostname: claim.metadata.name,
-    nodeClaim: claim.metadata.name,
-    initialized: false,
-    labels: nodeLabels,
-    ...(launched ? {} : { requirements: claim.spec.requirements }),
-    ...rest(launched ? claim.status.allocatable : claim.spec.requests, nodeLabels, taints, pods, state),
-  }
+/** Until it is registered a Node goes by its claim. */
+function isRegistered({ node, claim }: StateNode): boolean {
+  return claim === undefined || node?.metadata.labels[labels.registered] === 'true'
 }
 
-/** Until a node is initialized, taints that are there to go are not held against it. */
-function effectiveTaints(taints: readonly Taint[], claim: NodeClaim | undefined): readonly Taint[] {
-  const startup = claim?.spec.startupTaints ?? []
-  return taints.filter((taint) => !isEphemeralTaint(taint) && !startup.some((other) => sameTaint(other, taint)))
+function isInitialized({ node, claim }: StateNode): boolean {
+  return claim === undefined || node?.metadata.labels[labels.initialized] === 'true'
+}
+
+function isLaunched({ node, claim }: StateNode): boolean {
+  return node !== undefined || Object.keys(claim?.status.allocatable ?? {}).length > 0
+}
+
+function nameOf(one: StateNode): string {
+  const named = isRegistered(one) ? (one.node ?? one.claim) : (one.claim ?? one.node)
+  return named?.metadata.name ?? ''
+}
+
+/** A claim that has no VM yet has the labels that its requirements leave no choice of. */
+export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
+  const { node, claim } = one
+  if (node !== undefined && (claim === undefined || isRegistered(one))) return node.metadata.labels
+  const own: Record<string, string> = { ...claim?.metadata.labels }
+  if (isLaunched(one)) return own
+  for (const set of requirements(claim?.spec.requirements ?? []).values()) {
+    if (operatorOf(set) === 'In' && set.values.size === 1) own[set.key] = [...set.values][0] as string
+  }
+  return own
+}
+
+/** Until a node is initialized, or while it restarts, taints that are there to go are not held against it. */
+function taintsOf(one: StateNode): readonly Taint[] {
+  const { node, claim } = one
+  const taints = (isRegistered(one) ? node?.taints : undefined) ?? claim?.spec.taints ?? []
+  if (claim === undefined) return taints
+  const isRestarting = claim.status.conditions.some(({ type, status }) => type === 'Rebooting' && status === 'True')
+  if (isInitialized(one) && !isRestarting) return taints
+  const passing = [...claim.spec.startupTaints, rebooting]
+  return taints.filter((taint) => !isEphemeralTaint(taint) && !passing.some((other) => sameTaint(other, taint)))
+}
+
+const rebooting: Taint = { key: 'karpenter.sh/rebooting', effect: 'NoSchedule' }
+
+function podsOf({ node, claim }: StateNode, { podsByNode }: ClusterState): readonly Pod[] {
+  const names = new Set([node?.metadata.name, claim?.metadata.name])
+  return [...names].flatMap((name) => podsByNode.get(name ?? '') ?? []).filter((pod) => !isTerminal(pod))
+}
+
+/** What the node has in all; before its launch, what was asked for. */
+export function capacityOf(one: StateNode): Resources {
+  const { node, claim } = one
+  if (claim === undefined || isInitialized(one)) return node?.capacity ?? noResources
+  return orElse(node?.capacity ?? noResources, isLaunched(one) ? claim.status.capacity : claim.spec.requests)
+}
+
+function allocatableOf(one: StateNode): Resources {
+  const { node, claim } = one
+  if (claim === undefined || isInitialized(one)) return node?.allocatable ?? noResources
+  return orElse(node?.allocatable ?? noResources, isLaunched(one) ? claim.status.allocatable : claim.spec.requests)
 }
 
 /** Amounts of a node that starts: what its kubelet does not report yet is taken from the claim. */
@@ -116,18 +182,37 @@ function orElse(reported: Resources, promised: Resources): Resources {
 }
 
 /** Daemon pods that are not bound yet get their room reserved. */
-function rest(
-  allocatable: Resources,
+function availableFor(
+  one: StateNode,
   nodeLabels: Readonly<Record<string, string>>,
   taints: readonly Taint[],
-  bound: readonly Pod[],
-  { daemonSets }: ClusterState,
-): Pick<SchedulableNode, 'taints' | 'available' | 'pods'> {
-  const pods = bound.filter((pod) => !isTerminal(pod))
+  pods: readonly Pod[],
+  daemonSets: readonly DaemonSet[],
+): Resources {
   const own = requirementsOfLabels(nodeLabels)
   const expected = daemonSets.filter((set) => daemonRunsOn(set.pod, own, taints)).map((set) => set.pod.requests)
   const running = pods.filter(isDaemonPod).map((pod) => pod.requests)
   const missing = subtractResources(mergeResources(...expected), ...running)
   const positive = Object.fromEntries(Object.entries(missing).filter(([, amount]) => amount.nano > 0n))
-  return { taints, pods, available: subtractResources(allocatable, ...pods.map((pod) => pod.requests), positive) }
+  return subtractResources(allocatableOf(one), ...pods.map((pod) => pod.requests), positive)
+}
+
+/** A driver's own word counts, no number included; else what the instance type is known for (karpenter-1.15.md 3.4). */
+function attachments(
+  { node }: StateNode,
+  nodeLabels: Readonly<Record<string, string>>,
+  pods: readonly Pod[],
+  { storage, csiNodes = [], instanceTypes }: ClusterState,
+): Pick<SchedulableNode, 'volumes' | 'volumeLimits'> {
+  if (storage === undefined) return {}
+  const type = instanceTypes
+    ?.get(nodeLabels[labels.nodePool] ?? '')
+    ?.find(({ name }) => name === nodeLabels[labels.instanceType])
+  const limits: Record<string, number> = { ...type?.volumeAttachmentLimits }
+  const own = node === undefined ? undefined : csiNodes.find(({ metadata }) => metadata.name === node.metadata.name)
+  for (const { name, count } of own?.drivers ?? []) {
+    if (count === undefined) delete limits[name]
+    else limits[name] = count
+  }
+  return { volumes: storage.inUse(pods), volumeLimits: limits }
 }

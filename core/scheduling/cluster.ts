@@ -1,0 +1,198 @@
+import { isFullyBlocked } from '../disruption/pod-disruption-budgets.ts'
+import type { InstanceType } from '../instance-type.ts'
+import { labels, wellKnownLabels } from '../labels.ts'
+import type {
+  CsiNode,
+  DaemonSet,
+  Namespace,
+  Node,
+  NodeClaim,
+  NodePool,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodController,
+  PodDisruptionBudget,
+  Service,
+  StorageClass,
+} from '../objects.ts'
+import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } from '../pod-rules.ts'
+import { integerQuantity } from '../quantity.ts'
+import { mergeResources, type Resources } from '../resources.ts'
+import { ignoredBecause } from './eligibility.ts'
+import type { NodePoolOption, SchedulingSnapshot } from './snapshot.ts'
+import { type DefaultSpreadConstraint, withDefaultSpread } from './spread-defaults.ts'
+import { capacityOf, isLeaving, labelsOf, occupiedNodes, schedulableNodes, stateNodes } from './state-nodes.ts'
+import { Storage } from './volumes.ts'
+
+/** The objects of a cluster that placement depends on. A list that is absent is not known: pods that need it are left out. */
+export interface ClusterObjects {
+  readonly pods: readonly Pod[]
+  readonly nodes: readonly Node[]
+  readonly nodeClaims: readonly NodeClaim[]
+  readonly nodePools: readonly NodePool[]
+  readonly daemonSets: readonly DaemonSet[]
+  readonly podDisruptionBudgets: readonly PodDisruptionBudget[]
+  readonly namespaces?: readonly Namespace[]
+  readonly services?: readonly Service[]
+  readonly controllers?: readonly PodController[]
+  readonly persistentVolumeClaims?: readonly PersistentVolumeClaim[]
+  readonly persistentVolumes?: readonly PersistentVolume[]
+  readonly storageClasses?: readonly StorageClass[]
+  readonly csiNodes?: readonly CsiNode[]
+  /** What each pool can buy, by its name. */
+  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
+}
+
+export interface SnapshotSettings {
+  /** Epoch ms. */
+  readonly now: number
+  readonly wellKnownLabels?: ReadonlySet<string>
+  readonly defaultSpread?: readonly DefaultSpreadConstraint[]
+}
+
+/** Pods that need a place: those the scheduler gave up on, and those that nodes on their way out will have to let go. */
+export function podsToPlace(
+  cluster: Pick<ClusterObjects, 'pods' | 'nodes' | 'nodeClaims' | 'podDisruptionBudgets'>,
+  now: number,
+): readonly Pod[] {
+  const leaving = new Set(
+    stateNodes(cluster)
+      .filter(({ claim, node }) => isLeaving(claim, node))
+      .map(({ node }) => node?.metadata.name),
+  )
+  const moves = (pod: Pod) =>
+    leaving.has(pod.nodeName) &&
+    isReschedulable(pod) &&
+    !(isActive(pod) && hasDoNotDisrupt(pod, now)) &&
+    !isFullyBlocked(pod, cluster.podDisruptionBudgets, now)
+  return cluster.pods
+    .filter((pod) => isProvisionable(pod) || (pod.nodeName !== undefined && moves(pod)))
+    .sort((a, b) => Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || byName(a, b))
+}
+
+/** Everything that a placement depends on (reference/karpenter-core.md 3.2). */
+export function schedulingSnapshot(cluster: ClusterObjects, settings: SnapshotSettings): SchedulingSnapshot {
+  const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
+  const storage = storageOf(cluster)
+  const candidates = podsToPlace(cluster, settings.now)
+  const ignored = new Map<Pod, string>()
+  for (const pod of candidates) {
+    const reason = unresolved(pod, cluster) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
+    if (reason !== undefined) ignored.set(pod, reason)
+  }
+  const defaults = {
+    constraints: settings.defaultSpread ?? [],
+    services: cluster.services ?? [],
+    controllers: cluster.controllers ?? [],
+  }
+  const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))
+  const volumes = pods.flatMap((pod) => {
+    const own = storage?.resolve(pod)
+    return own === undefined ? [] : [[pod, own] as const]
+  })
+  return { pods, podVolumes: new Map(volumes), ignored, ...placesOf(cluster, candidates, storage) }
+}
+
+function placesOf(cluster: ClusterObjects, placing: readonly Pod[], storage: Storage | undefined) {
+  const { nodes, nodeClaims, csiNodes, instanceTypes } = cluster
+  const daemonSets = cluster.daemonSets.map((set) => asItRuns(set, cluster.pods)).sort(byName)
+  const podsByNode = Map.groupBy(without(cluster.pods, placing), ({ nodeName }) => nodeName ?? '')
+  podsByNode.delete('')
+  const state = { nodes, nodeClaims, podsByNode, daemonSets, storage, csiNodes, instanceTypes }
+  return {
+    nodes: schedulableNodes(state),
+    occupied: occupiedNodes(state),
+    nodePools: poolOptions(cluster),
+    daemonSets,
+    namespaceLabels: namespaceLabels(cluster),
+  }
+}
+
+/** Pods in order, so that nothing depends on the order of the lists. */
+function without(pods: readonly Pod[], placing: readonly Pod[]): readonly Pod[] {
+  const taken = new Set(placing.map(({ metadata }) => metadata.uid))
+  return pods.filter(({ metadata }) => !taken.has(metadata.uid)).sort(byName)
+}
+
+function storageOf(cluster: ClusterObjects): Storage | undefined {
+  const { persistentVolumeClaims, persistentVolumes, storageClasses } = cluster
+  if (persistentVolumeClaims === undefined || persistentVolumes === undefined || storageClasses === undefined) {
+    return undefined
+  }
+  return new Storage({ persistentVolumeClaims, persistentVolumes, storageClasses })
+}
+
+/** A pod that needs objects which nobody looked up must not be placed where it could not run. */
+function unresolved(pod: Pod, cluster: ClusterObjects): string | undefined {
+  if (pod.persistentVolumeClaims.length === 0 || storageOf(cluster) !== undefined) return undefined
+  return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
+}
+
+function invalid(pod: Pod, storage: Storage | undefined, wellKnown: ReadonlySet<string>): string | undefined {
+  return ignoredBecause(pod, storage?.invalid(pod), wellKnown)
+}
+
+/**
+ * A DaemonSet with the newest of its own pods, as admission may have changed it; required node affinity is the template's, because the
+ * controller pins each pod to its node (reference/karpenter-core.md 3.7).
+ */
+function asItRuns(set: DaemonSet, pods: readonly Pod[]): DaemonSet {
+  const newest = pods
+    .filter(({ metadata }) => metadata.ownerReferences.some((o) => o.controller === true && o.uid === set.metadata.uid))
+    .sort((a, b) => created(b) - created(a) || byName(a, b))[0]
+  if (newest === undefined) return set
+  const required = set.pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  if (required === undefined) return { ...set, pod: newest }
+  const nodeAffinity = {
+    ...newest.affinity?.nodeAffinity,
+    requiredDuringSchedulingIgnoredDuringExecution: required,
+  }
+  return { ...set, pod: { ...newest, affinity: { ...newest.affinity, nodeAffinity } } }
+}
+
+const created = ({ metadata }: Pod) => Date.parse(metadata.creationTimestamp)
+
+function byName(a: Pick<Pod, 'metadata'>, b: Pick<Pod, 'metadata'>): number {
+  const [left, right] = [podName(a), podName(b)]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** The pools that may be extended, each with what it can buy and what its nodes take of its limits. */
+function poolOptions(cluster: ClusterObjects): readonly NodePoolOption[] {
+  const usage = usageByPool(cluster)
+  return cluster.nodePools.filter(mayGrow).map((nodePool) => ({
+    nodePool,
+    instanceTypes: cluster.instanceTypes.get(nodePool.metadata.name) ?? [],
+    usage: usage.get(nodePool.metadata.name) ?? {},
+  }))
+}
+
+function mayGrow({ isStatic, metadata, conditions }: NodePool): boolean {
+  const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  return !isStatic && metadata.deletionTimestamp === undefined && isReady
+}
+
+/** Capacity of each pool's nodes, those on their way included, with their number as `nodes`. */
+function usageByPool(cluster: ClusterObjects): ReadonlyMap<string, Resources> {
+  const usage = new Map<string, Resources>()
+  for (const one of stateNodes(cluster)) {
+    const pool = labelsOf(one)[labels.nodePool]
+    if (pool === undefined || isLeaving(one.claim, one.node)) continue
+    const own = { ...capacityOf(one), nodes: integerQuantity(1) }
+    usage.set(pool, mergeResources(usage.get(pool) ?? {}, own))
+  }
+  return usage
+}
+
+/** Every namespace that something lives in has its name as a label. */
+function namespaceLabels({ namespaces = [], pods }: ClusterObjects) {
+  const found = new Map<string, Readonly<Record<string, string>>>()
+  const named = (name: string) => ({ 'kubernetes.io/metadata.name': name })
+  for (const { metadata } of pods) {
+    const name = metadata.namespace ?? 'default'
+    found.set(name, named(name))
+  }
+  for (const { metadata } of namespaces) found.set(metadata.name, { ...named(metadata.name), ...metadata.labels })
+  return found
+}

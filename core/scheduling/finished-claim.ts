@@ -1,0 +1,80 @@
+import { cheapestPrice, type InstanceType, minValues, orderByPrice } from '../instance-type.ts'
+import { labels } from '../labels.ts'
+import { claimLabels, claimRequirements } from '../node-claim-template.ts'
+import type { Pod } from '../objects.ts'
+import { inValues } from '../requirement.ts'
+import { merge, type Requirements, serializeAll } from '../requirements.ts'
+import type { OpenClaim } from './open-claim.ts'
+import type { PlannedNodeClaim } from './snapshot.ts'
+import { structuredError } from './structured-error.ts'
+
+export interface FinishingSettings {
+  readonly maxInstanceTypes: number
+  readonly relaxMinValues: boolean
+  readonly reservationIdLabel: string
+  readonly wellKnown: ReadonlySet<string>
+}
+
+export type FinishedClaim =
+  | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }
+  | { readonly kind: 'error'; readonly message: string }
+
+/** The NodeClaim that a claim in the making becomes, or why it cannot be one (reference/karpenter-core.md 3.12-3.14). */
+export function finished(
+  open: OpenClaim,
+  pods: readonly Pod[],
+  reserved: ReadonlySet<string>,
+  settings: FinishingSettings,
+): FinishedClaim {
+  const { wellKnown, maxInstanceTypes } = settings
+  const wanted = settled(open.requirements, reserved, settings)
+  const byName = [...open.types].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const types = orderByPrice(byName, wanted, wellKnown).slice(0, maxInstanceTypes)
+  const short = settings.relaxMinValues ? [] : [...minValues(types, wanted).unsatisfied.keys()].sort()
+  if (short.length > 0) return { kind: 'error', message: truncationError(open, short) }
+  const requirements = claimRequirements(wanted, types, wellKnown)
+  return {
+    kind: 'claim',
+    claim: {
+      nodePool: open.pool.template.nodePool,
+      requirements: serializeAll(requirements),
+      labels: claimLabels(open.pool.template, wanted),
+      instanceTypes: types.map(({ name }) => name),
+      requests: open.requestsWithDaemons,
+      pods,
+      price: lowestPrice(types, requirements, wellKnown),
+      ...(isRelaxed(open) ? { minValuesRelaxed: true } : {}),
+    },
+  }
+}
+
+/** Without the hostname that was made up, and bound to its reservations if it has any. */
+function settled(
+  planned: Requirements,
+  reserved: ReadonlySet<string>,
+  { reservationIdLabel }: FinishingSettings,
+): Requirements {
+  const wanted = new Map([...planned].filter(([key]) => key !== labels.hostname))
+  if (reserved.size === 0) return wanted
+  wanted.set(labels.capacityType, inValues(labels.capacityType, ['reserved']))
+  return merge(wanted, [inValues(reservationIdLabel, reserved)])
+}
+
+function truncationError({ pool }: OpenClaim, short: readonly string[]): string {
+  const unmet = structuredError('minValues requirement is not met for label(s)', {
+    'label(s)': `[${short.join(' ')}]`,
+  })
+  const message = `pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, ${unmet}`
+  return structuredError(message, { NodePool: pool.template.nodePool })
+}
+
+function lowestPrice(types: readonly InstanceType[], wanted: Requirements, wellKnown: ReadonlySet<string>): number {
+  const prices = types.flatMap((type) => cheapestPrice(type, wanted, wellKnown) ?? [])
+  return prices.length === 0 ? 0 : Math.min(...prices)
+}
+
+function isRelaxed({ pool, requirements }: OpenClaim): boolean {
+  return [...pool.requirements.values()].some(
+    ({ key, minValues: before }) => before !== undefined && (requirements.get(key)?.minValues ?? before) < before,
+  )
+}

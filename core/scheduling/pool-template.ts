@@ -1,0 +1,92 @@
+import type { InstanceType } from '../instance-type.ts'
+import { labels } from '../labels.ts'
+import { type TemplateInput, templateRequirements } from '../node-claim-template.ts'
+import type { DaemonSet, NodePool, Taint } from '../objects.ts'
+import type { Quantity } from '../quantity.ts'
+import { inValues } from '../requirement.ts'
+import { merge, type Requirements } from '../requirements.ts'
+import { maxResources, noResources, type Resources, subtractResources } from '../resources.ts'
+import { type DaemonGroup, daemonGroups } from './daemon-overhead.ts'
+import type { NodePoolOption } from './snapshot.ts'
+import { structuredError } from './structured-error.ts'
+import { filterTypes } from './type-filter.ts'
+
+export interface PoolSettings {
+  readonly daemonSets: readonly DaemonSet[]
+  readonly relaxMinValues: boolean
+  readonly wellKnown: ReadonlySet<string>
+}
+
+/** A NodePool prepared for a pass: what its nodes look like, what they may be and how many more there may be. */
+export class PoolTemplate {
+  readonly nodePool: NodePool
+  readonly template: TemplateInput
+  readonly taints: readonly Taint[]
+  /** Of every node of the pool, as while it is planned (reference/karpenter-core.md 3.2). */
+  readonly requirements: Requirements
+  /** What its nodes may be at all; none: the pool takes no part. */
+  readonly types: readonly InstanceType[]
+  readonly groups: readonly DaemonGroup[]
+  #remaining: Resources
+
+  constructor({ nodePool, instanceTypes, usage }: NodePoolOption, settings: PoolSettings) {
+    const { template } = nodePool
+    this.nodePool = nodePool
+    this.template = {
+      nodePool: nodePool.metadata.name,
+      labels: template.labels,
+      nodeClassRef: template.spec.nodeClassRef,
+      requirements: template.spec.requirements,
+    }
+    this.taints = template.spec.taints
+    this.requirements = merge(templateRequirements(this.template), [
+      inValues(labels.registered, ['true']),
+      inValues(labels.initialized, ['true']),
+    ])
+    this.types = usableTypes(instanceTypes, this.requirements, settings)
+    this.groups = daemonGroups(this.types, settings.daemonSets, this, settings.wellKnown)
+    this.#remaining = subtractResources(nodePool.limits, usage)
+  }
+
+  /** The types that one more node may be of, or why the limits admit none. */
+  withinLimits(): { readonly types: readonly InstanceType[] } | { readonly error: string } {
+    const pool = { NodePool: this.template.nodePool }
+    if (this.#remaining['nodes']?.nano === 0n) {
+      return { error: structuredError('node limits have been exhausted for nodepool', pool) }
+    }
+    const types = this.types.filter(({ capacity }) => isWithin(capacity, this.#remaining))
+    if (types.length > 0) return { types }
+    return { error: structuredError('all available instance types exceed limits for nodepool', pool) }
+  }
+
+  /** Takes a planned node off what the limits leave: the most that it may become. The node itself is not counted, as upstream. */
+  spend(types: readonly InstanceType[]): void {
+    this.#remaining = subtractResources(this.#remaining, maxResources(...types.map(({ capacity }) => capacity)))
+  }
+}
+
+function isWithin(capacity: Resources, remaining: Resources): boolean {
+  return Object.entries(remaining).every(
+    ([name, left]: [string, Quantity]) => (capacity[name]?.nano ?? 0n) <= left.nano,
+  )
+}
+
+/** The types that a pool's own requirements and what is on offer leave, by name. */
+function usableTypes(
+  instanceTypes: readonly InstanceType[],
+  requirements: Requirements,
+  { relaxMinValues, wellKnown }: PoolSettings,
+): readonly InstanceType[] {
+  const ordered = [...instanceTypes].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const filtered = filterTypes(ordered, {
+    groups: [{ types: ordered, overhead: noResources, hostPorts: [] }],
+    requirements,
+    podRequests: noResources,
+    requests: noResources,
+    hostPorts: [],
+    usedPorts: [],
+    relaxMinValues,
+    wellKnown,
+  })
+  return filtered.kind === 'types' ? filtered.types : []
+}

@@ -1,0 +1,154 @@
+import type { LabelSelector, Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../objects.ts'
+import { type Requirements, requirements } from '../requirements.ts'
+import { selects } from './label-selector.ts'
+import type { NodeFilter, TopologyRule } from './topology-group.ts'
+
+export interface RuleContext {
+  readonly namespaceLabels: ReadonlyMap<string, Readonly<Record<string, string>>>
+  /** Preferences that are not to be looked at state no rules. */
+  readonly ignorePreferences: boolean
+}
+
+const everyNode: NodeFilter = { alternatives: [], tolerations: [] }
+const noSkew = 2 ** 31 - 1
+
+/** The rules that a pod states. Preferences and ScheduleAnyway bind until they are relaxed away (reference/karpenter-core.md 3.8). */
+export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
+  const { podAffinity, podAntiAffinity } = pod.affinity ?? {}
+  const spreads = pod.topologySpreadConstraints.filter(
+    ({ whenUnsatisfiable }) => !context.ignorePreferences || whenUnsatisfiable === 'DoNotSchedule',
+  )
+  return [
+    ...spreads.map((constraint) => spreadRule(pod, constraint)),
+    ...termsOf(podAffinity, context).map((term) => affinityRule('pod affinity', pod, term, context)),
+    ...termsOf(podAntiAffinity, context).map((term) => affinityRule('pod anti-affinity', pod, term, context)),
+  ]
+}
+
+/** The rules by which a pod keeps others away: its required anti-affinity. */
+export function inverseRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
+  const terms = pod.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  return terms.map((term) => affinityRule('pod anti-affinity', pod, term, context))
+}
+
+type Terms = NonNullable<Pod['affinity']>['podAffinity']
+
+function termsOf(terms: Terms, { ignorePreferences }: RuleContext): readonly PodAffinityTerm[] {
+  const preferred = ignorePreferences ? [] : (terms?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+  return [
+    ...(terms?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+    ...preferred.map(({ podAffinityTerm }) => podAffinityTerm),
+  ]
+}
+
+function affinityRule(
+  kind: 'pod affinity' | 'pod anti-affinity',
+  pod: Pod,
+  term: PodAffinityTerm,
+  context: RuleContext,
+): TopologyRule {
+  return withId({
+    kind,
+    key: term.topologyKey,
+    namespaces: namespacesOf(pod, term, context),
+    selector: term.labelSelector,
+    maxSkew: noSkew,
+    filter: everyNode,
+  })
+}
+
+function namespacesOf(
+  { metadata }: Pod,
+  { namespaces = [], namespaceSelector }: PodAffinityTerm,
+  { namespaceLabels }: RuleContext,
+): ReadonlySet<string> {
+  if (namespaceSelector === undefined) {
+    return new Set(namespaces.length === 0 ? [metadata.namespace ?? 'default'] : namespaces)
+  }
+  const selected = [...namespaceLabels].filter(([, labels]) => selects(namespaceSelector, labels))
+  return new Set([...namespaces, ...selected.map(([name]) => name)])
+}
+
+function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): TopologyRule {
+  return withId({
+    kind: 'topology spread',
+    key: constraint.topologyKey,
+    namespaces: new Set([pod.metadata.namespace ?? 'default']),
+    selector: withMatchLabelKeys(pod, constraint),
+    maxSkew: constraint.maxSkew,
+    minDomains: constraint.minDomains,
+    filter: {
+      alternatives: nodeAlternatives(pod),
+      affinityPolicy: constraint.nodeAffinityPolicy ?? 'Honor',
+      taintsPolicy: constraint.nodeTaintsPolicy ?? 'Ignore',
+      tolerations: pod.tolerations,
+    },
+  })
+}
+
+/** `matchLabelKeys` narrows the selector to pods with the same values as this one. */
+function withMatchLabelKeys(
+  { metadata }: Pod,
+  { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint,
+): LabelSelector | undefined {
+  const own = matchLabelKeys.flatMap((key) => {
+    const value = metadata.labels[key]
+    return value === undefined ? [] : [{ key, operator: 'In' as const, values: [value] }]
+  })
+  if (own.length === 0) return labelSelector
+  return { ...labelSelector, matchExpressions: [...(labelSelector?.matchExpressions ?? []), ...own] }
+}
+
+/** The node selector together with each of the required node affinity terms. */
+function nodeAlternatives({ nodeSelector, affinity }: Pod): readonly Requirements[] {
+  const selected = Object.entries(nodeSelector).map(([key, value]) => ({
+    key,
+    operator: 'In' as const,
+    values: [value],
+  }))
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  if (required === undefined) return [requirements(selected)]
+  return (required.nodeSelectorTerms ?? []).map(({ matchExpressions = [] }) =>
+    requirements([...selected, ...matchExpressions]),
+  )
+}
+
+/**
+ * Rules with the same id share their counts. As upstream, `minDomains` and the values that a node filter asks for do not tell rules
+ * apart, only its keys do: the first pod that states such a rule decides for all.
+ */
+function withId(rule: Omit<TopologyRule, 'id'>): TopologyRule {
+  const { kind, key, namespaces, selector, maxSkew, filter } = rule
+  const id = JSON.stringify([
+    kind,
+    key,
+    [...namespaces].sort(),
+    maxSkew,
+    oddOnes(filter.alternatives.map((sets) => JSON.stringify([...sets.keys()].sort()))),
+    filter.affinityPolicy,
+    filter.taintsPolicy,
+    oddOnes(filter.tolerations.map(tolerationKey)),
+    selectorKey(selector),
+  ])
+  return { ...rule, id }
+}
+
+/** Lists are told apart as upstream's hash does, without order: what stands in them twice cancels itself out. */
+function oddOnes(texts: readonly string[]): readonly string[] {
+  const odd = new Set<string>()
+  for (const text of texts) if (!odd.delete(text)) odd.add(text)
+  return [...odd].sort()
+}
+
+function tolerationKey({ key, operator, value, effect, tolerationSeconds }: Toleration): string {
+  return JSON.stringify([key ?? '', operator ?? '', value ?? '', effect ?? '', tolerationSeconds ?? null])
+}
+
+function selectorKey(selector: LabelSelector | undefined): unknown {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {}
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) =>
+    JSON.stringify([key, operator, oddOnes(values)]),
+  )
+  const equal = Object.entries(matchLabels).map((pair) => JSON.stringify(pair))
+  return [[...new Set(expressions)].sort(), equal.sort()]
+}

@@ -1,0 +1,35 @@
+import type { Pod } from '../objects.ts'
+import { hasPreferredNodeAffinity, podRequirements, type Requirements, requirements } from '../requirements.ts'
+import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
+
+/** A pod as it is tried now, perhaps with wishes given up, and what follows from it. */
+export interface Trial {
+  readonly pod: Pod
+  /** What its node must have; the heaviest preference counts until it is given up. */
+  readonly requirements: Requirements
+  /** What it requires without preferences: only that limits its topology domains. */
+  readonly strict: Requirements
+  readonly volumes: VolumesByDriver
+  /** Ways to reach its volumes; always at least one, which may ask nothing. */
+  readonly alternatives: readonly Requirements[]
+}
+
+export function trialOf(pod: Pod, volumes: PodVolumes | undefined, ignorePreferences: boolean): Trial {
+  const strict = podRequirements(pod, { strict: true })
+  const isStrict = ignorePreferences || !hasPreferredNodeAffinity(pod)
+  const alternatives = volumes?.alternatives ?? []
+  return {
+    pod,
+    requirements: isStrict ? strict : podRequirements(pod, { strict: false }),
+    strict,
+    volumes: volumes?.byDriver ?? {},
+    alternatives: alternatives.length === 0 ? [new Map()] : alternatives.map((one) => requirements(one)),
+  }
+}
+
+/** The distinct volumes of both. */
+export function unionOfVolumes(a: VolumesByDriver, b: VolumesByDriver): VolumesByDriver {
+  const result: Record<string, readonly string[]> = { ...a }
+  for (const [driver, ids] of Object.entries(b)) result[driver] = [...new Set([...(a[driver] ?? []), ...ids])]
+  return result
+}
