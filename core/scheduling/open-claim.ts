@@ -1,15 +1,14 @@
 import type { InstanceType } from '../instance-type.ts'
 import { labels } from '../labels.ts'
-import type { ContainerPort, Pod } from '../objects.ts'
+import type { ContainerPort, Pod, Taint } from '../objects.ts'
 import { inValues, type Requirement } from '../requirement.ts'
 import { incompatibility, isCompatible, merge, type Requirements } from '../requirements.ts'
 import { mergeResources, minResources, noResources, type Resources } from '../resources.ts'
 import { intolerance } from '../taints.ts'
-import type { PoolTemplate } from './pool-template.ts'
+import type { DaemonGroup } from './daemon-overhead.ts'
 import type { Reservations } from './reservations.ts'
 import type { VolumesByDriver } from './snapshot.ts'
 import { structuredError } from './structured-error.ts'
-import type { Topology } from './topology.ts'
 import { type Trial, unionOfVolumes } from './trial.ts'
 import { filterTypes } from './type-filter.ts'
 
@@ -20,9 +19,21 @@ export interface Refusal {
   readonly isDeferred?: boolean
 }
 
+export type TopologyAnswer =
+  | { readonly kind: 'narrowed'; readonly requirements: Requirements }
+  | { readonly kind: 'unsatisfiable'; readonly explain: () => string }
+
+/** What a claim asks of topology, and tells it. */
+export interface ClaimTopology {
+  /** The node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
+  narrow(pod: Pod, taints: readonly Taint[], podOwn: Requirements, node: Requirements): TopologyAnswer
+  register(hostname: string): void
+  record(pod: Pod, taints: readonly Taint[], node: Requirements): void
+}
+
 export interface ClaimSettings {
-  readonly topology: Topology
-  readonly reservations: Reservations
+  readonly topology: ClaimTopology
+  readonly reservations: Pick<Reservations, 'ask' | 'hold'>
   readonly wellKnown: ReadonlySet<string>
 }
 
@@ -33,11 +44,18 @@ interface Fit {
   readonly reservations: ReadonlySet<string>
 }
 
+/** What a claim needs to know of its pool. */
+export interface ClaimPool {
+  readonly taints: readonly Taint[]
+  readonly requirements: Requirements
+  readonly groups: readonly DaemonGroup[]
+}
+
 const refuse = (explain: () => string): Refusal => ({ explain })
 
 /** A NodeClaim in the making: what its pods leave of a pool's instance types. */
-export class OpenClaim {
-  readonly pool: PoolTemplate
+export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
+  readonly pool: Pool
   readonly hostname: string
   readonly pods: Pod[] = []
   readonly #settings: ClaimSettings
@@ -47,7 +65,7 @@ export class OpenClaim {
   #requests: Resources = noResources
   #volumes: VolumesByDriver = {}
 
-  constructor(pool: PoolTemplate, hostname: string, types: readonly InstanceType[], settings: ClaimSettings) {
+  constructor(pool: Pool, hostname: string, types: readonly InstanceType[], settings: ClaimSettings) {
     this.pool = pool
     this.hostname = hostname
     this.#settings = settings

@@ -1,213 +1,46 @@
-import type { InstanceType } from '../instance-type.ts'
-import { wellKnownLabels } from '../labels.ts'
-import { maxInstanceTypes } from '../node-claim-template.ts'
 import type { Pod } from '../objects.ts'
-import { podName } from '../pod-rules.ts'
-import { ExistingNode } from './existing-node.ts'
-import { finished } from './finished-claim.ts'
-import { type ClaimSettings, OpenClaim, type Refusal } from './open-claim.ts'
-import { PoolTemplate } from './pool-template.ts'
-import { compareText, PodQueue } from './queue.ts'
-import { relax } from './relaxation.ts'
-import { Reservations } from './reservations.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
-import { Topology } from './topology.ts'
-import { type Trial, trialOf } from './trial.ts'
+import { Explanations } from './solver/explanations.ts'
+import { ClaimFinisher } from './solver/planned-claims.ts'
+import { Solver } from './solver/solver.ts'
 
 /**
- * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can
- * have one. The same snapshot gives the same plan (reference/karpenter-core.md 3.2-3.8).
+ * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
+ * one. The same snapshot gives the same plan, in whatever order its lists are (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
  */
 export function schedule(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): SchedulingPlan {
-  const ignored = [...(snapshot.ignored ?? [])].map(([pod, message]) => ({ pod, message }))
-  const plan = snapshot.nodePools.length === 0 ? withoutPools(snapshot) : new Pass(snapshot, options).run()
-  return { ...plan, unschedulable: [...ignored, ...plan.unschedulable] }
+  const messages = new Map<Pod, string>(snapshot.ignored ?? [])
+  if (snapshot.nodePools.length === 0) return withoutPools(snapshot, messages)
+  const solver = new Solver(snapshot, options)
+  const stopped = solver.run()
+  const newNodeClaims: PlannedNodeClaim[] = []
+  const finisher = new ClaimFinisher(solver.sets, options)
+  for (const claim of solver.claims) {
+    const result = finisher.finish(claim)
+    if (result.kind === 'claim') newNodeClaims.push(result.claim)
+    else for (const pod of claim.pods) messages.set(pod, result.message)
+  }
+  const explanations = new Explanations(solver)
+  for (const one of solver.failed) messages.set(one.pod, explanations.of(one))
+  return {
+    newNodeClaims,
+    existing: solver.nodes
+      .filter(({ pods }) => pods.length > 0)
+      .map(({ node: { name, nodeClaim }, pods }) => ({
+        node: name,
+        ...(nodeClaim === undefined ? {} : { nodeClaim }),
+        pods,
+      })),
+    unschedulable: listed(messages),
+    stopped,
+  }
 }
 
-function withoutPools({ pods }: SchedulingSnapshot): SchedulingPlan {
-  const message = 'no dynamic nodepools found'
-  return { newNodeClaims: [], existing: [], unschedulable: pods.map((pod) => ({ pod, message })), stopped: false }
+function withoutPools({ pods }: SchedulingSnapshot, messages: Map<Pod, string>): SchedulingPlan {
+  for (const pod of pods) messages.set(pod, 'no dynamic nodepools found')
+  return { newNodeClaims: [], existing: [], unschedulable: listed(messages), stopped: false }
 }
 
-const noneUsable: Refusal = { explain: () => 'nodepool requirements filtered out all available instance types' }
-
-class Pass {
-  readonly #snapshot: SchedulingSnapshot
-  readonly #options: SchedulingOptions
-  readonly #nodes: readonly ExistingNode[]
-  /** Those with instance types, in the order in which they are tried. */
-  readonly #pools: readonly PoolTemplate[]
-  readonly #claims: OpenClaim[] = []
-  readonly #settings: ClaimSettings
-  readonly #prefersNoSchedule: boolean
-  readonly #relaxMinValues: boolean
-  /** Pods as they came, by the relaxed forms that were placed. */
-  readonly #originals = new Map<Pod, Pod>()
-  readonly #refusals = new Map<Pod, Refusal>()
-  #hostnames = 0
-
-  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions) {
-    this.#snapshot = snapshot
-    this.#options = options
-    this.#relaxMinValues = options.minValuesPolicy === 'BestEffort'
-    const wellKnown = options.wellKnownLabels ?? wellKnownLabels
-    const pools = [...snapshot.nodePools].sort(
-      (a, b) =>
-        b.nodePool.weight - a.nodePool.weight || compareText(b.nodePool.metadata.name, a.nodePool.metadata.name),
-    )
-    const daemonSets = [...snapshot.daemonSets].sort((a, b) => compareText(podName(a), podName(b)))
-    this.#pools = pools
-      .map((pool) => new PoolTemplate(pool, { daemonSets, relaxMinValues: this.#relaxMinValues, wellKnown }))
-      .filter(({ types }) => types.length > 0)
-    this.#prefersNoSchedule = pools.some(({ nodePool }) =>
-      nodePool.template.spec.taints.some(({ effect }) => effect === 'PreferNoSchedule'),
-    )
-    const topology = topologyOf(snapshot, options)
-    const types = pools.flatMap(({ instanceTypes }) => instanceTypes)
-    this.#settings = { topology, reservations: reservationsOf(types, options), wellKnown }
-    this.#nodes = [...snapshot.nodes]
-      .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
-      .map((node) => new ExistingNode(node, topology))
-  }
-
-  run(): SchedulingPlan {
-    const queue = new PodQueue(this.#snapshot.pods)
-    for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
-      if (this.#options.shouldStop?.() === true) return this.#plan(true)
-      const refusal = this.#place(pod)
-      if (refusal === undefined) {
-        this.#refusals.delete(pod)
-        continue
-      }
-      this.#refusals.set(pod, refusal)
-      // It comes back with all its wishes.
-      this.#settings.topology.update(pod)
-      queue.putBack(pod)
-    }
-    return this.#plan(false)
-  }
-
-  /** Gives up one wish after the other until there is a place. Returns why there is none in the end. */
-  #place(original: Pod): Refusal | undefined {
-    const failure = this.#hopeless(original)
-    if (failure !== undefined) return failure
-    for (let pod = original; ; ) {
-      const refusal = this.#attempt(this.#trial(original, pod))
-      if (refusal === undefined) {
-        this.#originals.set(pod, original)
-        return undefined
-      }
-      const relaxed = refusal.isDeferred === true ? undefined : relax(pod, this.#prefersNoSchedule)
-      if (relaxed === undefined) return refusal
-      pod = relaxed
-      this.#settings.topology.update(pod)
-    }
-  }
-
-  #hopeless(pod: Pod): Refusal | undefined {
-    const claims = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
-    const message = pod.resourceClaims.length > 0 ? claims : this.#snapshot.podVolumes?.get(pod)?.error
-    return message === undefined ? undefined : { explain: () => message }
-  }
-
-  #trial(original: Pod, pod: Pod): Trial {
-    return trialOf(pod, this.#snapshot.podVolumes?.get(original), this.#options.preferencePolicy === 'Ignore')
-  }
-
-  #attempt(trial: Trial): Refusal | undefined {
-    if (this.#nodes.some((node) => node.add(trial))) return undefined
-    // Fewest pods first; the sort keeps the order of equals, so that the plan does not depend on chance.
-    this.#claims.sort((a, b) => a.pods.length - b.pods.length)
-    if (this.#claims.some((claim) => claim.add(trial) === undefined)) return undefined
-    return this.#pools.length === 0 ? noneUsable : this.#open(trial)
-  }
-
-  #open(trial: Trial): Refusal | undefined {
-    const refusals: Refusal[] = []
-    for (const pool of this.#pools) {
-      const allowed = pool.withinLimits()
-      if ('error' in allowed) {
-        refusals.push({ explain: () => allowed.error })
-        continue
-      }
-      this.#hostnames += 1
-      const hostname = `hostname-placeholder-${String(this.#hostnames).padStart(4, '0')}`
-      const claim = new OpenClaim(pool, hostname, allowed.types, this.#settings)
-      const refusal = claim.add(trial, this.#relaxMinValues)
-      if (refusal === undefined) {
-        this.#claims.push(claim)
-        pool.spend(claim.types)
-        return undefined
-      }
-      refusals.push(refusal)
-      if (refusal.isDeferred === true) break
-    }
-    return {
-      explain: () => refusals.map(({ explain }) => explain()).join('; '),
-      isDeferred: refusals.some(({ isDeferred }) => isDeferred === true),
-    }
-  }
-
-  #plan(stopped: boolean): SchedulingPlan {
-    const newNodeClaims: PlannedNodeClaim[] = []
-    const failed: { pod: Pod; message: string }[] = []
-    for (const claim of this.#claims) {
-      const pods = claim.pods.map(this.#original)
-      const done = finished(claim, pods, this.#settings.reservations.held(claim.hostname), {
-        maxInstanceTypes: this.#options.maxInstanceTypes ?? maxInstanceTypes,
-        relaxMinValues: this.#relaxMinValues,
-        reservationIdLabel: reservationIdLabel(this.#options),
-        wellKnown: this.#settings.wellKnown,
-      })
-      if (done.kind === 'claim') newNodeClaims.push(done.claim)
-      else failed.push(...pods.map((pod) => ({ pod, message: done.message })))
-    }
-    const refused = [...this.#refusals].map(([pod, { explain }]) => ({ pod, message: explain() }))
-    return { newNodeClaims, existing: this.#existing(), unschedulable: [...refused, ...failed], stopped }
-  }
-
-  #existing(): SchedulingPlan['existing'] {
-    return this.#nodes
-      .filter(({ placed }) => placed.length > 0)
-      .map(({ node, placed }) => ({
-        node: node.name,
-        ...(node.nodeClaim === undefined ? {} : { nodeClaim: node.nodeClaim }),
-        pods: placed.map(this.#original),
-      }))
-  }
-
-  readonly #original = (pod: Pod): Pod => this.#originals.get(pod) ?? pod
-}
-
-function topologyOf(snapshot: SchedulingSnapshot, { preferencePolicy }: SchedulingOptions): Topology {
-  const places = snapshot.nodes.map(({ joined, name, labels, taints, pods }) => ({
-    facts: joined ?? { name, labels, taints },
-    pods,
-    isTracked: true,
-    ...(joined === undefined ? {} : { placeLabels: labels }),
-  }))
-  const inOrder = [...snapshot.pods].sort(
-    (a, b) =>
-      Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || compareText(podName(a), podName(b)),
-  )
-  return new Topology({
-    pools: snapshot.nodePools,
-    nodes: [...places, ...(snapshot.occupied ?? [])].sort((a, b) => compareText(a.facts.name, b.facts.name)),
-    hostnames: snapshot.nodes.map(({ hostname }) => hostname),
-    pods: inOrder.filter((pod) => snapshot.podVolumes?.get(pod)?.lookupFailed !== true),
-    namespaceLabels: snapshot.namespaceLabels ?? new Map(),
-    ignorePreferences: preferencePolicy === 'Ignore',
-  })
-}
-
-const reservationIdLabel = ({ reservationIdLabel: label }: SchedulingOptions) =>
-  label ?? 'karpenter.azure.com/capacity-reservation-id'
-
-function reservationsOf(types: readonly InstanceType[], options: SchedulingOptions): Reservations {
-  return new Reservations(types, {
-    isEnabled: options.reservedCapacity ?? true,
-    mode: options.reservedOfferings ?? 'Strict',
-    idLabel: reservationIdLabel(options),
-    wellKnown: options.wellKnownLabels ?? wellKnownLabels,
-  })
+function listed(messages: ReadonlyMap<Pod, string>): SchedulingPlan['unschedulable'] {
+  return [...messages].map(([pod, message]) => ({ pod, message }))
 }

@@ -1,7 +1,28 @@
 import type { LabelSelector, Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../objects.ts'
+import { describe, type Requirement } from '../requirement.ts'
 import { type Requirements, requirements } from '../requirements.ts'
 import { selects } from './label-selector.ts'
-import type { NodeFilter, TopologyRule } from './topology-group.ts'
+
+/** Which nodes a rule counts. Without policies every node counts. */
+interface NodeFilter {
+  /** One of these must hold (nodeAffinityPolicy Honor). */
+  readonly alternatives: readonly Requirements[]
+  readonly affinityPolicy?: 'Honor' | 'Ignore'
+  readonly taintsPolicy?: 'Honor' | 'Ignore'
+  readonly tolerations: readonly Toleration[]
+}
+
+/** One rule over the domains of a label key, shared by all pods that state it alike. */
+export interface TopologyRule {
+  readonly id: string
+  readonly kind: 'topology spread' | 'pod affinity' | 'pod anti-affinity'
+  readonly key: string
+  readonly namespaces: ReadonlySet<string>
+  readonly selector: LabelSelector | undefined
+  readonly maxSkew: number
+  readonly minDomains?: number | undefined
+  readonly filter: NodeFilter
+}
 
 export interface RuleContext {
   readonly namespaceLabels: ReadonlyMap<string, Readonly<Record<string, string>>>
@@ -151,4 +172,22 @@ function selectorKey(selector: LabelSelector | undefined): unknown {
   )
   const equal = Object.entries(matchLabels).map((pair) => JSON.stringify(pair))
   return [[...new Set(expressions)].sort(), equal.sort()]
+}
+
+const shownDomains = 25
+
+/** Why a rule leaves no domain, with its counts, in upstream's words. */
+export function unsatisfiable(
+  { kind, key }: TopologyRule,
+  counts: ReadonlyMap<string, number>,
+  podDomains: Requirement,
+  nodeDomains: Requirement,
+): string {
+  const domains = [...counts.keys()].sort()
+  const shown = domains.slice(0, shownDomains).map((domain) => `${domain}: ${counts.get(domain)}`)
+  const rest = domains.length > shown.length ? ` and ${domains.length - shown.length} other(s)` : ''
+  return (
+    `unsatisfiable topology constraint for ${kind}, key=${key} (counts = ${shown.join(', ')}${rest}, ` +
+    `podDomains = ${describe(podDomains)}, nodeDomains = ${describe(nodeDomains)}`
+  )
 }

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import { answer, plainForm, shuffled, type VectorScenario } from './scheduling.ts'
 
 const vectors = new URL('../../../shared/vectors/scheduling/', import.meta.url)
@@ -31,6 +32,14 @@ describe.skipIf(!existsSync(visible))("upstream's answers to all scenarios", () 
   it('were compared', () => {
     console.log(`${all.length} scheduling scenarios compared`)
     expect(all.length).toBeGreaterThan(0)
+  })
+
+  it('are those of the plain rules, shuffled or not', { timeout: 60_000 }, () => {
+    const different = all.filter((scenario, index) => {
+      const mixed = shuffled(scenario, index)
+      return JSON.stringify(plainForm(answer(mixed))) !== JSON.stringify(plainForm(answer(mixed, schedulePlainly)))
+    })
+    expect(different.map(({ name }) => name)).toEqual([])
   })
 
   it('do not depend on the order of any list', { timeout: 60_000 }, () => {

@@ -15,7 +15,7 @@ export interface VectorScenario {
 export type Solver = (snapshot: SchedulingSnapshot, options: SchedulingOptions) => SchedulingPlan
 
 /** What a solver answers to a scenario, which is given to it without the answer. */
-export function answer({ expected: _, ...scenario }: VectorScenario, solve: Solver = schedule): ResultJson {
+export function answer({ expected: _expected, ...scenario }: VectorScenario, solve: Solver = schedule): ResultJson {
   const { snapshot, options } = readScenario(scenario)
   return resultOf(solve(snapshot, options))
 }

@@ -1,13 +1,13 @@
-import { hostPortConflict } from '../host-ports.ts'
-import { labels } from '../labels.ts'
-import type { ContainerPort, Pod } from '../objects.ts'
-import { inValues, operatorOf, type Requirement } from '../requirement.ts'
-import { isCompatible, merge, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
-import { fits, type Resources, subtractResources } from '../resources.ts'
-import { untolerated } from '../taints.ts'
-import type { SchedulableNode, VolumesByDriver } from './snapshot.ts'
+import { hostPortConflict } from '../../core/host-ports.ts'
+import { labels } from '../../core/labels.ts'
+import type { ContainerPort, Pod } from '../../core/objects.ts'
+import { inValues, operatorOf, type Requirement } from '../../core/requirement.ts'
+import { isCompatible, merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements.ts'
+import { fits, type Resources, subtractResources } from '../../core/resources.ts'
+import type { SchedulableNode, VolumesByDriver } from '../../core/scheduling/snapshot.ts'
+import { type Trial, unionOfVolumes } from '../../core/scheduling/trial.ts'
+import { untolerated } from '../../core/taints.ts'
 import type { Topology } from './topology.ts'
-import { type Trial, unionOfVolumes } from './trial.ts'
 
 /** A node of the snapshot while a pass fills it. */
 export class ExistingNode {

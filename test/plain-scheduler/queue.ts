@@ -1,6 +1,6 @@
-import type { Pod } from '../objects.ts'
-import { podName } from '../pod-rules.ts'
-import { compareQuantity, type Quantity, zero } from '../quantity.ts'
+import type { Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pod-rules.ts'
+import { compareQuantity, type Quantity, zero } from '../../core/quantity.ts'
 
 /** The order in which pods are placed: more cpu, more memory, older, lower UID, then by name (reference/karpenter-core.md 3.3). */
 function inQueueOrder(pods: readonly Pod[]): Pod[] {

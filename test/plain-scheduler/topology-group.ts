@@ -1,32 +1,10 @@
-import { labels } from '../labels.ts'
-import type { LabelSelector, Pod, Taint, Toleration } from '../objects.ts'
-import { allows, describe, intersect, operatorOf, type Requirement } from '../requirement.ts'
-import { isCompatible, type Requirements } from '../requirements.ts'
-import { untolerated } from '../taints.ts'
-import { selects } from './label-selector.ts'
-
-/** Which nodes a rule counts. Without policies every node counts. */
-export interface NodeFilter {
-  /** One of these must hold (nodeAffinityPolicy Honor). */
-  readonly alternatives: readonly Requirements[]
-  readonly affinityPolicy?: 'Honor' | 'Ignore'
-  readonly taintsPolicy?: 'Honor' | 'Ignore'
-  readonly tolerations: readonly Toleration[]
-}
-
-/** One rule over the domains of a label key, shared by all pods that state it alike. */
-export interface TopologyRule {
-  readonly id: string
-  readonly kind: 'topology spread' | 'pod affinity' | 'pod anti-affinity'
-  readonly key: string
-  readonly namespaces: ReadonlySet<string>
-  readonly selector: LabelSelector | undefined
-  readonly maxSkew: number
-  readonly minDomains?: number | undefined
-  readonly filter: NodeFilter
-}
-
-const shownDomains = 25
+import { labels } from '../../core/labels.ts'
+import type { Pod, Taint } from '../../core/objects.ts'
+import { allows, intersect, operatorOf, type Requirement } from '../../core/requirement.ts'
+import { isCompatible, type Requirements } from '../../core/requirements.ts'
+import { selects } from '../../core/scheduling/label-selector.ts'
+import { type TopologyRule, unsatisfiable } from '../../core/scheduling/topology-rules.ts'
+import { untolerated } from '../../core/taints.ts'
 
 /** Counts the pods of a rule by domain and answers which domains the next one may use (reference/karpenter-core.md 3.8). */
 export class TopologyGroup {
@@ -139,14 +117,7 @@ export class TopologyGroup {
   }
 
   explain(podDomains: Requirement, nodeDomains: Requirement): string {
-    const { kind, key } = this.rule
-    const domains = this.#domains()
-    const shown = domains.slice(0, shownDomains).map((domain) => `${domain}: ${this.#count(domain)}`)
-    const rest = domains.length > shown.length ? ` and ${domains.length - shown.length} other(s)` : ''
-    return (
-      `unsatisfiable topology constraint for ${kind}, key=${key} (counts = ${shown.join(', ')}${rest}, ` +
-      `podDomains = ${describe(podDomains)}, nodeDomains = ${describe(nodeDomains)}`
-    )
+    return unsatisfiable(this.rule, this.#counts, podDomains, nodeDomains)
   }
 }
 

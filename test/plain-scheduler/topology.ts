@@ -1,14 +1,15 @@
-import type { InstanceType } from '../instance-type.ts'
-import { labels } from '../labels.ts'
-import type { NodePool, Pod, Taint } from '../objects.ts'
-import { isTerminating } from '../pod-rules.ts'
-import { inValues, operatorOf, type Requirement, requirement } from '../requirement.ts'
-import { merge, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
-import { untolerated } from '../taints.ts'
-import { selects } from './label-selector.ts'
-import type { NodeFacts } from './snapshot.ts'
-import { namedDomains, singleDomain, TopologyGroup, type TopologyRule } from './topology-group.ts'
-import { inverseRules, type RuleContext, statedRules } from './topology-rules.ts'
+import type { InstanceType } from '../../core/instance-type.ts'
+import { labels } from '../../core/labels.ts'
+import type { NodePool, Pod, Taint } from '../../core/objects.ts'
+import { isTerminating } from '../../core/pod-rules.ts'
+import { inValues, operatorOf, type Requirement, requirement } from '../../core/requirement.ts'
+import { merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements.ts'
+import { selects } from '../../core/scheduling/label-selector.ts'
+import type { ClaimTopology, TopologyAnswer } from '../../core/scheduling/open-claim.ts'
+import type { NodeFacts } from '../../core/scheduling/snapshot.ts'
+import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '../../core/scheduling/topology-rules.ts'
+import { untolerated } from '../../core/taints.ts'
+import { namedDomains, singleDomain, TopologyGroup } from './topology-group.ts'
 
 /** A Node with its pods. */
 interface CountedNode {
@@ -29,15 +30,11 @@ export interface TopologyInput extends RuleContext {
   readonly pods: readonly Pod[]
 }
 
-export type TopologyAnswer =
-  | { readonly kind: 'narrowed'; readonly requirements: Requirements }
-  | { readonly kind: 'unsatisfiable'; readonly explain: () => string }
-
 /** Sets of taints under which a domain can be had: one of them must be tolerated. */
 type Domains = Map<string, (readonly Taint[])[]>
 
 /** Counts pods by domain and answers where the next one may go (reference/karpenter-core.md 3.8). */
-export class Topology {
+export class Topology implements ClaimTopology {
   readonly #input: TopologyInput
   readonly #domains: ReadonlyMap<string, Domains>
   readonly #groups = new Map<string, TopologyGroup>()

@@ -1,12 +1,13 @@
-import { cheapestPrice, type InstanceType, minValues, orderByPrice } from '../instance-type.ts'
-import { labels } from '../labels.ts'
-import { claimLabels, claimRequirements } from '../node-claim-template.ts'
-import type { Pod } from '../objects.ts'
-import { inValues } from '../requirement.ts'
-import { merge, type Requirements, serializeAll } from '../requirements.ts'
-import type { OpenClaim } from './open-claim.ts'
-import type { PlannedNodeClaim } from './snapshot.ts'
-import { structuredError } from './structured-error.ts'
+import { cheapestPrice, type InstanceType, minValues, orderByPrice } from '../../core/instance-type.ts'
+import { labels } from '../../core/labels.ts'
+import { claimLabels, claimRequirements } from '../../core/node-claim-template.ts'
+import type { Pod } from '../../core/objects.ts'
+import { inValues } from '../../core/requirement.ts'
+import { merge, type Requirements, serializeAll } from '../../core/requirements.ts'
+import type { OpenClaim } from '../../core/scheduling/open-claim.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { structuredError } from '../../core/scheduling/structured-error.ts'
+import type { PoolTemplate } from './pool-template.ts'
 
 export interface FinishingSettings {
   readonly maxInstanceTypes: number
@@ -21,7 +22,7 @@ export type FinishedClaim =
 
 /** The NodeClaim that a claim in the making becomes, or why it cannot be one (reference/karpenter-core.md 3.12-3.14). */
 export function finished(
-  open: OpenClaim,
+  open: OpenClaim<PoolTemplate>,
   pods: readonly Pod[],
   reserved: ReadonlySet<string>,
   settings: FinishingSettings,
@@ -60,7 +61,7 @@ function settled(
   return merge(wanted, [inValues(reservationIdLabel, reserved)])
 }
 
-function truncationError({ pool }: OpenClaim, short: readonly string[]): string {
+function truncationError({ pool }: OpenClaim<PoolTemplate>, short: readonly string[]): string {
   const unmet = structuredError('minValues requirement is not met for label(s)', {
     'label(s)': `[${short.join(' ')}]`,
   })
@@ -73,7 +74,7 @@ function lowestPrice(types: readonly InstanceType[], wanted: Requirements, wellK
   return prices.length === 0 ? 0 : Math.min(...prices)
 }
 
-function isRelaxed({ pool, requirements }: OpenClaim): boolean {
+function isRelaxed({ pool, requirements }: OpenClaim<PoolTemplate>): boolean {
   return [...pool.requirements.values()].some(
     ({ key, minValues: before }) => before !== undefined && (requirements.get(key)?.minValues ?? before) < before,
   )

@@ -1,0 +1,88 @@
+import type { ContainerPort, Pod, Taint } from '../../objects.ts'
+import type { Requirement } from '../../requirement.ts'
+import type { SchedulableNode } from '../snapshot.ts'
+import type { Bits } from './bits.ts'
+import type { PoolIndex } from './pool-index.ts'
+import type { RequirementSet } from './requirement-sets.ts'
+
+/** A place for pods: a node that exists or is on its way, or a claim that the pass has opened. Numbered from 0, nodes first. */
+export interface Place {
+  /** -1: a claim that is not open yet. */
+  number: number
+  readonly hostname: string
+  /** The hostname among the topology's domains. */
+  readonly host: number
+  readonly isClaim: boolean
+  readonly taints: readonly Taint[]
+  /** Number of its list of taints; places with equal lists share it. */
+  readonly taintList: number
+  set: RequirementSet
+  readonly pods: Pod[]
+  readonly ports: ContainerPort[]
+  /** Distinct volumes by CSI driver. */
+  readonly volumes: Map<string, Set<string>>
+}
+
+export interface NodePlace extends Place {
+  readonly node: SchedulableNode
+  /** What a claim without a VM leaves open; a pod must not count on one of several values. */
+  readonly open: readonly Requirement[]
+  readonly free: Float64Array
+  /** More is in use than there is: nothing fits, not even a pod that asks for nothing. */
+  readonly overused: boolean
+}
+
+export interface ClaimPlace extends Place {
+  readonly pool: PoolIndex
+  readonly requests: Float64Array
+  types: Bits
+  /** Ids of reservations held by this claim. */
+  reserved: ReadonlySet<string>
+  minValuesRelaxed: boolean
+  /** Neighbours in the list of claims with as many pods. */
+  before: ClaimPlace | undefined
+  after: ClaimPlace | undefined
+}
+
+/**
+ * Open claims by how many pods they have, fewest first. A claim that receives a pod goes to the front of the next list, a new one to the
+ * end of the first: the order that a stable sort after each pod would give.
+ */
+export class ClaimQueue {
+  readonly #first: (ClaimPlace | undefined)[] = []
+  #lastOfOnes: ClaimPlace | undefined
+
+  /** The most pods that a claim has. */
+  get most(): number {
+    return this.#first.length - 1
+  }
+
+  /** The first claim with so many pods. */
+  first(pods: number): ClaimPlace | undefined {
+    return this.#first[pods]
+  }
+
+  /** Enters a claim that has its first pod. */
+  add(claim: ClaimPlace): void {
+    claim.before = this.#lastOfOnes
+    if (this.#lastOfOnes === undefined) {
+      this.#first[0] ??= undefined
+      this.#first[1] = claim
+    } else this.#lastOfOnes.after = claim
+    this.#lastOfOnes = claim
+  }
+
+  /** Moves a claim that has just received a pod. */
+  promote(claim: ClaimPlace): void {
+    const before = claim.pods.length - 1
+    if (claim.before === undefined) this.#first[before] = claim.after
+    else claim.before.after = claim.after
+    if (claim.after !== undefined) claim.after.before = claim.before
+    if (this.#lastOfOnes === claim) this.#lastOfOnes = claim.before
+    const next = this.#first[claim.pods.length]
+    claim.before = undefined
+    claim.after = next
+    if (next !== undefined) next.before = claim
+    this.#first[claim.pods.length] = claim
+  }
+}

@@ -1,0 +1,159 @@
+import { type InstanceType, minValues } from '../../instance-type.ts'
+import { labels } from '../../labels.ts'
+import {
+  claimLabels,
+  maxInstanceTypes,
+  staticClaimRequirements,
+  type TemplateInput,
+} from '../../node-claim-template.ts'
+import type { RequirementSpec } from '../../objects.ts'
+import { intersect, inValues, serialize } from '../../requirement.ts'
+import { merge, type Requirements } from '../../requirements.ts'
+import { mergeResources, minResources, type Resources } from '../../resources.ts'
+import type { PlannedNodeClaim, SchedulingOptions } from '../snapshot.ts'
+import { structuredError } from '../structured-error.ts'
+import { hasBit } from './bits.ts'
+import type { ClaimPlace } from './places.ts'
+import type { PoolIndex } from './pool-index.ts'
+import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
+
+export type Finished =
+  | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }
+  | { readonly kind: 'error'; readonly message: string }
+
+/** What claims of one pool with the same requirements and types have in common. */
+type Common =
+  | { readonly kind: 'claim'; readonly claim: Omit<PlannedNodeClaim, 'pods' | 'requests'> }
+  | { readonly kind: 'error'; readonly message: string }
+
+/** Makes NodeClaims to create of open claims. Many are alike but for their pods, and share all that follows from the rest. */
+export class ClaimFinisher {
+  readonly #sets: RequirementSets
+  readonly #options: SchedulingOptions
+  readonly #common = new Map<PoolIndex, Map<string, Common>>()
+  readonly #overheads = new Map<PoolIndex, Map<string, Resources>>()
+
+  constructor(sets: RequirementSets, options: SchedulingOptions) {
+    this.#sets = sets
+    this.#options = options
+  }
+
+  /** The NodeClaim; or why its pods must wait: its types had to be cut, and minValues does not hold for the rest. */
+  finish(claim: ClaimPlace): Finished {
+    const { pool, types } = claim
+    const wanted = this.#withReservations(claim)
+    const common = memo(this.#common, pool, `${wanted.id}/${types.join()}`, () => this.#finishCommon(claim, wanted))
+    if (common.kind === 'error') return common
+    const overhead = memo(this.#overheads, pool, types.join(), () => daemonOverhead(claim))
+    return {
+      kind: 'claim',
+      claim: {
+        ...common.claim,
+        requests: mergeResources(...claim.pods.map(({ requests }) => requests), overhead),
+        pods: claim.pods,
+        ...(claim.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
+      },
+    }
+  }
+
+  /** A claim that holds reservations is bought by them and nothing else. */
+  #withReservations({ set, reserved }: ClaimPlace): RequirementSet {
+    if (reserved.size === 0) return set
+    const map = new Map(set.map)
+    map.set(labels.capacityType, inValues(labels.capacityType, ['reserved']))
+    const label = this.#options.reservationIdLabel ?? 'karpenter.azure.com/capacity-reservation-id'
+    return this.#sets.intern(merge(map, [inValues(label, reserved)]))
+  }
+
+  #finishCommon({ pool, types: bits }: ClaimPlace, wanted: RequirementSet): Common {
+    const { types, prices: list } = pool.index
+    const prices = list.pricesFor(wanted)
+    const max = this.#options.maxInstanceTypes ?? maxInstanceTypes
+    const all = prices.order.filter((type) => hasBit(bits, type))
+    const chosen = all.slice(0, max)
+    const cut = chosen.length < all.length && this.#options.minValuesPolicy !== 'BestEffort'
+    const short = cut
+      ? shortOf(
+          chosen.map((type) => types[type] as InstanceType),
+          wanted.map,
+        )
+      : []
+    if (short.length > 0) return { kind: 'error', message: cutMessage(short, pool.name) }
+    let capacityBits = 0
+    for (const type of chosen) capacityBits |= prices.launchable[type] as number
+    const instanceTypes = chosen.map((type) => (types[type] as InstanceType).name)
+    const lowest = chosen.length === 0 ? Number.POSITIVE_INFINITY : (prices.lowest[chosen[0] as number] as number)
+    return {
+      kind: 'claim',
+      claim: {
+        nodePool: pool.name,
+        requirements: specsOf(
+          wanted.map,
+          instanceTypes,
+          list.capacityTypes.filter((_, at) => (capacityBits & (1 << at)) !== 0),
+        ),
+        labels: claimLabels(templateOf(pool), wanted.map),
+        instanceTypes,
+        price: Number.isFinite(lowest) ? lowest : 0,
+      },
+    }
+  }
+}
+
+function memo<T>(all: Map<PoolIndex, Map<string, T>>, pool: PoolIndex, key: string, make: () => T): T {
+  let own = all.get(pool)
+  if (own === undefined) {
+    own = new Map()
+    all.set(pool, own)
+  }
+  let known = own.get(key)
+  if (known === undefined) {
+    known = make()
+    own.set(key, known)
+  }
+  return known
+}
+
+/** The entries of `spec.requirements`: what was planned with, the types that it may become and the capacity types that can be launched. */
+function specsOf(
+  wanted: Requirements,
+  types: readonly string[],
+  capacityTypes: readonly string[],
+): readonly RequirementSpec[] {
+  const all = new Map(staticClaimRequirements(wanted))
+  const narrow = (key: string, values: readonly string[]) => {
+    const own = all.get(key)
+    all.set(key, own === undefined ? inValues(key, values) : intersect(own, inValues(key, values)))
+  }
+  narrow(labels.instanceType, types)
+  if (capacityTypes.length > 0) narrow(labels.capacityType, capacityTypes)
+  return [...all.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, requirement]) => serialize(requirement))
+}
+
+function templateOf({ option: { nodePool } }: PoolIndex): TemplateInput {
+  const { labels: own, spec } = nodePool.template
+  return {
+    nodePool: nodePool.metadata.name,
+    labels: own,
+    nodeClassRef: spec.nodeClassRef,
+    requirements: spec.requirements,
+  }
+}
+
+function shortOf(types: readonly InstanceType[], wanted: Requirements): readonly string[] {
+  return [...minValues(types, wanted).unsatisfied.keys()].sort()
+}
+
+function cutMessage(keys: readonly string[], pool: string): string {
+  const short = `minValues requirement is not met for label(s) (label(s)=[${keys.join(' ')}])`
+  return structuredError(
+    `pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, ${short}`,
+    { NodePool: pool },
+  )
+}
+
+/** The least that daemons take on any of the types that are left. */
+function daemonOverhead({ pool, types }: ClaimPlace): Resources {
+  const alive = pool.groups.filter((group) => group.types.some((word, at) => (word & (types[at] as number)) !== 0))
+  return minResources(...alive.map(({ overhead }) => overhead))
+}

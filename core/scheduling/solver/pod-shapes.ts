@@ -1,0 +1,167 @@
+import { labels } from '../../labels.ts'
+import type { Pod, Toleration } from '../../objects.ts'
+import type { Quantity } from '../../quantity.ts'
+import { allows, type Requirement } from '../../requirement.ts'
+import { hasPreferredNodeAffinity, podRequirements, type Requirements } from '../../requirements.ts'
+import type { Resources } from '../../resources.ts'
+import { relax } from '../relaxation.ts'
+import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
+import type { TopologyGroup } from './topology-group.ts'
+
+/** What pods of one namespace and the same labels share: which groups count them. */
+export interface LabelClass {
+  readonly namespace: string
+  readonly labels: Readonly<Record<string, string>>
+  /** Groups and inverse groups that select these pods, and how many groups had been looked at. */
+  readonly selectedBy: TopologyGroup[]
+  readonly selectedByInverse: TopologyGroup[]
+  groupsSeen: number
+  inverseSeen: number
+}
+
+/** A pod as it is tried: with all its wishes, or with some given up. */
+export interface Level {
+  readonly pod: Pod
+  readonly wanted: RequirementSet
+  /** Requirements on the hostname, which no set holds. */
+  readonly wantedHost: Requirement | undefined
+  /** What narrows the domains that the pod's topology counts: only what is required. */
+  readonly strict: Requirements
+  readonly facet: Facet
+  /** Its own spreads and affinities. */
+  readonly groups: readonly TopologyGroup[]
+  readonly labelClass: LabelClass
+  /** Its groups and those that keep it away; made anew when there are more of the latter. */
+  concerns: readonly Concern[] | undefined
+  inverseSeen: number
+}
+
+/** A group as it concerns a pod. */
+export interface Concern {
+  readonly group: TopologyGroup
+  /** What the pod strictly asks of the group's key. */
+  readonly pod: Requirement | undefined
+  readonly selectsItself: boolean
+}
+
+/** Tolerations and requirements: with the place they decide a refusal that stays. */
+export interface Facet {
+  readonly tolerations: readonly Toleration[]
+  readonly wanted: RequirementSet
+  /** 1 where the place refused for good. */
+  readonly refused: RefusedPlaces
+  /** Whether the taints of a list are tolerated, by the list's number. */
+  readonly tolerated: (boolean | undefined)[]
+}
+
+/** Places that refused for good, as bytes that grow with the places. */
+export class RefusedPlaces {
+  bytes = new Uint8Array(64)
+
+  add(place: number): void {
+    if (place < 0) return
+    this.upTo(place + 1)[place] = 1
+  }
+
+  /** The bytes, at least as many as there are places. */
+  upTo(places: number): Uint8Array {
+    if (places > this.bytes.length) {
+      const grown = new Uint8Array(Math.max(places, this.bytes.length * 2))
+      grown.set(this.bytes)
+      this.bytes = grown
+    }
+    return this.bytes
+  }
+}
+
+/** What pods ask for, interned: pods that ask for the same are refused by the same places. */
+export interface RequestClass {
+  readonly number: number
+  readonly requests: Resources
+  vector: Float64Array
+  readonly refused: RefusedPlaces
+}
+
+/** Pods whose constraints are the same, whatever they request. */
+export interface Shape {
+  readonly number: number
+  readonly pod: Pod
+  /** Where the first of them stands in the order in which pods state their rules. */
+  first: string
+  readonly levels: Level[]
+  /** Whether the last level has nothing more to give up. */
+  complete: boolean
+  /** Groups of its required anti-affinity, by which it keeps others away. */
+  inverse: readonly TopologyGroup[]
+}
+
+export interface LevelSource {
+  readonly sets: RequirementSets
+  readonly respectsPreferences: boolean
+  readonly toleratePreferNoSchedule: boolean
+  readonly facet: (tolerations: readonly Toleration[], wanted: RequirementSet) => Facet
+  readonly groupsOf: (pod: Pod) => readonly TopologyGroup[]
+  readonly labelClass: (pod: Pod) => LabelClass
+}
+
+/** The shape's level of that number, made when first asked for; undefined: all wishes are given up before. */
+export function levelOf(shape: Shape, number: number, source: LevelSource): Level | undefined {
+  const known = shape.levels[number]
+  if (known !== undefined || shape.complete) return known
+  const before = shape.levels[number - 1]
+  const pod = before === undefined ? shape.pod : relax(before.pod, source.toleratePreferNoSchedule)
+  if (pod === undefined) {
+    shape.complete = true
+    return undefined
+  }
+  const level = makeLevel(pod, source)
+  shape.levels.push(level)
+  return level
+}
+
+function makeLevel(pod: Pod, { sets, respectsPreferences, facet, groupsOf, labelClass }: LevelSource): Level {
+  const all = podRequirements(pod, { strict: !respectsPreferences })
+  const strict = hasPreferredNodeAffinity(pod) ? podRequirements(pod, { strict: true }) : all
+  const wanted = sets.intern(withoutHostname(all))
+  return {
+    pod,
+    wanted,
+    wantedHost: all.get(labels.hostname),
+    strict,
+    facet: facet(pod.tolerations, wanted),
+    groups: groupsOf(pod),
+    labelClass: labelClass(pod),
+    concerns: undefined,
+    inverseSeen: 0,
+  }
+}
+
+/** Whether a level may go to a place with this hostname. */
+export function allowsHostname({ wantedHost }: Level, hostname: string): boolean {
+  return wantedHost === undefined || allows(wantedHost, hostname)
+}
+
+export function withoutHostname(all: Requirements): Requirements {
+  if (!all.has(labels.hostname)) return all
+  return new Map([...all].filter(([key]) => key !== labels.hostname))
+}
+
+/** The same text for pods with the same constraints. */
+export function shapeKey(pod: Pod): string {
+  return JSON.stringify([
+    pod.metadata.namespace,
+    pod.metadata.labels,
+    pod.nodeSelector,
+    pod.affinity,
+    pod.tolerations,
+    pod.topologySpreadConstraints,
+    pod.hostPorts,
+  ])
+}
+
+/** The same text for pods that ask for the same, whatever the order. */
+export function requestKey(requests: Resources): string {
+  let key = ''
+  for (const name of Object.keys(requests).sort()) key += `${name}=${(requests[name] as Quantity).nano};`
+  return key
+}
