@@ -36,13 +36,17 @@ export function daemonGroups(
   const daemons = daemonSets
     .map(({ pod }) => pod)
     .filter((pod) => pod.resourceClaims.length === 0 && toleratesHard(pod, template.taints))
-  const runs = (pod: Pod, type: InstanceType) =>
-    requiredAlternatives(pod).some(
-      (wanted) =>
-        isCompatible(template.requirements, wanted, wellKnown) && sharedKeysIntersect(type.requirements, wanted),
-    )
+  const terms = new Map(daemons.map((pod) => [pod, [...requiredAlternatives(pod)]]))
+  const fits = (wanted: Requirements, type: InstanceType) =>
+    isCompatible(template.requirements, wanted, wellKnown) && sharedKeysIntersect(type.requirements, wanted)
+  const runs = (pod: Pod, type: InstanceType) => {
+    const left = terms.get(pod) ?? []
+    // As upstream, a term that one type does not meet is not tried on those after it; the order by name is ours.
+    while (left.length > 1 && !fits(left[0] as Requirements, type)) left.shift()
+    return left[0] !== undefined && fits(left[0], type)
+  }
   const groups = new Map<string, { types: InstanceType[]; own: readonly Pod[] }>()
-  for (const type of types) {
+  for (const type of [...types].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const fitting = daemons.map((pod) => runs(pod, type))
     const key = fitting.join()
     const group = groups.get(key) ?? { types: [], own: daemons.filter((_, index) => fitting[index]) }

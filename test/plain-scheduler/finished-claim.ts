@@ -44,7 +44,7 @@ export function finished(
       requests: open.requestsWithDaemons,
       pods,
       price: lowestPrice(types, requirements, wellKnown),
-      ...(isRelaxed(open) ? { minValuesRelaxed: true } : {}),
+      ...(open.pool.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
     },
   }
 }
@@ -72,10 +72,4 @@ function truncationError({ pool }: OpenClaim<PoolTemplate>, short: readonly stri
 function lowestPrice(types: readonly InstanceType[], wanted: Requirements, wellKnown: ReadonlySet<string>): number {
   const prices = types.flatMap((type) => cheapestPrice(type, wanted, wellKnown) ?? [])
   return prices.length === 0 ? 0 : Math.min(...prices)
-}
-
-function isRelaxed({ pool, requirements }: OpenClaim<PoolTemplate>): boolean {
-  return [...pool.requirements.values()].some(
-    ({ key, minValues: before }) => before !== undefined && (requirements.get(key)?.minValues ?? before) < before,
-  )
 }

@@ -27,6 +27,11 @@ export class PoolTemplate {
   /** What its nodes may be at all; none: the pool takes no part. */
   readonly types: readonly InstanceType[]
   readonly groups: readonly DaemonGroup[]
+  /**
+   * Whether the claim that was opened last needed its minValues lowered. As upstream, whose claims of one pool share their annotations, it
+   * is told of all of them.
+   */
+  minValuesRelaxed = false
   #remaining: Resources
 
   constructor({ nodePool, instanceTypes, usage }: NodePoolOption, settings: PoolSettings) {

@@ -141,6 +141,7 @@ class Pass {
       const refusal = claim.add(trial, this.#relaxMinValues)
       if (refusal === undefined) {
         this.#claims.push(claim)
+        pool.minValuesRelaxed = isRelaxed(claim)
         pool.spend(claim.types)
         return undefined
       }
@@ -203,6 +204,13 @@ function topologyOf(snapshot: SchedulingSnapshot, { preferencePolicy }: Scheduli
     namespaceLabels: snapshot.namespaceLabels ?? new Map(),
     ignorePreferences: preferencePolicy === 'Ignore',
   })
+}
+
+/** Whether a minValues of the pool had to come down. */
+function isRelaxed({ pool, requirements }: OpenClaim): boolean {
+  return [...pool.requirements.values()].some(
+    ({ key, minValues: before }) => before !== undefined && (requirements.get(key)?.minValues ?? before) < before,
+  )
 }
 
 const reservationIdLabel = ({ reservationIdLabel: label }: SchedulingOptions) =>
