@@ -29,7 +29,7 @@ export interface RequirementJson {
   readonly values?: readonly string[]
 }
 
-export interface OfferingJson {
+interface OfferingJson {
   readonly requirements: readonly RequirementJson[]
   readonly price: number
   readonly available: boolean
