@@ -22,7 +22,15 @@ import { mergeResources, type Resources } from '../resources.ts'
 import { ignoredBecause } from './eligibility.ts'
 import type { NodePoolOption, SchedulingSnapshot } from './snapshot.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './spread-defaults.ts'
-import { capacityOf, isLeaving, labelsOf, occupiedNodes, schedulableNodes, stateNodes } from './state-nodes.ts'
+import {
+  capacityOf,
+  isLeaving,
+  labelsOf,
+  occupiedNodes,
+  type StateNode,
+  schedulableNodes,
+  stateNodes,
+} from './state-nodes.ts'
 import { Storage } from './volumes.ts'
 
 /** The objects of a cluster that placement depends on. A list that is absent is not known: pods that need it are left out. */
@@ -61,37 +69,57 @@ export function podsToPlace(
       .filter(({ claim, node }) => isLeaving(claim, node))
       .map(({ node }) => node?.metadata.name),
   )
-  const moves = (pod: Pod) =>
-    leaving.has(pod.nodeName) &&
+  return inRuleOrder(
+    cluster.pods.filter(
+      (pod) => isProvisionable(pod) || (leaving.has(pod.nodeName) && hasToMove(pod, cluster.podDisruptionBudgets, now)),
+    ),
+  )
+}
+
+/** Whether a pod of a node on its way out needs another place. */
+export function hasToMove(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): boolean {
+  return (
+    pod.nodeName !== undefined &&
     isReschedulable(pod) &&
     !(isActive(pod) && hasDoNotDisrupt(pod, now)) &&
-    !isFullyBlocked(pod, cluster.podDisruptionBudgets, now)
-  return cluster.pods
-    .filter((pod) => isProvisionable(pod) || (pod.nodeName !== undefined && moves(pod)))
-    .sort((a, b) => Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || byName(a, b))
+    !isFullyBlocked(pod, budgets, now)
+  )
+}
+
+/** The order in which pods state their topology rules: those that wait before those that have to move, then by name. */
+export function inRuleOrder(pods: readonly Pod[]): readonly Pod[] {
+  return [...pods].sort((a, b) => Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || byName(a, b))
 }
 
 /** Everything that a placement depends on (reference/karpenter-core.md 3.2). */
 export function schedulingSnapshot(cluster: ClusterObjects, settings: SnapshotSettings): SchedulingSnapshot {
-  const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
   const storage = storageOf(cluster)
   const candidates = podsToPlace(cluster, settings.now)
+  return { ...preparedPods(candidates, cluster, storage, settings), ...placesOf(cluster, candidates, storage) }
+}
+
+type PodContext = Pick<ClusterObjects, 'services' | 'controllers'>
+
+/** Pods as the scheduler takes them: without those that cannot be tried, with default spread and what their volumes ask. */
+export function preparedPods(
+  candidates: readonly Pod[],
+  { services = [], controllers = [] }: PodContext,
+  storage: Storage | undefined,
+  settings: SnapshotSettings,
+): Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'> {
+  const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
   const ignored = new Map<Pod, string>()
   for (const pod of candidates) {
-    const reason = unresolved(pod, cluster) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
+    const reason = unresolved(pod, storage) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
     if (reason !== undefined) ignored.set(pod, reason)
   }
-  const defaults = {
-    constraints: settings.defaultSpread ?? [],
-    services: cluster.services ?? [],
-    controllers: cluster.controllers ?? [],
-  }
+  const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
   const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))
   const volumes = pods.flatMap((pod) => {
     const own = storage?.resolve(pod)
     return own === undefined ? [] : [[pod, own] as const]
   })
-  return { pods, podVolumes: new Map(volumes), ignored, ...placesOf(cluster, candidates, storage) }
+  return { pods, podVolumes: new Map(volumes), ignored }
 }
 
 function placesOf(cluster: ClusterObjects, placing: readonly Pod[], storage: Storage | undefined) {
@@ -103,9 +131,9 @@ function placesOf(cluster: ClusterObjects, placing: readonly Pod[], storage: Sto
   return {
     nodes: schedulableNodes(state),
     occupied: occupiedNodes(state),
-    nodePools: poolOptions(cluster),
+    nodePools: poolOptions(cluster, stateNodes(cluster)),
     daemonSets,
-    namespaceLabels: namespaceLabels(cluster),
+    namespaceLabels: namespaceLabels(cluster.namespaces ?? [], new Set(cluster.pods.map(namespaceOf))),
   }
 }
 
@@ -115,7 +143,9 @@ function without(pods: readonly Pod[], placing: readonly Pod[]): readonly Pod[] 
   return pods.filter(({ metadata }) => !taken.has(metadata.uid)).sort(byName)
 }
 
-function storageOf(cluster: ClusterObjects): Storage | undefined {
+export function storageOf(
+  cluster: Pick<ClusterObjects, 'persistentVolumeClaims' | 'persistentVolumes' | 'storageClasses'>,
+): Storage | undefined {
   const { persistentVolumeClaims, persistentVolumes, storageClasses } = cluster
   if (persistentVolumeClaims === undefined || persistentVolumes === undefined || storageClasses === undefined) {
     return undefined
@@ -124,8 +154,8 @@ function storageOf(cluster: ClusterObjects): Storage | undefined {
 }
 
 /** A pod that needs objects which nobody looked up must not be placed where it could not run. */
-function unresolved(pod: Pod, cluster: ClusterObjects): string | undefined {
-  if (pod.persistentVolumeClaims.length === 0 || storageOf(cluster) !== undefined) return undefined
+function unresolved(pod: Pod, storage: Storage | undefined): string | undefined {
+  if (pod.persistentVolumeClaims.length === 0 || storage !== undefined) return undefined
   return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
 }
 
@@ -137,7 +167,7 @@ function invalid(pod: Pod, storage: Storage | undefined, wellKnown: ReadonlySet<
  * A DaemonSet with the newest of its own pods, as admission may have changed it; required node affinity is the template's, because the
  * controller pins each pod to its node (reference/karpenter-core.md 3.7).
  */
-function asItRuns(set: DaemonSet, pods: readonly Pod[]): DaemonSet {
+export function asItRuns(set: DaemonSet, pods: readonly Pod[]): DaemonSet {
   const newest = pods
     .filter(({ metadata }) => metadata.ownerReferences.some((o) => o.controller === true && o.uid === set.metadata.uid))
     .sort((a, b) => created(b) - created(a) || byName(a, b))[0]
@@ -151,16 +181,21 @@ function asItRuns(set: DaemonSet, pods: readonly Pod[]): DaemonSet {
   return { ...set, pod: { ...newest, affinity: { ...newest.affinity, nodeAffinity } } }
 }
 
+export const namespaceOf = ({ metadata }: Pod) => metadata.namespace ?? 'default'
+
 const created = ({ metadata }: Pod) => Date.parse(metadata.creationTimestamp)
 
-function byName(a: Pick<Pod, 'metadata'>, b: Pick<Pod, 'metadata'>): number {
+export function byName(a: Pick<Pod, 'metadata'>, b: Pick<Pod, 'metadata'>): number {
   const [left, right] = [podName(a), podName(b)]
   return left < right ? -1 : left > right ? 1 : 0
 }
 
 /** The pools that may be extended, each with what it can buy and what its nodes take of its limits. */
-function poolOptions(cluster: ClusterObjects): readonly NodePoolOption[] {
-  const usage = usageByPool(cluster)
+export function poolOptions(
+  cluster: Pick<ClusterObjects, 'nodePools' | 'instanceTypes'>,
+  known: readonly StateNode[],
+): readonly NodePoolOption[] {
+  const usage = usageByPool(known)
   return cluster.nodePools.filter(mayGrow).map((nodePool) => ({
     nodePool,
     instanceTypes: cluster.instanceTypes.get(nodePool.metadata.name) ?? [],
@@ -174,9 +209,9 @@ function mayGrow({ isStatic, metadata, conditions }: NodePool): boolean {
 }
 
 /** Capacity of each pool's nodes, those on their way included, with their number as `nodes`. */
-function usageByPool(cluster: ClusterObjects): ReadonlyMap<string, Resources> {
+function usageByPool(known: readonly StateNode[]): ReadonlyMap<string, Resources> {
   const usage = new Map<string, Resources>()
-  for (const one of stateNodes(cluster)) {
+  for (const one of known) {
     const pool = labelsOf(one)[labels.nodePool]
     if (pool === undefined || isLeaving(one.claim, one.node)) continue
     const own = { ...capacityOf(one), nodes: integerQuantity(1) }
@@ -186,13 +221,13 @@ function usageByPool(cluster: ClusterObjects): ReadonlyMap<string, Resources> {
 }
 
 /** Every namespace that something lives in has its name as a label. */
-function namespaceLabels({ namespaces = [], pods }: ClusterObjects) {
+export function namespaceLabels(
+  namespaces: readonly Namespace[],
+  inhabited: Iterable<string>,
+): NonNullable<SchedulingSnapshot['namespaceLabels']> {
   const found = new Map<string, Readonly<Record<string, string>>>()
   const named = (name: string) => ({ 'kubernetes.io/metadata.name': name })
-  for (const { metadata } of pods) {
-    const name = metadata.namespace ?? 'default'
-    found.set(name, named(name))
-  }
+  for (const name of inhabited) found.set(name, named(name))
   for (const { metadata } of namespaces) found.set(metadata.name, { ...named(metadata.name), ...metadata.labels })
   return found
 }

@@ -17,7 +17,7 @@ export interface ClusterState {
    * Pods by the name of the Node they are bound to, or of the NodeClaim they are planned on. A pod that stands here takes up room, so it
    * must not be among the pods to place.
    */
-  readonly podsByNode: ReadonlyMap<string, readonly Pod[]>
+  readonly podsByNode: { get(name: string): readonly Pod[] | undefined }
   readonly daemonSets: readonly DaemonSet[]
   /** What the volumes of pods are; absent: volumes are not counted. */
   readonly storage?: Storage | undefined
@@ -82,8 +82,7 @@ export function schedulableNodes(state: ClusterState): readonly SchedulableNode[
 }
 
 /** Nodes that are no places, with those of their pods that stay. */
-export function occupiedNodes(state: ClusterState): readonly OccupiedNode[] {
-  const known = stateNodes(state)
+export function occupiedNodes(state: ClusterState, known = stateNodes(state)): readonly OccupiedNode[] {
   const places = new Set(known.flatMap(({ claim, node }) => (isLeaving(claim, node) ? [] : [node])))
   const tracked = new Set(known.map(({ node }) => node))
   return state.nodes
@@ -93,7 +92,8 @@ export function occupiedNodes(state: ClusterState): readonly OccupiedNode[] {
 
 const factsOf = ({ metadata, taints }: Node) => ({ name: metadata.name, labels: metadata.labels, taints })
 
-function schedulable(one: StateNode, state: ClusterState): SchedulableNode {
+/** A place as pods find it. */
+export function schedulable(one: StateNode, state: ClusterState): SchedulableNode {
   const { node, claim } = one
   const own = labelsOf(one)
   const taints = taintsOf(one)

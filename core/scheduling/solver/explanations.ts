@@ -68,7 +68,9 @@ export class Explanations {
     }
     const hostname = 'hostname-placeholder-0000'
     const claim = new OpenClaim(asTemplate(pool), hostname, typesOf(pool, pool.withinLimits), settings)
-    const trial = trialOf(level.pod, one.volumes, options.preferencePolicy === 'Ignore')
+    // The level's pod stands for all of its shape, whatever they request.
+    const pod = { ...level.pod, requests: one.pod.requests }
+    const trial = trialOf(pod, one.volumes, options.preferencePolicy === 'Ignore')
     return (
       claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? {
         explain: () => 'not tried again before the pass was stopped',

@@ -1,0 +1,297 @@
+import type { InstanceType } from '../instance-type.ts'
+import type {
+  CsiNode,
+  DaemonSet,
+  Namespace,
+  Node,
+  NodeClaim,
+  NodePool,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodController,
+  PodDisruptionBudget,
+  Service,
+  StorageClass,
+} from '../objects.ts'
+import { isProvisionable } from '../pod-rules.ts'
+import {
+  asItRuns,
+  byName,
+  hasToMove,
+  inRuleOrder,
+  namespaceLabels,
+  namespaceOf,
+  poolOptions,
+  preparedPods,
+  type SnapshotSettings,
+  storageOf,
+} from './cluster.ts'
+import type { SchedulableNode, SchedulingSnapshot } from './snapshot.ts'
+import { type ClusterState, isLeaving, occupiedNodes, type StateNode, schedulable, stateNodes } from './state-nodes.ts'
+import type { Storage } from './volumes.ts'
+
+export interface IndexedObjects {
+  readonly Pod: Pod
+  readonly Node: Node
+  readonly NodeClaim: NodeClaim
+  readonly NodePool: NodePool
+  readonly DaemonSet: DaemonSet
+  readonly PodDisruptionBudget: PodDisruptionBudget
+  readonly Namespace: Namespace
+  readonly Service: Service
+  readonly PodController: PodController
+  readonly PersistentVolumeClaim: PersistentVolumeClaim
+  readonly PersistentVolume: PersistentVolume
+  readonly StorageClass: StorageClass
+  readonly CSINode: CsiNode
+}
+export type IndexedKind = keyof IndexedObjects
+
+const kinds: readonly IndexedKind[] = [
+  'Pod',
+  'Node',
+  'NodeClaim',
+  'NodePool',
+  'DaemonSet',
+  'PodDisruptionBudget',
+  'Namespace',
+  'Service',
+  'PodController',
+  'PersistentVolumeClaim',
+  'PersistentVolume',
+  'StorageClass',
+  'CSINode',
+]
+
+/** A place with all that it was made of. */
+interface MadePlace {
+  readonly one: StateNode
+  readonly pods: readonly (readonly Pod[])[]
+  readonly common: readonly unknown[]
+  readonly place: SchedulableNode
+}
+
+const noPods: readonly Pod[] = []
+
+/**
+ * The cluster as the scheduler sees it, kept up to date change by change, so that a pass copies nothing that did not change. A snapshot
+ * is the one that `schedulingSnapshot` would make of the same objects; places of which nothing changed are the very same objects as in
+ * the snapshot before.
+ */
+export class ClusterIndex {
+  readonly #objects = Object.fromEntries(kinds.map((kind) => [kind, new Map()])) as {
+    readonly [Kind in IndexedKind]: Map<string, IndexedObjects[Kind]>
+  }
+  readonly #pending = new Map<string, Pod>()
+  readonly #podsByNode = new Map<string, Map<string, Pod>>()
+  /** Pods of a node in order; made anew after a change. */
+  readonly #podLists = new Map<string, readonly Pod[]>()
+  readonly #podsByOwner = new Map<string, Map<string, Pod>>()
+  readonly #namespaces = new Map<string, number>()
+  readonly #places = new Map<string, MadePlace>()
+  #daemonSets: readonly DaemonSet[] = []
+  #daemonsChanged = true
+  #storage: Storage | undefined
+  #storageChanged = true
+  #csiNodes: readonly CsiNode[] = []
+
+  /** Enters an object, or takes one out. `key` is unique within the kind. */
+  apply<Kind extends IndexedKind>(kind: Kind, key: string, object: IndexedObjects[Kind] | undefined): void {
+    const store = this.#objects[kind] as Map<string, IndexedObjects[Kind]>
+    const before = store.get(key)
+    if (object === undefined) store.delete(key)
+    else store.set(key, object)
+    if (kind === 'Pod') this.#podChanged(key, before as Pod | undefined, object as Pod | undefined)
+    else if (kind === 'DaemonSet') this.#daemonsChanged = true
+    else if (kind === 'PersistentVolumeClaim' || kind === 'PersistentVolume' || kind === 'StorageClass')
+      this.#storageChanged = true
+    else if (kind === 'CSINode') this.#csiNodes = [...this.#objects.CSINode.values()]
+  }
+
+  /** Everything that a placement depends on, as it is now. */
+  snapshot(
+    instanceTypes: ReadonlyMap<string, readonly InstanceType[]>,
+    settings: SnapshotSettings,
+    isUsable: (pool: NodePool) => boolean = () => true,
+  ): SchedulingSnapshot {
+    const known = stateNodes(this.#nodesAndClaims())
+    const candidates = this.#candidates(known, settings.now)
+    const storage = this.#currentStorage()
+    const pods = preparedPods(candidates, this.#podContext(), storage, settings)
+    const state = this.#state(storage, instanceTypes)
+    return {
+      ...pods,
+      nodes: this.#schedulable(known, state),
+      occupied: occupiedNodes({ ...state, podsByNode: this.#podsWithout(candidates) }, known),
+      nodePools: poolOptions(
+        { nodePools: [...this.#objects.NodePool.values()].filter(isUsable), instanceTypes },
+        known,
+      ),
+      daemonSets: state.daemonSets,
+      namespaceLabels: namespaceLabels([...this.#objects.Namespace.values()], this.#namespaces.keys()),
+    }
+  }
+
+  #nodesAndClaims() {
+    return { nodes: [...this.#objects.Node.values()], nodeClaims: [...this.#objects.NodeClaim.values()] }
+  }
+
+  #candidates(known: readonly StateNode[], now: number): readonly Pod[] {
+    const budgets = [...this.#objects.PodDisruptionBudget.values()]
+    const moving = known.flatMap(({ node, claim }) =>
+      node === undefined || !isLeaving(claim, node)
+        ? []
+        : this.#podsOf(node.metadata.name).filter((pod) => !isProvisionable(pod) && hasToMove(pod, budgets, now)),
+    )
+    return inRuleOrder([...this.#pending.values(), ...moving])
+  }
+
+  #podContext() {
+    return { services: [...this.#objects.Service.values()], controllers: [...this.#objects.PodController.values()] }
+  }
+
+  #state(storage: Storage | undefined, instanceTypes: NonNullable<ClusterState['instanceTypes']>): ClusterState {
+    return {
+      ...this.#nodesAndClaims(),
+      podsByNode: { get: (name) => this.#podsOf(name) },
+      daemonSets: this.#currentDaemonSets(),
+      storage,
+      csiNodes: this.#csiNodes,
+      instanceTypes,
+    }
+  }
+
+  /** Places in the order of their names, those of which nothing changed as they were. */
+  #schedulable(known: readonly StateNode[], state: ClusterState): readonly SchedulableNode[] {
+    const common = [state.daemonSets, state.storage, state.csiNodes, state.instanceTypes]
+    const alive = new Set<string>()
+    const places = known.flatMap((one) => {
+      if (isLeaving(one.claim, one.node)) return []
+      const key = `${one.node?.metadata.uid}/${one.claim?.metadata.uid}`
+      alive.add(key)
+      const pods = [one.node, one.claim].map((named) => this.#podsOf(named?.metadata.name ?? ''))
+      const before = this.#places.get(key)
+      if (before !== undefined && isSame(before, one, pods, common)) return [before.place]
+      const place = schedulable(one, state)
+      this.#places.set(key, { one, pods, common, place })
+      return [place]
+    })
+    if (alive.size < this.#places.size)
+      for (const key of this.#places.keys()) if (!alive.has(key)) this.#places.delete(key)
+    return places
+  }
+
+  #podsOf(name: string): readonly Pod[] {
+    const known = this.#podLists.get(name)
+    if (known !== undefined) return known
+    const own = this.#podsByNode.get(name)
+    if (own === undefined) return noPods
+    const listed = [...own.values()].sort(byName)
+    this.#podLists.set(name, listed)
+    return listed
+  }
+
+  /** Pods by node without those that are to be placed elsewhere. */
+  #podsWithout(candidates: readonly Pod[]): ClusterState['podsByNode'] {
+    const moving = new Set(candidates)
+    return { get: (name) => this.#podsOf(name).filter((pod) => !moving.has(pod)) }
+  }
+
+  #currentStorage(): Storage | undefined {
+    if (this.#storageChanged) {
+      this.#storageChanged = false
+      this.#storage = storageOf({
+        persistentVolumeClaims: [...this.#objects.PersistentVolumeClaim.values()],
+        persistentVolumes: [...this.#objects.PersistentVolume.values()],
+        storageClasses: [...this.#objects.StorageClass.values()],
+      })
+    }
+    return this.#storage
+  }
+
+  /** DaemonSets as they run. Which of their pods is the newest changes all the time; what it is like seldom does. */
+  #currentDaemonSets(): readonly DaemonSet[] {
+    if (!this.#daemonsChanged) return this.#daemonSets
+    this.#daemonsChanged = false
+    const sets = [...this.#objects.DaemonSet.values()].map((set) =>
+      asItRuns(set, [...(this.#podsByOwner.get(set.metadata.uid)?.values() ?? [])]),
+    )
+    const sorted = sets.sort(byName)
+    if (JSON.stringify(sorted.map(likeness)) !== JSON.stringify(this.#daemonSets.map(likeness)))
+      this.#daemonSets = sorted
+    return this.#daemonSets
+  }
+
+  #podChanged(key: string, before: Pod | undefined, after: Pod | undefined): void {
+    if (after !== undefined && isProvisionable(after)) this.#pending.set(key, after)
+    else this.#pending.delete(key)
+    this.#countNamespace(before, -1)
+    this.#countNamespace(after, 1)
+    moveEntry(this.#podsByNode, key, before?.nodeName, after?.nodeName, after)
+    for (const name of [before?.nodeName, after?.nodeName]) if (name !== undefined) this.#podLists.delete(name)
+    const owner = daemonOwner(after) ?? daemonOwner(before)
+    if (owner === undefined) return
+    moveEntry(this.#podsByOwner, key, daemonOwner(before), daemonOwner(after), after)
+    this.#daemonsChanged = true
+  }
+
+  #countNamespace(pod: Pod | undefined, by: 1 | -1): void {
+    if (pod === undefined) return
+    const name = namespaceOf(pod)
+    const count = (this.#namespaces.get(name) ?? 0) + by
+    if (count === 0) this.#namespaces.delete(name)
+    else this.#namespaces.set(name, count)
+  }
+}
+
+function isSame(
+  made: MadePlace,
+  { node, claim }: StateNode,
+  pods: MadePlace['pods'],
+  common: MadePlace['common'],
+): boolean {
+  return (
+    made.one.node === node &&
+    made.one.claim === claim &&
+    pods.every((list, at) => list === made.pods[at]) &&
+    common.every((value, at) => value === made.common[at])
+  )
+}
+
+/** Takes an entry out of one group and puts it into another; either may be none. */
+function moveEntry(
+  groups: Map<string, Map<string, Pod>>,
+  key: string,
+  from: string | undefined,
+  to: string | undefined,
+  pod: Pod | undefined,
+): void {
+  if (from !== undefined && from !== to) {
+    const group = groups.get(from)
+    group?.delete(key)
+    if (group?.size === 0) groups.delete(from)
+  }
+  if (to === undefined) return
+  const group = groups.get(to) ?? new Map<string, Pod>()
+  groups.set(to, group)
+  if (pod === undefined) group.delete(key)
+  else group.set(key, pod)
+}
+
+function daemonOwner(pod: Pod | undefined): string | undefined {
+  return pod?.metadata.ownerReferences.find(({ controller, kind }) => controller === true && kind === 'DaemonSet')?.uid
+}
+
+/** What of a DaemonSet matters for placement, as JSON can hold it. */
+function likeness({ metadata, pod }: DaemonSet): unknown {
+  return [
+    metadata.uid,
+    Object.entries(pod.requests).map(([name, { nano }]) => `${name}=${nano}`),
+    pod.nodeSelector,
+    pod.affinity,
+    pod.tolerations,
+    pod.hostPorts,
+    pod.resourceClaims,
+  ]
+}
