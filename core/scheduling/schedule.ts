@@ -1,6 +1,9 @@
 import type { Pod } from '../objects.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
 import { Explanations } from './solver/explanations.ts'
+import { PodFunnels, type PoolFunnel } from './solver/funnel.ts'
+import { ClaimFunnels, type ClaimReasons } from './solver/funnel-claims.ts'
+import type { ClaimPlace } from './solver/places.ts'
 import { ClaimFinisher } from './solver/planned-claims.ts'
 import { Solver } from './solver/solver.ts'
 
@@ -9,20 +12,38 @@ import { Solver } from './solver/solver.ts'
  * one. The same snapshot gives the same plan, in whatever order its lists are (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
  */
 export function schedule(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): SchedulingPlan {
+  return explainedPlan(snapshot, options).plan
+}
+
+/** A plan that can tell how it came about. Nothing is worked out for that before somebody asks. */
+export interface ExplainedPlan {
+  readonly plan: SchedulingPlan
+  /** For a pod that was tried and left pending, what each NodePool had for it; else none. */
+  readonly podFunnels: (pod: Pod) => readonly PoolFunnel[]
+  /** Why a new claim of the plan names its types. */
+  readonly claimReasons: (claim: PlannedNodeClaim) => ClaimReasons | undefined
+}
+
+/** As `schedule`, with the pass kept for questions. */
+export function explainedPlan(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): ExplainedPlan {
   const messages = new Map<Pod, string>(snapshot.ignored ?? [])
-  if (snapshot.nodePools.length === 0) return withoutPools(snapshot, messages)
+  if (snapshot.nodePools.length === 0)
+    return { plan: withoutPools(snapshot, messages), podFunnels: () => [], claimReasons: () => undefined }
   const solver = new Solver(snapshot, options)
   const stopped = solver.run()
   const newNodeClaims: PlannedNodeClaim[] = []
+  const places: ClaimPlace[] = []
   const finisher = new ClaimFinisher(solver.sets, options)
   for (const claim of solver.claims) {
     const result = finisher.finish(claim)
-    if (result.kind === 'claim') newNodeClaims.push(result.claim)
-    else for (const pod of claim.pods) messages.set(pod, result.message)
+    if (result.kind === 'claim') {
+      newNodeClaims.push(result.claim)
+      places.push(claim)
+    } else for (const pod of claim.pods) messages.set(pod, result.message)
   }
   const explanations = new Explanations(solver)
   for (const one of solver.failed) messages.set(one.pod, explanations.of(one))
-  return {
+  const plan = {
     newNodeClaims,
     existing: solver.nodes
       .filter(({ pods }) => pods.length > 0)
@@ -33,6 +54,17 @@ export function schedule(snapshot: SchedulingSnapshot, options: SchedulingOption
       })),
     unschedulable: listed(messages),
     stopped,
+  }
+  return {
+    plan,
+    podFunnels: (pod) => {
+      const waiting = [...solver.failed].find((one) => one.pod === pod)
+      return waiting === undefined ? [] : new PodFunnels(solver).of(waiting)
+    },
+    claimReasons: (claim) => {
+      const place = places[newNodeClaims.indexOf(claim)]
+      return place && new ClaimFunnels(solver).of(place, claim.instanceTypes, claim.price)
+    },
   }
 }
 
