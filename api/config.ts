@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { featureGates, schedulerConfig } from './scheduler-settings.ts'
 
 const roles = ['core', 'azure', 'planner', 'bridge'] as const
 export type Role = (typeof roles)[number]
@@ -43,6 +44,14 @@ const environment = z.object({
     .default('info'),
   BATCH_IDLE_DURATION: duration.default(1000),
   BATCH_MAX_DURATION: duration.default(10_000),
+  PREFERENCE_POLICY: z
+    .enum(['Respect', 'Ignore'], { error: 'is not a policy; use Respect or Ignore' })
+    .default('Respect'),
+  MIN_VALUES_POLICY: z
+    .enum(['Strict', 'BestEffort'], { error: 'is not a policy; use Strict or BestEffort' })
+    .default('Strict'),
+  FEATURE_GATES: featureGates,
+  SCHEDULER_CONFIG: schedulerConfig,
   KUBECONFIG: z.string().optional(),
   TEMPORAL_ADDRESS: required('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
@@ -86,7 +95,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const errors = parsed.error.issues.map(({ path, message }) => {
     const name = String(path[0])
     const value = env[name]
-    return `environment variable ${name}${value === undefined ? '' : ` "${value}"`}: ${message}`
+    return `environment variable ${name}${value === undefined ? '' : ` "${shortened(value)}"`}: ${message}`
   })
   return { kind: 'errors', errors }
+}
+
+function shortened(value: string): string {
+  const line = value.trim().replaceAll(/\s*\n\s*/g, ' ')
+  return line.length > 100 ? `${line.slice(0, 97)}...` : line
 }

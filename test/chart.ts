@@ -24,6 +24,51 @@ export const smallestValues = {
   },
 }
 
+/** Every value that the chart has, each other than its default. */
+export const fullValues = {
+  image: { repository: 'registry.example/joiner', tag: '9.8.7', pullPolicy: 'Always' },
+  imagePullSecrets: [{ name: 'pull' }],
+  controller: { replicas: 3, resources: { requests: { cpu: '2' } } },
+  planner: { replicas: 1, resources: { requests: { cpu: '3' } } },
+  serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
+  workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
+  temporal: { address: 'temporal.example:17233', namespace: 'nodes' },
+  cluster: { name: 'prod', endpoint: 'https://prod.example' },
+  azure: {
+    subscriptionId: 'sub',
+    location: 'swedencentral',
+    nodeResourceGroup: 'MC_prod',
+    subnetId: '/subscriptions/sub/subnets/nodes',
+    nodeIdentities: ['/subscriptions/sub/identities/a', '/subscriptions/sub/identities/b'],
+    kubeletIdentityClientId: 'kubelet',
+    networkPlugin: 'none',
+    networkPluginMode: '',
+    dnsServiceIp: '10.9.0.10',
+    sshPublicKey: 'ssh-ed25519 AAAA someone',
+    linuxAdminUsername: 'operator',
+  },
+  settings: {
+    logLevel: 'debug',
+    batchIdleDuration: '500ms',
+    batchMaxDuration: '1m',
+    resyncInterval: '1h',
+    preferencePolicy: 'Ignore',
+    minValuesPolicy: 'BestEffort',
+    featureGates: { reservedCapacity: false },
+    schedulerConfig: {
+      podTopologySpread: {
+        defaultConstraints: [
+          { maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
+        ],
+      },
+    },
+    vmMemoryOverheadPercent: 0.1,
+  },
+  admissionWarnings: false,
+  nodeSelector: { disk: 'fast' },
+  tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
+}
+
 const metadata = z.looseObject({
   name: z.string(),
   namespace: z.string().optional(),

@@ -11,8 +11,10 @@ import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
+import { PlanningMetrics } from '../activities/planning/metrics.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
 import type { Config } from '../api/config.ts'
+import { gateWarnings } from '../api/scheduler-settings.ts'
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(
@@ -29,10 +31,15 @@ export async function createDependencies(
     ...(config.AZURE_AUTHORITY_HOST === undefined ? {} : { authorityHost: config.AZURE_AUTHORITY_HOST }),
   })
   const now = () => Date.now()
+  for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
+  const cache = new ClusterCache(kubernetes, log, {
+    placement: config.JOINER_ROLES.includes('planner'),
+    defaultSpread: config.SCHEDULER_CONFIG.length > 0,
+  })
   const unavailable = new UnavailableOfferings(kubernetes, config.JOINER_NAMESPACE, now)
   return {
     client: kubernetes,
-    cache: new ClusterCache(kubernetes, log),
+    cache,
     events: new EventRecorder(kubernetes, log),
     log,
     now,
@@ -44,7 +51,14 @@ export async function createDependencies(
     catalogue: new Catalogue({ azure, config: azureConfig, unavailable, log, now }),
     vms: new VmList(() => azure.compute.virtualMachines.list(azureConfig.nodeResourceGroup), log),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
-    nominations: new Nominations(),
+    nominations: new Nominations(config.BATCH_MAX_DURATION),
+    metrics: new PlanningMetrics({ cache, now }),
+    scheduling: {
+      preferencePolicy: config.PREFERENCE_POLICY,
+      minValuesPolicy: config.MIN_VALUES_POLICY,
+      reservedCapacity: config.FEATURE_GATES['ReservedCapacity'] ?? true,
+      defaultSpread: config.SCHEDULER_CONFIG,
+    },
     batchIdleMs: config.BATCH_IDLE_DURATION,
     batchMaxMs: config.BATCH_MAX_DURATION,
   }

@@ -1,41 +1,30 @@
 import type { Logger } from 'pino'
 import type {
+  CsiNode,
   DaemonSet,
+  Namespace,
   Node,
   NodeClaim,
   NodeClass,
   NodePool,
   ObjectMeta,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
+  PodController,
   PodDisruptionBudget,
+  Service,
+  StorageClass,
   VolumeAttachment,
 } from '../../core/objects.ts'
 import { pauseFor } from '../activity-context.ts'
+import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
 import type { Json, KubernetesClient } from './client.ts'
-import {
-  decodeDaemonSet,
-  decodeNode,
-  decodeNodeClaim,
-  decodeNodeClass,
-  decodeNodePool,
-  decodePod,
-  decodePodDisruptionBudget,
-  decodeVolumeAttachment,
-} from './decode.ts'
 import { ListWatch } from './list-watch.ts'
-import { type ResourceName, resourcePath } from './resources.ts'
+import { resourcePath } from './resources.ts'
 import { Store } from './store.ts'
 
-export type CachedObject =
-  | Pod
-  | Node
-  | NodeClaim
-  | NodePool
-  | NodeClass
-  | DaemonSet
-  | PodDisruptionBudget
-  | VolumeAttachment
-export type CachedKind = CachedObject['kind']
+export type { CachedKind, CachedObject } from './cached-kinds.ts'
 
 /** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
 type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
@@ -46,12 +35,6 @@ export type ChangeListener = (
   before: CachedObject | undefined,
   after: CachedObject | undefined,
 ) => void
-
-interface Watched {
-  readonly resource: ResourceName
-  readonly store: Store<CachedObject>
-  readonly decode: (json: Json) => CachedObject
-}
 
 /**
  * The cluster as the watches tell it, in the shapes that decisions use; each object is decoded once per event.
@@ -67,52 +50,64 @@ export class ClusterCache {
   readonly daemonSets = new Store<DaemonSet>()
   readonly podDisruptionBudgets = new Store<PodDisruptionBudget>()
   readonly volumeAttachments = new Store<VolumeAttachment>({ byNode: (attachment) => attachment.nodeName })
+  readonly namespaces = new Store<Namespace>()
+  readonly persistentVolumeClaims = new Store<PersistentVolumeClaim>()
+  readonly persistentVolumes = new Store<PersistentVolume>()
+  readonly storageClasses = new Store<StorageClass>()
+  readonly csiNodes = new Store<CsiNode>()
+  readonly services = new Store<Service>()
+  readonly replicaSets = new Store<PodController>()
+  readonly statefulSets = new Store<PodController>()
+  readonly replicationControllers = new Store<PodController>()
 
   readonly #client: KubernetesClient
   readonly #log: Logger
   readonly #listeners = new Set<ChangeListener>()
   readonly #watches: ListWatch[] = []
-  readonly #watched: Readonly<Record<CachedKind, Watched>>
-  #unsynced = new Set<CachedKind>()
+  readonly #kinds: readonly CachedKind[]
+  readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
+  readonly #unsynced: Set<CachedKind>
   #onSynced: (() => void)[] = []
 
-  constructor(client: KubernetesClient, log: Logger) {
+  /** Kinds that `use` does not need are not watched: their stores stay empty. */
+  constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
     this.#client = client
     this.#log = log
-    const watched = <T extends CachedObject>(
-      resource: ResourceName,
-      store: Store<T>,
-      decode: (json: Json) => T,
-    ): Watched => ({
-      resource,
-      store: store as unknown as Store<CachedObject>,
-      decode,
-    })
-    this.#watched = {
-      Pod: watched('pods', this.pods, decodePod),
-      Node: watched('nodes', this.nodes, decodeNode),
-      NodeClaim: watched('nodeclaims', this.nodeClaims, decodeNodeClaim),
-      NodePool: watched('nodepools', this.nodePools, decodeNodePool),
-      AKSNodeClass: watched('aksnodeclasses', this.nodeClasses, decodeNodeClass),
-      DaemonSet: watched('daemonsets', this.daemonSets, decodeDaemonSet),
-      PodDisruptionBudget: watched('poddisruptionbudgets', this.podDisruptionBudgets, decodePodDisruptionBudget),
-      VolumeAttachment: watched('volumeattachments', this.volumeAttachments, decodeVolumeAttachment),
+    const all = <T extends CachedObject>(store: Store<T>) => store as unknown as Store<CachedObject>
+    this.#stores = {
+      Pod: all(this.pods),
+      Node: all(this.nodes),
+      NodeClaim: all(this.nodeClaims),
+      NodePool: all(this.nodePools),
+      AKSNodeClass: all(this.nodeClasses),
+      DaemonSet: all(this.daemonSets),
+      PodDisruptionBudget: all(this.podDisruptionBudgets),
+      VolumeAttachment: all(this.volumeAttachments),
+      Namespace: all(this.namespaces),
+      PersistentVolumeClaim: all(this.persistentVolumeClaims),
+      PersistentVolume: all(this.persistentVolumes),
+      StorageClass: all(this.storageClasses),
+      CSINode: all(this.csiNodes),
+      Service: all(this.services),
+      ReplicaSet: all(this.replicaSets),
+      StatefulSet: all(this.statefulSets),
+      ReplicationController: all(this.replicationControllers),
     }
-    this.#unsynced = new Set(Object.keys(this.#watched) as CachedKind[])
+    this.#kinds = kindsFor(use)
+    this.#unsynced = new Set(this.#kinds)
   }
 
   /** Starts all watches. They run until `stop`. */
   start(): void {
-    for (const kind of Object.keys(this.#watched) as CachedKind[]) {
-      const { resource } = this.#watched[kind]
+    for (const kind of this.#kinds) {
       const watch = new ListWatch(
         this.#client,
-        resourcePath(resource),
+        resourcePath(kindRules[kind].resource),
         {
           replaced: (objects, version) => this.#replace(kind, objects, version),
           changed: (object) => this.upsert(kind, object),
           deleted: (object) => this.#delete(kind, object),
-          reached: (version) => this.#watched[kind].store.reach(version),
+          reached: (version) => this.#stores[kind].reach(version),
         },
         this.#log,
       )
@@ -130,7 +125,7 @@ export class ClusterCache {
     return [...this.#unsynced]
   }
 
-  /** Resolves when every kind has been listed. */
+  /** Resolves when every kind that this process watches has been listed. */
   synced(): Promise<void> {
     if (this.#unsynced.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#onSynced.push(resolve))
@@ -138,14 +133,14 @@ export class ClusterCache {
 
   /** Enters an object as the API server returned it, unless something newer is known. */
   upsert(kind: CachedKind, json: Json): void {
-    const { store, decode } = this.#watched[kind]
+    const store = this.#stores[kind]
     const meta = json['metadata'] as ObjectMeta
     const key = keyOf(meta)
     if (!store.admits(key, meta)) return
     const before = store.get(key)
     let after: CachedObject
     try {
-      after = decode(json)
+      after = kindRules[kind].decode(json)
     } catch (error) {
       this.#log.error(
         { kind, object: key, err: error },
@@ -221,7 +216,8 @@ export class ClusterCache {
   async catchUp(kinds: readonly CachedKind[], signal?: AbortSignal): Promise<void> {
     await Promise.all(
       kinds.map(async (kind) => {
-        const { resource, store } = this.#watched[kind]
+        const store = this.#stores[kind]
+        const { resource } = kindRules[kind]
         const probe = await this.#client.list(resourcePath(resource), { limit: 1 }, signal)
         if (store.reached(probe.resourceVersion)) return
         const objects: Json[] = []
@@ -239,7 +235,7 @@ export class ClusterCache {
   }
 
   #replace(kind: CachedKind, objects: readonly Json[], resourceVersion: string): void {
-    const { store } = this.#watched[kind]
+    const store = this.#stores[kind]
     const present = new Set<string>()
     for (const json of objects) {
       present.add(keyOf(json['metadata'] as ObjectMeta))
@@ -258,7 +254,7 @@ export class ClusterCache {
   }
 
   #delete(kind: CachedKind, json: Json): void {
-    const { store } = this.#watched[kind]
+    const store = this.#stores[kind]
     const meta = json['metadata'] as ObjectMeta
     const key = keyOf(meta)
     const before = store.get(key)

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { annotations, terminationFinalizer } from '../../core/labels.ts'
-import type { NodePool } from '../../core/objects.ts'
+import type { NodePool, Pod } from '../../core/objects.ts'
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { Json } from '../kubernetes/client.ts'
@@ -11,11 +11,14 @@ import { readPause } from '../kubernetes/pauses.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import type { Fence } from './fence.ts'
+import { PoolLimits } from './pool-limits.ts'
 
 /** Claims that are being created at once. */
 const concurrency = 16
 /** Fence and pause are read from the API server this often while claims are created: well within the 2 s after which a pause must hold. */
 const checkEveryMs = 500
+
+const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
 
 export type CreationOutcome =
   | { readonly kind: 'created'; readonly names: readonly string[] }
@@ -35,6 +38,7 @@ export async function createClaims(
   const names: string[] = []
   const waiting = planned.values()
   const mayGoOn = sharedCheck(deps, fence)
+  const limits = new PoolLimits(deps)
   let isPaused = false
   const worker = async () => {
     for (const claim of waiting) {
@@ -43,7 +47,7 @@ export async function createClaims(
         isPaused = true
         return
       }
-      const name = await createClaim(deps, fence, claim)
+      const name = await createClaim(deps, fence, claim, limits)
       if (name !== undefined) names.push(name)
     }
   }
@@ -68,24 +72,23 @@ function sharedCheck(deps: PlanningDeps, fence: Fence): () => Promise<boolean> {
   }
 }
 
-async function createClaim(deps: PlanningDeps, fence: Fence, planned: PlannedNodeClaim): Promise<string | undefined> {
-  const nodePool = deps.cache.nodePools.get(planned.nodePool)
-  // Deleted since the plan was made: its claims are going, and the garbage collector would take this one too.
-  if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return undefined
-  const body = claimBody(nodePool, planned, `${planned.nodePool}-${randomSuffix()}`)
+async function createClaim(
+  deps: PlanningDeps,
+  fence: Fence,
+  planned: PlannedNodeClaim,
+  limits: PoolLimits,
+): Promise<string | undefined> {
+  const admission = await limits.admit(planned)
+  if (admission.kind === 'limitExceeded') tellRefused(deps, planned, admission.message)
+  if (admission.kind !== 'admitted') return undefined
+  const body = claimBody(admission.nodePool, planned, `${planned.nodePool}-${randomSuffix()}`)
   // The clock tells when this process had stopped: then somebody else may be the planner now.
   if (!fence.isFresh) await fence.check()
   const json = await deps.client.create(resourcePath('nodeclaims'), body)
   deps.cache.upsert('NodeClaim', json)
+  deps.metrics.created(planned)
   const claim = decodeNodeClaim(json)
-  for (const pod of planned.pods) {
-    deps.nominations.nominate(pod.metadata.uid, claim.metadata.name, deps.now())
-    deps.events.record({
-      about: subject(pod),
-      reason: 'Nominated',
-      message: `Pod should schedule on: nodeclaim/${claim.metadata.name}`,
-    })
-  }
+  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: claim.metadata.name })
   try {
     await deps.lifecycles.start(claim, { isNew: true })
   } catch (error) {
@@ -95,6 +98,25 @@ async function createClaim(deps: PlanningDeps, fence: Fence, planned: PlannedNod
     )
   }
   return claim.metadata.name
+}
+
+/** The pods stay pending and are planned anew, with the limits as they are now. */
+function tellRefused({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
+  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created; raise the limit')
+  for (const pod of pods) {
+    events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
+  }
+}
+
+/** Notes and tells where a pod should go. */
+export function nominate(
+  { nominations, events, now }: PlanningDeps,
+  pod: Pod,
+  { node, nodeClaim }: { readonly node?: string; readonly nodeClaim?: string },
+): void {
+  nominations.nominate(pod.metadata.uid, nodeClaim ?? node ?? '', now())
+  const places = [nodeClaim && `nodeclaim/${nodeClaim}`, node && `node/${node}`].filter((place) => place !== undefined)
+  events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
 }
 
 function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string): Json {
@@ -111,6 +133,7 @@ function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string):
         ...pick(stamped, annotations.nodePoolHash),
         ...pick(stamped, annotations.nodePoolHashVersion),
         ...pick(stamped, kubeletAnnotation),
+        [minValuesRelaxed]: String(planned.minValuesRelaxed ?? false),
       },
       finalizers: [terminationFinalizer],
       ownerReferences: [

@@ -1,11 +1,23 @@
+import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
+import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
 import type { AzureDeps } from '../azure/dependencies.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
+import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
+
+/** How pods are placed, as the process was told. */
+export interface SchedulingSettings
+  extends Required<Pick<SchedulingOptions, 'preferencePolicy' | 'minValuesPolicy' | 'reservedCapacity'>> {
+  /** For pods that state no spread constraint; the cache watches what they need if there are any. */
+  readonly defaultSpread: readonly DefaultSpreadConstraint[]
+}
 
 /** What the planning activities work with; made once per process. */
 export interface PlanningDeps extends AzureDeps {
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
+  readonly metrics: PlanningMetrics
+  readonly scheduling: SchedulingSettings
   /** A batch of pods is closed after this long without a new one, in milliseconds. */
   readonly batchIdleMs: number
   /** And at the latest after this long. */

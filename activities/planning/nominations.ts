@@ -1,5 +1,5 @@
-/** A pod is counted on by its node for so long: twice the longest batch window (reference/karpenter-core.md 3.14). */
-const lifetimeMs = 20_000
+/** A pod is counted on by its node for at least so long (reference/karpenter-core.md 3.14). */
+const shortestMs = 10_000
 
 interface Nomination {
   /** Name of the Node or NodeClaim. */
@@ -13,9 +13,15 @@ interface Nomination {
  */
 export class Nominations {
   readonly #byPod = new Map<string, Nomination>()
+  readonly #lifetimeMs: number
+
+  /** A nomination holds for twice the longest batch window. */
+  constructor(batchMaxMs: number) {
+    this.#lifetimeMs = Math.max(2 * batchMaxMs, shortestMs)
+  }
 
   nominate(podUid: string, target: string, now: number): void {
-    this.#byPod.set(podUid, { target, untilMs: now + lifetimeMs })
+    this.#byPod.set(podUid, { target, untilMs: now + this.#lifetimeMs })
   }
 
   /** Name of the Node or NodeClaim that a pod was planned onto last. */

@@ -1,22 +1,24 @@
 import { isTrue } from '../../core/conditions.ts'
 import type { NodeClass, NodePool, Pod } from '../../core/objects.ts'
-import { isProvisionable } from '../../core/pod-rules.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
+import { isProvisionable, podName } from '../../core/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { readPause } from '../kubernetes/pauses.ts'
 import type { ProvisioningOutcome } from './contract.ts'
-import { createClaims } from './create-claims.ts'
+import { createClaims, nominate } from './create-claims.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { Fence } from './fence.ts'
-import { planningSnapshot, podsToPlace } from './planning-snapshot.ts'
+import { laggingKinds, podsToPlace } from './planning-snapshot.ts'
+import { type Solution, solve } from './solve.ts'
 
 /** The long poll returns by itself after this time, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
 /** A pod that found no place is tried again after this time, or when nodes, pools or offerings change. */
 const retryMs = 10_000
 const burstMs = 20
+/** How the reason begins why a pod is left out that keeps itself from every NodePool. */
+const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 
 /**
  * Waits for pods that need a node, plans them and creates NodeClaims. Returns when it did something. The state it keeps in memory (which pods were
@@ -31,7 +33,7 @@ export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal):
     if (!(await podsNeedPlace(deps, tried, untilMs, signal))) return { kind: 'idle' }
     await batchWindow(deps, signal)
     if ((await readPause(deps, 'provisioning', deps.now())) !== undefined) return { kind: 'paused' }
-    await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim'], signal)
+    await deps.cache.catchUp(laggingKinds(deps), signal)
     await deps.unavailable.refresh()
     const outcome = await planOnce(deps, fence, tried)
     if (outcome !== undefined) return outcome
@@ -46,17 +48,15 @@ async function planOnce(
 ): Promise<ProvisioningOutcome | undefined> {
   const pods = podsToPlace(deps)
   deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
+  deps.metrics.waiting(pods)
   if (pods.length === 0) return undefined
-  const startedAt = performance.now()
-  const plan = schedule(planningSnapshot(deps))
-  const solvedMs = Math.round(performance.now() - startedAt)
+  const solution = solve(deps, pods.length)
+  const { plan } = solution
+  deps.metrics.passed(solution)
   recordPlacements(deps, plan, tried)
+  logPass(deps, pods.length, solution)
   const created = await createClaims(deps, fence, plan.newNodeClaims)
   if (plan.newNodeClaims.length === 0) return undefined
-  deps.log.info(
-    { pods: pods.length, nodeClaims: created.names.length, unschedulable: plan.unschedulable.length, solvedMs },
-    'planned NodeClaims',
-  )
   if (created.kind === 'paused') return { kind: 'paused' }
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
   return {
@@ -68,20 +68,54 @@ async function planOnce(
   }
 }
 
+/** A pass that changes nothing is repeated every few seconds: it is told to those who want to know all. */
+function logPass({ log }: PlanningDeps, pods: number, { plan, ignored, snapshotMs, solveMs }: Solution): void {
+  const { newNodeClaims, existing, unschedulable, stopped } = plan
+  const onNodes = existing.reduce((sum, place) => sum + place.pods.length, 0)
+  const fields = {
+    pods,
+    nodeClaims: newNodeClaims.length,
+    onNodes,
+    unschedulable: unschedulable.length - ignored,
+    ignored,
+    snapshotMs,
+    solveMs,
+  }
+  log[newNodeClaims.length > 0 ? 'info' : 'debug'](fields, 'planned pods')
+  if (stopped) log.warn(fields, 'the pass was ended by its time limit; the pods that are left are planned next')
+}
+
 function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<string, number>): void {
-  const now = deps.now()
   for (const { node, nodeClaim, pods } of plan.existing) {
-    for (const pod of pods) deps.nominations.nominate(pod.metadata.uid, nodeClaim ?? node, now)
+    for (const pod of pods) nominate(deps, pod, placeOf(deps, node, nodeClaim))
   }
   for (const { pod, message } of plan.unschedulable) {
-    tried.set(pod.metadata.uid, now + retryMs)
-    deps.log.debug({ pod: `${pod.metadata.namespace}/${pod.metadata.name}`, why: message }, 'no place for a pod')
-    deps.events.record({
-      about: subject(pod),
-      reason: 'FailedScheduling',
-      message: `Failed to schedule pod, ${message}`,
-    })
+    tried.set(pod.metadata.uid, deps.now() + retryMs)
+    tellUnschedulable(deps, pod, message)
   }
+  for (const { nodePool, byMinValues } of plan.incompatiblePools ?? []) {
+    const found = deps.cache.nodePools.get(nodePool)
+    const why = byMinValues ? ' due to minValues incompatibility' : ''
+    const message = `NodePool requirements filtered out all compatible available instance types${why}`
+    if (found) deps.events.record({ about: subject(found), reason: 'NoCompatibleInstanceTypes', message })
+  }
+}
+
+/** A claim whose Node has not joined is a place by itself. */
+function placeOf({ cache }: PlanningDeps, node: string, nodeClaim: string | undefined) {
+  if (nodeClaim === undefined) return { node }
+  return node === nodeClaim && cache.nodes.get(node) === undefined ? { nodeClaim } : { nodeClaim, node }
+}
+
+function tellUnschedulable(deps: PlanningDeps, pod: Pod, message: string): void {
+  deps.log.debug({ pod: podName(pod), why: message }, 'no place for a pod')
+  // Whoever keeps a pod from our nodes on purpose need not be told.
+  if (message.includes(notOnOurNodes)) return
+  deps.events.record({
+    about: subject(pod),
+    reason: 'FailedScheduling',
+    message: `Failed to schedule pod, ${message.replace(/^ignoring pod, /, '')}`,
+  })
 }
 
 /** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
@@ -117,6 +151,7 @@ async function podsNeedPlace(
   }
   while (deps.now() < untilMs) {
     const pods = podsToPlace(deps)
+    deps.metrics.waiting(pods)
     if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
     const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
     const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))

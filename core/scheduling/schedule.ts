@@ -53,6 +53,7 @@ export function explainedPlan(snapshot: SchedulingSnapshot, options: SchedulingO
         pods,
       })),
     unschedulable: listed(messages),
+    incompatiblePools: incompatible(solver),
     stopped,
   }
   return {
@@ -71,6 +72,14 @@ export function explainedPlan(snapshot: SchedulingSnapshot, options: SchedulingO
 function withoutPools({ pods }: SchedulingSnapshot, messages: Map<Pod, string>): SchedulingPlan {
   for (const pod of pods) messages.set(pod, 'no dynamic nodepools found')
   return { newNodeClaims: [], existing: [], unschedulable: listed(messages), stopped: false }
+}
+
+/** A pool that has no types at all, for now, is not to blame. */
+function incompatible({ pools }: Solver): NonNullable<SchedulingPlan['incompatiblePools']> {
+  const isNone = (types: Uint32Array) => types.every((word) => word === 0)
+  return pools
+    .filter(({ usable, option }) => option.instanceTypes.length > 0 && isNone(usable))
+    .map(({ name, set, index }) => ({ nodePool: name, byMinValues: !isNone(index.typesOf(index.matching(set))) }))
 }
 
 function listed(messages: ReadonlyMap<Pod, string>): SchedulingPlan['unschedulable'] {

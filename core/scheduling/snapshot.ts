@@ -103,6 +103,8 @@ export interface SchedulingPlan {
   readonly newNodeClaims: readonly PlannedNodeClaim[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly Pod[] }[]
   readonly unschedulable: readonly { readonly pod: Pod; readonly message: string }[]
+  /** Pools none of whose types they themselves accept; `byMinValues`: some would do, but too few for minValues. */
+  readonly incompatiblePools?: readonly { readonly nodePool: string; readonly byMinValues: boolean }[]
   /** Whether `shouldStop` ended the pass before every pod had been looked at; those are in none of the lists. */
   readonly stopped: boolean
 }

@@ -1,0 +1,178 @@
+import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import type { Pod } from '../../core/objects.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import type { ClusterCache } from '../kubernetes/cluster-cache.ts'
+import type { Solution } from './solve.ts'
+
+/** The name that upstream's provisioner has in its metrics. */
+const controller = 'provisioner'
+/** Upstream's buckets of durations, in seconds (reference/karpenter-core.md 6.1). */
+const buckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
+]
+
+interface Waiting {
+  readonly pod: Pod
+  readonly sinceMs: number
+  isDecided: boolean
+}
+
+/** The scheduler's and the provisioner's metrics, by the names that Karpenter gives them (reference/karpenter-core.md 6.1). */
+export class PlanningMetrics {
+  readonly #now: () => number
+  readonly #all: ReturnType<typeof create>
+  /** Pods that need a place, by UID, from the moment on when they were seen first. */
+  readonly #waiting = new Map<string, Waiting>()
+
+  constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry = register) {
+    this.#now = now
+    this.#all = create(registry)
+    observeCluster(cache, now, registry)
+    undecidedTime(this.#waiting, now, registry)
+  }
+
+  /** Notes pods that are now seen to need a place, and forgets those that do not any more. */
+  waiting(pods: readonly Pod[]): void {
+    const present = new Set(pods.map(({ metadata }) => metadata.uid))
+    for (const uid of this.#waiting.keys()) if (!present.has(uid)) this.#waiting.delete(uid)
+    for (const pod of pods) {
+      if (this.#waiting.has(pod.metadata.uid)) continue
+      this.#waiting.set(pod.metadata.uid, { pod, sinceMs: this.#now(), isDecided: false })
+    }
+  }
+
+  /** Tells of a pass that begins. Returns the function that tells of its end. */
+  passBegins(id: string, pods: number): () => void {
+    const of = { controller, scheduling_id: id }
+    const startedAt = this.#now()
+    this.#all.queueDepth.set(of, pods)
+    this.#all.unfinishedWork.set(of, 0)
+    return () => {
+      this.#all.duration.observe({ controller }, (this.#now() - startedAt) / 1000)
+      this.#all.queueDepth.remove(of)
+      this.#all.unfinishedWork.remove(of)
+    }
+  }
+
+  /** What came out of a pass. */
+  passed({ plan, ignored, zones }: Solution): void {
+    this.#all.ignored.set(ignored)
+    this.#all.unschedulable.set({ controller }, plan.unschedulable.length - ignored)
+    this.#all.byZone.reset()
+    for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
+    const placed = [...plan.newNodeClaims, ...plan.existing].flatMap(({ pods }) => pods)
+    for (const pod of [...placed, ...plan.unschedulable.map((one) => one.pod)]) this.#decided(pod)
+  }
+
+  created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim): void {
+    this.#all.created.inc({
+      reason: 'provisioned',
+      nodepool: nodePool,
+      min_values_relaxed: String(minValuesRelaxed),
+    })
+  }
+
+  #decided({ metadata: { uid } }: Pod): void {
+    const waiting = this.#waiting.get(uid)
+    if (waiting === undefined || waiting.isDecided) return
+    waiting.isDecided = true
+    this.#all.decision.observe((this.#now() - waiting.sinceMs) / 1000)
+  }
+}
+
+function undecidedTime(waiting: ReadonlyMap<string, Waiting>, now: () => number, registry: Registry): Gauge {
+  return new Gauge({
+    name: 'karpenter_pods_provisioning_scheduling_undecided_time_seconds',
+    help: 'Time for which a pod has waited for its first scheduling decision.',
+    labelNames: ['name', 'namespace'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { pod, sinceMs, isDecided } of waiting.values()) {
+        const { name, namespace = 'default' } = pod.metadata
+        if (!isDecided) this.set({ name, namespace }, (now() - sinceMs) / 1000)
+      }
+    },
+  })
+}
+
+function create(registry: Registry) {
+  const registers = [registry]
+  const ofPass = ['controller', 'scheduling_id']
+  return {
+    duration: new Histogram({
+      name: 'karpenter_scheduler_scheduling_duration_seconds',
+      help: 'Duration of a pass of the scheduler, from the snapshot of the cluster to the plan.',
+      labelNames: ['controller'],
+      buckets,
+      registers,
+    }),
+    queueDepth: new Gauge({
+      name: 'karpenter_scheduler_queue_depth',
+      help: 'Pods that a running pass has to place.',
+      labelNames: ofPass,
+      registers,
+    }),
+    unfinishedWork: new Gauge({
+      name: 'karpenter_scheduler_unfinished_work_seconds',
+      help: 'Time for which a running pass has been at work.',
+      labelNames: ofPass,
+      registers,
+    }),
+    ignored: new Gauge({
+      name: 'karpenter_scheduler_ignored_pods_count',
+      help: 'Pods that the last pass left out because they are not valid, or must not run on nodes of Karpenter.',
+      registers,
+    }),
+    unschedulable: new Gauge({
+      name: 'karpenter_scheduler_unschedulable_pods_count',
+      help: 'Pods for which the last pass found no place.',
+      labelNames: ['controller'],
+      registers,
+    }),
+    byZone: new Gauge({
+      name: 'karpenter_scheduler_pending_pods_by_effective_zone_count',
+      help: 'Pods of the last pass by the zone that they and their volumes allow: its name, flexible, or none.',
+      labelNames: ['controller', 'zone'],
+      registers,
+    }),
+    decision: new Histogram({
+      name: 'karpenter_pods_scheduling_decision_duration_seconds',
+      help: 'Time from seeing that a pod needs a place to the first decision about it.',
+      buckets,
+      registers,
+    }),
+    created: new Counter({
+      name: 'karpenter_nodeclaims_created_total',
+      help: 'NodeClaims that were created.',
+      labelNames: ['reason', 'nodepool', 'min_values_relaxed'],
+      registers,
+    }),
+  }
+}
+
+/** What is known of the cluster, looked up when somebody asks. */
+function observeCluster(cache: ClusterCache, now: () => number, registry: Registry): void {
+  const startedAt = now()
+  const isSynced = () => cache.unsynced.length === 0
+  const observe = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name: `karpenter_cluster_state_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value())
+      },
+    })
+  observe(
+    'node_count',
+    'Nodes and NodeClaims without a Node that are known.',
+    () => stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }).length,
+  )
+  observe('synced', 'Whether every watch of this process has its first list.', () => Number(isSynced()))
+  observe('unsynced_time_seconds', 'Time for which the watches have not had their first list.', () =>
+    isSynced() ? 0 : (now() - startedAt) / 1000,
+  )
+}

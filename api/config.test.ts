@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+import { gateWarnings } from './scheduler-settings.ts'
+
+const required = {
+  TEMPORAL_ADDRESS: 'temporal:7233',
+  CLUSTER_NAME: 'demo',
+  CLUSTER_ENDPOINT: 'https://demo',
+  ARM_SUBSCRIPTION_ID: 'sub',
+  LOCATION: 'westus2',
+  AZURE_NODE_RESOURCE_GROUP: 'MC_demo',
+  VNET_SUBNET_ID: '/subscriptions/sub/subnets/nodes',
+  SSH_PUBLIC_KEY: 'ssh-ed25519 AAAA',
+}
+
+function read(env: Readonly<Record<string, string>>) {
+  const result = readConfig({ ...required, ...env })
+  return result.kind === 'config' ? result.config : result.errors
+}
+
+const spread = (constraints: string) => `podTopologySpread:\n  defaultConstraints:\n${constraints}`
+const zonal = '  - { maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway }\n'
+
+describe('settings of the scheduler', () => {
+  test("are Karpenter's where nothing is said", () => {
+    const config = { PREFERENCE_POLICY: 'Respect', MIN_VALUES_POLICY: 'Strict', SCHEDULER_CONFIG: [] }
+    expect(read({})).toMatchObject({ ...config, FEATURE_GATES: { ReservedCapacity: true, NodeOverlay: false } })
+    expect(read({ FEATURE_GATES: '', SCHEDULER_CONFIG: '' })).toEqual(read({}))
+  })
+
+  test('gates that are named change, the others stay', () => {
+    expect(read({ FEATURE_GATES: 'ReservedCapacity=false, NodeRepair=True' })).toMatchObject({
+      FEATURE_GATES: { ReservedCapacity: false, NodeRepair: true, StaticCapacity: false },
+    })
+  })
+
+  test('default spread constraints are read as kube-scheduler writes them', () => {
+    const hosts =
+      '  - { maxSkew: 5, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, minDomains: 2 }\n'
+    expect(read({ SCHEDULER_CONFIG: spread(zonal + hosts) })).toMatchObject({
+      SCHEDULER_CONFIG: [
+        { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
+        { maxSkew: 5, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'DoNotSchedule', minDomains: 2 },
+      ],
+    })
+  })
+
+  test.each([
+    [{ PREFERENCE_POLICY: 'respect' }, '"respect": is not a policy; use Respect or Ignore'],
+    [{ MIN_VALUES_POLICY: 'Best' }, '"Best": is not a policy; use Strict or BestEffort'],
+    [{ FEATURE_GATES: 'ReservedCapacity=yes' }, 'has "ReservedCapacity=yes", which is no gate; write Name=true'],
+    [{ FEATURE_GATES: 'ReservedCapacity' }, 'has "ReservedCapacity", which is no gate'],
+    [{ SCHEDULER_CONFIG: 'a: [' }, 'is not YAML'],
+    [{ SCHEDULER_CONFIG: 'profiles: []' }, 'profiles'],
+    [{ SCHEDULER_CONFIG: spread(zonal.replace('1', '0')) }, 'defaultConstraints[0].maxSkew: must be 1 or more'],
+    [{ SCHEDULER_CONFIG: spread(zonal.replace('Anyway', '')) }, 'must be DoNotSchedule or ScheduleAnyway'],
+    [{ SCHEDULER_CONFIG: spread(zonal.replace('.io/zone', '.io/zo ne')) }, 'is no label key'],
+    [{ SCHEDULER_CONFIG: spread(zonal.replace(' }', ', labelSelector: {} }')) }, 'labelSelector'],
+    [{ SCHEDULER_CONFIG: spread(zonal.replace(' }', ', matchLabelKeys: [a] }')) }, 'matchLabelKeys'],
+    [{ SCHEDULER_CONFIG: spread(zonal + zonal) }, 'defaultConstraints[1]: repeats (topology.kubernetes.io/zone'],
+  ])('%j is refused, with variable, value and remedy', (env, said) => {
+    const errors = read(env)
+    expect(errors).toEqual([expect.stringContaining(`environment variable ${Object.keys(env)[0]} "`)])
+    expect(errors).toEqual([expect.stringContaining(said)])
+  })
+
+  test('gates without effect are warned of', () => {
+    const gates = { ReservedCapacity: true, NodeOverlay: true, NodeRepair: false, Nonsense: false }
+    expect(gateWarnings(gates)).toEqual([
+      expect.stringContaining('"NodeOverlay=true": not supported yet'),
+      expect.stringContaining('"Nonsense=false": there is no such gate; use some of NodeRepair'),
+    ])
+  })
+})
