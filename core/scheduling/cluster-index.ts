@@ -67,7 +67,8 @@ const kinds: readonly IndexedKind[] = [
 /** A place with all that it was made of. */
 interface MadePlace {
   readonly one: StateNode
-  readonly pods: readonly (readonly Pod[])[]
+  readonly nodePods: readonly Pod[]
+  readonly claimPods: readonly Pod[]
   readonly common: readonly unknown[]
   readonly place: SchedulableNode
 }
@@ -89,7 +90,8 @@ export class ClusterIndex {
   readonly #podLists = new Map<string, readonly Pod[]>()
   readonly #podsByOwner = new Map<string, Map<string, Pod>>()
   readonly #namespaces = new Map<string, number>()
-  readonly #places = new Map<string, MadePlace>()
+  /** By the Node, or by the claim of a node that has not joined. */
+  #places = new Map<Node | NodeClaim | undefined, MadePlace>()
   #daemonSets: readonly DaemonSet[] = []
   #daemonsChanged = true
   #storage: Storage | undefined
@@ -142,7 +144,7 @@ export class ClusterIndex {
     const moving = known.flatMap(({ node, claim }) =>
       node === undefined || !isLeaving(claim, node)
         ? []
-        : this.#podsOf(node.metadata.name).filter((pod) => !isProvisionable(pod) && hasToMove(pod, budgets, now)),
+        : this.#podsOf(node).filter((pod) => !isProvisionable(pod) && hasToMove(pod, budgets, now)),
     )
     return inRuleOrder([...this.#pending.values(), ...moving])
   }
@@ -154,7 +156,7 @@ export class ClusterIndex {
   #state(storage: Storage | undefined, instanceTypes: NonNullable<ClusterState['instanceTypes']>): ClusterState {
     return {
       ...this.#nodesAndClaims(),
-      podsByNode: { get: (name) => this.#podsOf(name) },
+      podsByNode: { get: (name) => this.#podsOn(name) },
       daemonSets: this.#currentDaemonSets(),
       storage,
       csiNodes: this.#csiNodes,
@@ -165,29 +167,33 @@ export class ClusterIndex {
   /** Places in the order of their names, those of which nothing changed as they were. */
   #schedulable(known: readonly StateNode[], state: ClusterState): readonly SchedulableNode[] {
     const common = [state.daemonSets, state.storage, state.csiNodes, state.instanceTypes]
-    const alive = new Set<string>()
-    const places = known.flatMap((one) => {
-      if (isLeaving(one.claim, one.node)) return []
-      const key = `${one.node?.metadata.uid}/${one.claim?.metadata.uid}`
-      alive.add(key)
-      const pods = [one.node, one.claim].map((named) => this.#podsOf(named?.metadata.name ?? ''))
-      const before = this.#places.get(key)
-      if (before !== undefined && isSame(before, one, pods, common)) return [before.place]
-      const place = schedulable(one, state)
-      this.#places.set(key, { one, pods, common, place })
-      return [place]
-    })
-    if (alive.size < this.#places.size)
-      for (const key of this.#places.keys()) if (!alive.has(key)) this.#places.delete(key)
+    const before = this.#places
+    const places: SchedulableNode[] = []
+    this.#places = new Map()
+    for (const one of known) {
+      if (isLeaving(one.claim, one.node)) continue
+      const named = one.node ?? one.claim
+      const pods = { nodePods: this.#podsOf(one.node), claimPods: this.#podsOf(one.claim) }
+      let made = before.get(named)
+      if (made === undefined || !isSame(made, one, pods, common))
+        made = { one, ...pods, common, place: schedulable(one, state) }
+      this.#places.set(named, made)
+      places.push(made.place)
+    }
     return places
   }
 
-  #podsOf(name: string): readonly Pod[] {
+  #podsOf(named: Node | NodeClaim | undefined): readonly Pod[] {
+    return named === undefined ? noPods : this.#podsOn(named.metadata.name)
+  }
+
+  /** In order of their names, so that nothing depends on the order of changes. */
+  #podsOn(name: string): readonly Pod[] {
     const known = this.#podLists.get(name)
     if (known !== undefined) return known
     const own = this.#podsByNode.get(name)
     if (own === undefined) return noPods
-    const listed = [...own.values()].sort(byName)
+    const listed = [...own].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pod]) => pod)
     this.#podLists.set(name, listed)
     return listed
   }
@@ -195,7 +201,7 @@ export class ClusterIndex {
   /** Pods by node without those that are to be placed elsewhere. */
   #podsWithout(candidates: readonly Pod[]): ClusterState['podsByNode'] {
     const moving = new Set(candidates)
-    return { get: (name) => this.#podsOf(name).filter((pod) => !moving.has(pod)) }
+    return { get: (name) => this.#podsOn(name).filter((pod) => !moving.has(pod)) }
   }
 
   #currentStorage(): Storage | undefined {
@@ -248,13 +254,14 @@ export class ClusterIndex {
 function isSame(
   made: MadePlace,
   { node, claim }: StateNode,
-  pods: MadePlace['pods'],
+  { nodePods, claimPods }: Pick<MadePlace, 'nodePods' | 'claimPods'>,
   common: MadePlace['common'],
 ): boolean {
   return (
     made.one.node === node &&
     made.one.claim === claim &&
-    pods.every((list, at) => list === made.pods[at]) &&
+    made.nodePods === nodePods &&
+    made.claimPods === claimPods &&
     common.every((value, at) => value === made.common[at])
   )
 }

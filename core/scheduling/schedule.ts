@@ -3,6 +3,7 @@ import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSna
 import { Explanations } from './solver/explanations.ts'
 import { PodFunnels, type PoolFunnel } from './solver/funnel.ts'
 import { ClaimFunnels, type ClaimReasons } from './solver/funnel-claims.ts'
+import type { SolverMemory } from './solver/memory.ts'
 import type { ClaimPlace } from './solver/places.ts'
 import { ClaimFinisher } from './solver/planned-claims.ts'
 import { Solver } from './solver/solver.ts'
@@ -11,8 +12,12 @@ import { Solver } from './solver/solver.ts'
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
  * one. The same snapshot gives the same plan, in whatever order its lists are (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
  */
-export function schedule(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): SchedulingPlan {
-  return explainedPlan(snapshot, options).plan
+export function schedule(
+  snapshot: SchedulingSnapshot,
+  options: SchedulingOptions = {},
+  memory?: SolverMemory,
+): SchedulingPlan {
+  return explainedPlan(snapshot, options, memory).plan
 }
 
 /** A plan that can tell how it came about. Nothing is worked out for that before somebody asks. */
@@ -25,11 +30,15 @@ export interface ExplainedPlan {
 }
 
 /** As `schedule`, with the pass kept for questions. */
-export function explainedPlan(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): ExplainedPlan {
+export function explainedPlan(
+  snapshot: SchedulingSnapshot,
+  options: SchedulingOptions = {},
+  memory?: SolverMemory,
+): ExplainedPlan {
   const messages = new Map<Pod, string>(snapshot.ignored ?? [])
   if (snapshot.nodePools.length === 0)
     return { plan: withoutPools(snapshot, messages), podFunnels: () => [], claimReasons: () => undefined }
-  const solver = new Solver(snapshot, options)
+  const solver = new Solver(snapshot, options, memory)
   const stopped = solver.run()
   const newNodeClaims: PlannedNodeClaim[] = []
   const places: ClaimPlace[] = []

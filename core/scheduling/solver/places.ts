@@ -27,7 +27,8 @@ export interface NodePlace extends Place {
   readonly node: SchedulableNode
   /** What a claim without a VM leaves open; a pod must not count on one of several values. */
   readonly open: readonly Requirement[]
-  readonly free: Float64Array
+  /** Replaced when a pod comes; the first one is shared with other passes. */
+  free: Float64Array
   /** More is in use than there is: nothing fits, not even a pod that asks for nothing. */
   readonly overused: boolean
 }

@@ -5,7 +5,7 @@ import { allows, type Requirement } from '../../requirement.ts'
 import { hasPreferredNodeAffinity, podRequirements, type Requirements } from '../../requirements.ts'
 import type { Resources } from '../../resources.ts'
 import { relax } from '../relaxation.ts'
-import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
 import type { TopologyGroup } from './topology-group.ts'
 
 /** What pods of one namespace and the same labels share: which groups count them. */
@@ -139,11 +139,6 @@ function makeLevel(pod: Pod, { sets, respectsPreferences, facet, groupsOf, label
 /** Whether a level may go to a place with this hostname. */
 export function allowsHostname({ wantedHost }: Level, hostname: string): boolean {
   return wantedHost === undefined || allows(wantedHost, hostname)
-}
-
-export function withoutHostname(all: Requirements): Requirements {
-  if (!all.has(labels.hostname)) return all
-  return new Map([...all].filter(([key]) => key !== labels.hostname))
 }
 
 /** The same text for pods with the same constraints. */

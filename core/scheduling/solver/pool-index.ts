@@ -10,9 +10,10 @@ import { untolerated } from '../../taints.ts'
 import type { NodePoolOption } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
 import { addBit, type Bits, hasBit, keep, membersOf, noBits } from './bits.ts'
+import type { SolverMemory } from './memory.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
 import { Room } from './room.ts'
-import { TypeIndex } from './type-index.ts'
+import type { TypeIndex } from './type-index.ts'
 
 /** Types of a pool on which the same daemons run. */
 export interface DaemonGroup {
@@ -27,8 +28,7 @@ export interface PoolContext {
   readonly amounts: Amounts
   readonly wellKnown: ReadonlySet<string>
   readonly daemonSets: readonly DaemonSet[]
-  /** Indexes of type lists that pools share. */
-  readonly indexes: Map<readonly InstanceType[], TypeIndex>
+  readonly memory: SolverMemory
 }
 
 /** A NodePool with its types, as new NodeClaims see it. */
@@ -80,7 +80,7 @@ export class PoolIndex {
         requirements: spec.requirements,
       }),
     )
-    this.index = indexOf(option.instanceTypes, context)
+    this.index = context.memory.typeIndex(option.instanceTypes, context.wellKnown)
     this.usable = usable(this.index, this.set)
     this.groups = daemonGroups(this, context)
     const overhead = this.groups.map((group) => context.amounts.vector(group.overhead))
@@ -159,6 +159,7 @@ export class PoolIndex {
   }
 
   #typesWithinLimits(): Bits {
+    if (this.#nodesLeft < 0) return noBits(this.index.types.length)
     if (this.#limited.every((at) => this.#most(this.usable, at) <= (this.#remaining[at] as number))) return this.usable
     const within = noBits(this.index.types.length)
     for (const type of membersOf(this.usable)) {
@@ -201,16 +202,9 @@ export class PoolIndex {
   }
 }
 
-function indexOf(types: readonly InstanceType[], context: PoolContext): TypeIndex {
-  const known = context.indexes.get(types)
-  if (known !== undefined) return known
-  const made = new TypeIndex(types, context)
-  context.indexes.set(types, made)
-  return made
-}
-
 /** The values of the pool's requirement on the key, each type's narrowed by it (reference/karpenter-core.md 3.8). */
 function poolDomains(key: string, own: Requirement | undefined, types: readonly InstanceType[]): ReadonlySet<string> {
+  if (types.length === 0) return new Set()
   const domains = new Set<string>(own !== undefined && operatorOf(own) === 'In' ? own.values : [])
   const seen = new Set<Requirement>()
   for (const { requirements: offered } of types) {
@@ -245,18 +239,23 @@ function daemonGroups(pool: PoolIndex, { sets, daemonSets }: PoolContext): reado
   }))
 }
 
-/** The types on which a daemon would run: any one of its required affinity terms will do, and its wishes do not matter. */
+/**
+ * The types on which a daemon would run. Its wishes do not matter. As upstream, of its required affinity terms one that a type does not
+ * meet is not tried on the types after it.
+ */
 function daemonTypes(pool: PoolIndex, daemon: DaemonSet['pod'], sets: RequirementSets): Bits {
   const types = noBits(pool.index.types.length)
   const tolerations = [...daemon.tolerations, { operator: 'Exists' as const, effect: 'PreferNoSchedule' as const }]
   if (daemon.resourceClaims.length > 0 || untolerated(pool.taints, tolerations).length > 0) return types
   const terms = daemon.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
-  for (let at = 0; at < Math.max(1, terms.length); at++) {
-    const one = withTerm(daemon, at)
-    const wanted = sets.intern(podRequirements(one, { strict: true }))
-    if (typeof sets.merged(pool.set, wanted, 'lenient') === 'string') continue
-    const met = pool.index.meeting(wanted)
-    for (let word = 0; word < types.length; word++) types[word] = (types[word] as number) | (met[word] as number)
+  const met = Array.from({ length: Math.max(1, terms.length) }, (_, at) => {
+    const wanted = sets.intern(podRequirements(withTerm(daemon, at), { strict: true }))
+    return typeof sets.merged(pool.set, wanted, 'lenient') === 'string' ? types.slice() : pool.index.meeting(wanted)
+  })
+  let term = 0
+  for (const type of membersOf(pool.usable)) {
+    while (term < met.length - 1 && !hasBit(met[term] as Bits, type)) term += 1
+    if (hasBit(met[term] as Bits, type)) addBit(types, type)
   }
   return types
 }

@@ -1,4 +1,5 @@
-import { capacityTypeOf, type InstanceType, isLaunchable } from '../../instance-type.ts'
+import { type InstanceType, isLaunchable, type Offering } from '../../instance-type.ts'
+import { labels } from '../../labels.ts'
 import { isCompatible } from '../../requirements.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
 
@@ -15,7 +16,8 @@ export interface Prices {
 interface PricedOffering {
   readonly type: number
   readonly price: number
-  readonly capacityType: number
+  /** As bits of `capacityTypes`; none: it does not say. */
+  readonly capacityBits: number
 }
 
 /** Launchable offerings of a list of types, those that require the same together: sets that admit the same offerings share their prices. */
@@ -42,7 +44,7 @@ export class PriceList {
           known.set(requires.id, priced)
           this.#offerings.push({ requires, priced })
         }
-        priced.push({ type, price: offering.price, capacityType: this.#capacityType(capacityTypeOf(offering)) })
+        priced.push({ type, price: offering.price, capacityBits: this.#capacityBits(offering) })
       }
     })
   }
@@ -62,9 +64,9 @@ export class PriceList {
     const lowest = new Float64Array(this.#count).fill(Number.POSITIVE_INFINITY)
     const launchable = new Uint32Array(this.#count)
     for (const offerings of admitted) {
-      for (const { type, price, capacityType } of offerings) {
+      for (const { type, price, capacityBits } of offerings) {
         lowest[type] = Math.min(lowest[type] as number, price)
-        launchable[type] = (launchable[type] as number) | (1 << capacityType)
+        launchable[type] = (launchable[type] as number) | capacityBits
       }
     }
     const order = Array.from(lowest, (_, type) => type)
@@ -75,8 +77,12 @@ export class PriceList {
     return { order, lowest, launchable }
   }
 
-  #capacityType(name: string): number {
-    const known = this.capacityTypes.indexOf(name)
-    return known >= 0 ? known : this.capacityTypes.push(name) - 1
+  #capacityBits({ requirements }: Offering): number {
+    let bits = 0
+    for (const name of requirements.get(labels.capacityType)?.values ?? []) {
+      const known = this.capacityTypes.indexOf(name)
+      bits |= 1 << (known >= 0 ? known : this.capacityTypes.push(name) - 1)
+    }
+    return bits
   }
 }

@@ -1,5 +1,6 @@
-import { intersect, type Requirement } from '../../requirement.ts'
-import { isCompatible, merge, type Requirements, sharedKeysIntersect } from '../../requirements.ts'
+import { labels as labelKeys } from '../../labels.ts'
+import { allows, intersect, intersects, operatorOf, type Requirement } from '../../requirement.ts'
+import { isCompatible, merge, type Requirements, requirementsOfLabels } from '../../requirements.ts'
 
 /** Requirements that exist once: two are the same exactly when their ids are. The hostname is never among them. */
 export interface RequirementSet {
@@ -13,10 +14,10 @@ export interface RequirementSet {
 }
 
 /**
- * The set of both; or why there is none: `disjoint` stays so however much the first is narrowed, `unknown` (a key without known values)
- * does not, since a later pod's NotIn makes a key known.
+ * The set of both; or why there is none: `disjoint` stays so however much the first is narrowed, `open` does not. A key without known
+ * values becomes known by a later pod's NotIn, and by the same a key that must exist becomes one that may be absent, as upstream.
  */
-export type Merge = RequirementSet | 'disjoint' | 'unknown'
+export type Merge = RequirementSet | 'disjoint' | 'open'
 
 const noKeys: ReadonlySet<string> = new Set()
 
@@ -28,12 +29,19 @@ export class RequirementSets {
   readonly #requirementIds = new Map<string, number>()
   readonly #requirements: Requirement[] = []
   readonly #singles: RequirementSet[] = []
+  readonly #ofMap = new WeakMap<Requirements, RequirementSet>()
+  readonly #ofLabels = new WeakMap<Readonly<Record<string, string>>, RequirementSet>()
   readonly #known = new WeakMap<Requirement, number>()
 
   /** `wellKnown`: keys that a NodeClaim may be asked for although its pool says nothing of them. */
   constructor(wellKnown: ReadonlySet<string>) {
     this.#wellKnown = wellKnown
     this.empty = this.intern(new Map())
+  }
+
+  /** How many sets there are. */
+  get size(): number {
+    return this.#byText.size
   }
 
   /** The id of a single requirement. */
@@ -55,7 +63,24 @@ export class RequirementSets {
     return this.#requirements[id] as Requirement
   }
 
+  /** The set that exactly these labels meet, but for the hostname. The labels of one object are looked at once. */
+  ofLabels(labels: Readonly<Record<string, string>>): RequirementSet {
+    const known = this.#ofLabels.get(labels)
+    if (known !== undefined) return known
+    const set = this.intern(withoutHostname(requirementsOfLabels(labels)))
+    this.#ofLabels.set(labels, set)
+    return set
+  }
+
   intern(map: Requirements): RequirementSet {
+    const met = this.#ofMap.get(map)
+    if (met !== undefined) return met
+    const set = this.#intern(map)
+    this.#ofMap.set(map, set)
+    return set
+  }
+
+  #intern(map: Requirements): RequirementSet {
     const ids = new Map<string, number>()
     let hasMinValues = false
     for (const [key, requirement] of map) {
@@ -106,11 +131,42 @@ export class RequirementSets {
   }
 
   #merge(base: RequirementSet, added: RequirementSet, allowUndefined: ReadonlySet<string>): Merge {
+    if (isWithin(base, added)) return base
     if (isCompatible(base.map, added.map, allowUndefined)) return this.intern(merge(base.map, added.map.values()))
-    return sharedKeysIntersect(base.map, added.map) ? 'unknown' : 'disjoint'
+    return stayDisjoint(base.map, added.map) ? 'disjoint' : 'open'
   }
+}
+
+/** Whether a key of both cannot be met, and could not be if `base` were narrowed further. */
+function stayDisjoint(base: Requirements, added: Requirements): boolean {
+  for (const [key, wanted] of added) {
+    const own = base.get(key)
+    if (own === undefined || intersects(own, wanted)) continue
+    if (!canBeAbsent(wanted) || operatorOf(own) === 'In') return true
+  }
+  return false
+}
+
+function canBeAbsent(set: Requirement): boolean {
+  const operator = operatorOf(set)
+  return operator === 'NotIn' || operator === 'DoesNotExist'
 }
 
 function textOf({ key, complement, values, gte, lte, minValues }: Requirement): string {
   return `${key}\u0000${complement ? '!' : ''}${[...values].sort().join('\u0000')}\u0001${gte ?? ''}\u0001${lte ?? ''}\u0001${minValues ?? ''}`
+}
+
+/** Whether the base has one value for each key that is added, and that value will do: the usual case of labels and a selector. */
+function isWithin(base: RequirementSet, added: RequirementSet): boolean {
+  for (const [key, wanted] of added.map) {
+    const own = base.map.get(key)
+    if (own === undefined || own.complement || own.values.size !== 1) return false
+    if (wanted.minValues !== undefined || !allows(wanted, own.values.values().next().value as string)) return false
+  }
+  return true
+}
+
+export function withoutHostname(all: Requirements): Requirements {
+  if (!all.has(labelKeys.hostname)) return all
+  return new Map([...all].filter(([key]) => key !== labelKeys.hostname))
 }

@@ -1,16 +1,16 @@
 import { hostPortConflict } from '../../host-ports.ts'
 import { minValues } from '../../instance-type.ts'
-import { wellKnownLabels } from '../../labels.ts'
+import { labels as knownLabels, wellKnownLabels } from '../../labels.ts'
 import type { Pod, Taint } from '../../objects.ts'
 import { podName } from '../../pod-rules.ts'
-import { operatorOf, type Requirement } from '../../requirement.ts'
-import { merge, requirements, requirementsOfLabels } from '../../requirements.ts'
-import { noResources, type Resources } from '../../resources.ts'
+import { allows, operatorOf, type Requirement } from '../../requirement.ts'
+import { merge, requirements } from '../../requirements.ts'
 import { untolerated } from '../../taints.ts'
 import { Reservations } from '../reservations.ts'
 import type { PodVolumes, SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
-import { Amounts } from './amounts.ts'
+import type { Amounts } from './amounts.ts'
 import { allBits, type Bits, keep, membersOf } from './bits.ts'
+import { SolverMemory } from './memory.ts'
 import { type ClaimPlace, ClaimQueue, type NodePlace, type Place } from './places.ts'
 import {
   allowsHostname,
@@ -24,10 +24,9 @@ import {
   requestKey,
   type Shape,
   shapeKey,
-  withoutHostname,
 } from './pod-shapes.ts'
 import { PoolIndex } from './pool-index.ts'
-import { type Merge, type RequirementSet, RequirementSets } from './requirement-sets.ts'
+import { type Merge, type RequirementSet, RequirementSets, withoutHostname } from './requirement-sets.ts'
 import { TopologyIndex } from './topology-index.ts'
 
 /** A pod in the queue. */
@@ -37,6 +36,8 @@ export interface Waiting {
   readonly requested: RequestClass
   readonly volumes: PodVolumes | undefined
   readonly alternatives: readonly RequirementSet[]
+  /** What each alternative asks of the hostname, if any asks something. */
+  readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
   /** Why it cannot be placed whatever there is. */
   readonly hopeless: string | undefined
 }
@@ -44,6 +45,7 @@ export interface Waiting {
 const noAlternatives: readonly (RequirementSet | undefined)[] = [undefined]
 const reservationId = 'karpenter.azure.com/capacity-reservation-id'
 const resourceClaimsError = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
+const hostnameLabel = knownLabels.hostname
 const nothingHeld: ReadonlySet<string> = new Set()
 
 /** Where a pod fits, and what becomes of the place. */
@@ -72,6 +74,7 @@ export class Solver {
   readonly levels: LevelSource
   readonly reservations: Reservations | undefined
   readonly #snapshot: SchedulingSnapshot
+  readonly #memory: SolverMemory
   readonly #queue = new ClaimQueue()
   readonly #shapes = new Map<string, Shape>()
   readonly #requests = new Map<string, RequestClass>()
@@ -85,13 +88,15 @@ export class Solver {
   readonly #scratch: Float64Array
   #hostnames = 0
 
-  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions) {
+  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions, memory = new SolverMemory()) {
     this.#snapshot = snapshot
     this.options = options
     this.wellKnown = options.wellKnownLabels ?? wellKnownLabels
-    this.sets = new RequirementSets(this.wellKnown)
-    const requested = snapshot.pods.map((pod) => this.#requestClass(pod))
-    this.amounts = new Amounts(allResources(snapshot, new Set(requested)))
+    this.#memory = memory
+    this.sets = memory.setsFor(this.wellKnown)
+    const requested = new Set(snapshot.pods.map((pod) => this.#requestClass(pod).requests))
+    memory.learn(snapshot, requested)
+    this.amounts = memory.amounts
     for (const one of this.#requests.values()) one.vector = this.amounts.vector(one.requests)
     this.#scratch = new Float64Array(this.amounts.size)
     this.pools = this.#indexPools()
@@ -190,12 +195,12 @@ export class Solver {
     const base = this.#admitted(place, level, 'strict')
     if (base === undefined || !allowsHostname(level, place.hostname)) return false
     if (!this.#portsFree(place, level) || exceedsLimits(place, one)) return false
-    for (const alternative of alternativesOf(one)) {
+    for (const alternative of alternativesOf(one, place.hostname)) {
       const set = this.#narrowed(place, level, base, alternative, 'strict')
       if (set === undefined || !leavesOpen(place, set)) continue
       place.set = set
-      for (let at = 0; at < place.free.length; at++)
-        place.free[at] = (place.free[at] as number) - (one.requested.vector[at] as number)
+      const { vector } = one.requested
+      place.free = place.free.map((amount, at) => amount - (vector[at] as number))
       this.#settle(place, one, level)
       return true
     }
@@ -286,7 +291,8 @@ export class Solver {
     const types = this.#attachable(claim, one)
     if (types === undefined) return 'refused'
     let answer: 'refused' | 'wait' = 'refused'
-    for (const alternative of alternativesOf(one)) {
+    for (const alternative of alternativesOf(one, claim.hostname)) {
+      answer = 'refused'
       const set = this.#narrowed(claim, level, base, alternative, 'lenient')
       if (set === undefined) continue
       const left = pool.slotsFor(types, set, requests)
@@ -407,7 +413,7 @@ export class Solver {
   #indexPools(): readonly PoolIndex[] {
     const { sets, amounts, wellKnown } = this
     const { nodePools, daemonSets } = this.#snapshot
-    const context = { sets, amounts, wellKnown, daemonSets, indexes: new Map() }
+    const context = { sets, amounts, wellKnown, daemonSets, memory: this.#memory }
     const relaxed = this.options.minValuesPolicy === 'BestEffort'
     return [...nodePools]
       .sort(
@@ -419,7 +425,9 @@ export class Solver {
           new PoolIndex(
             option,
             (index, set) => {
-              const types = index.typesOf(index.matching(set)).slice()
+              const slots = index.matching(set).slice()
+              keep(slots, index.sound)
+              const types = index.typesOf(slots).slice()
               const found = membersOf(types).map((type) => index.types[type] as (typeof index.types)[number])
               const short = set.hasMinValues && minValues(found, set.map).unsatisfied.size > 0
               return short && !relaxed ? types.fill(0) : types
@@ -431,16 +439,34 @@ export class Solver {
 
   #indexTopology(): TopologyIndex {
     const { nodes, occupied = [], namespaceLabels = new Map() } = this.#snapshot
-    const places = nodes.flatMap(({ joined, labels, pods }) =>
-      joined === undefined ? [] : [{ facts: joined, pods, placeLabels: labels, isTracked: true }],
-    )
+    const places = nodes.map((node) => {
+      const { joined, name, labels, taints } = node
+      const { repelling } = this.#memory.place(node)
+      const facts = joined ?? { name, labels, taints }
+      return {
+        facts,
+        inhabited: node,
+        repelling,
+        isTracked: true,
+        ...(joined === undefined ? {} : { placeLabels: labels }),
+      }
+    })
+    const others = occupied.map((node) => ({
+      facts: node.facts,
+      isTracked: node.isTracked,
+      inhabited: node,
+      repelling: node.pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
+    }))
     return new TopologyIndex({
       sets: this.sets,
-      nodes: [...places, ...occupied].map(({ facts, ...rest }) => ({
-        ...facts,
-        ...rest,
-        set: this.sets.intern(withoutHostname(requirementsOfLabels(facts.labels))),
-      })),
+      memory: this.#memory,
+      nodes: [...places, ...others]
+        .sort((a, b) => compareText(a.facts.name, b.facts.name))
+        .map(({ facts, ...rest }) => ({
+          ...facts,
+          ...rest,
+          set: this.sets.ofLabels(facts.labels),
+        })),
       pools: this.pools,
       namespaceLabels,
       ignorePreferences: this.options.preferencePolicy === 'Ignore',
@@ -448,9 +474,12 @@ export class Solver {
   }
 
   #nodePlace(node: SchedulableNode): NodePlace {
-    const own = requirementsOfLabels(node.labels)
-    const expected = requirements((node.requirements ?? []).filter(({ key }) => !(key in node.labels)))
-    const free = this.amounts.vector(node.available)
+    const own = this.sets.ofLabels(node.labels)
+    const open = [...withoutHostname(requirements(node.requirements ?? [])).values()].filter(
+      ({ key }) => !own.map.has(key),
+    )
+    const free = this.#memory.free(node)
+    const { ports } = this.#memory.place(node)
     return {
       number: this.#places++,
       hostname: node.hostname,
@@ -458,14 +487,14 @@ export class Solver {
       isClaim: false,
       taints: node.taints,
       taintList: this.#taintList(node.taints),
-      set: this.sets.intern(withoutHostname(merge(own, expected.values()))),
-      open: [...expected.values()],
+      set: open.length === 0 ? own : this.sets.intern(merge(own.map, open)),
+      open,
       pods: [],
-      ports: node.pods.flatMap(({ hostPorts }) => hostPorts),
+      ports: ports.length === 0 ? [] : [...ports],
       volumes: new Map(Object.entries(node.volumes ?? {}).map(([driver, ids]) => [driver, new Set(ids)])),
       node,
       free,
-      overused: free.some((amount) => amount < 0),
+      overused: free.some((amount) => amount < 0) || hasTooMany(node),
     }
   }
 
@@ -498,8 +527,17 @@ export class Solver {
       shape,
       requested: this.#requestClass(pod),
       volumes,
-      alternatives: (volumes?.alternatives ?? []).map((one) => this.sets.intern(requirements(one))),
+      ...this.#alternatives(volumes),
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
+    }
+  }
+
+  #alternatives(volumes: PodVolumes | undefined): Pick<Waiting, 'alternatives' | 'alternativeHosts'> {
+    const all = (volumes?.alternatives ?? []).map((one) => requirements(one))
+    const hosts = all.map((one) => one.get(hostnameLabel))
+    return {
+      alternatives: all.map((one) => this.sets.intern(withoutHostname(one))),
+      alternativeHosts: hosts.some((one) => one !== undefined) ? hosts : undefined,
     }
   }
 
@@ -538,37 +576,6 @@ export class Solver {
   }
 }
 
-function* allResources(snapshot: SchedulingSnapshot, requested: ReadonlySet<RequestClass>): Iterable<Resources> {
-  for (const { requests } of requested) yield requests
-  for (const { available } of snapshot.nodes) yield available
-  for (const { pod } of snapshot.daemonSets) yield pod.requests
-  const seen = new Set<unknown>()
-  for (const { nodePool, usage, instanceTypes } of snapshot.nodePools) {
-    yield nodePool.limits
-    yield usage
-    if (seen.has(instanceTypes)) continue
-    seen.add(instanceTypes)
-    for (const { capacity, overhead, offerings } of instanceTypes) {
-      yield capacity
-      yield* overheadOf(overhead)
-      for (const { capacityOverride, overheadOverride } of offerings) {
-        if (capacityOverride !== undefined) yield capacityOverride
-        if (overheadOverride !== undefined) yield* overheadOf(overheadOverride)
-      }
-    }
-  }
-}
-
-function* overheadOf(overhead: {
-  readonly kubeReserved?: Resources
-  readonly systemReserved?: Resources
-  readonly evictionThreshold?: Resources
-}): Iterable<Resources> {
-  yield overhead.kubeReserved ?? noResources
-  yield overhead.systemReserved ?? noResources
-  yield overhead.evictionThreshold ?? noResources
-}
-
 /** More cpu, more memory, older, lower UID; then by name (reference/karpenter-core.md 3.3). */
 function inOrder(waiting: Waiting[], amounts: Amounts): Waiting[] {
   const cpu = amounts.indexOf('cpu')
@@ -596,8 +603,17 @@ function orderText(pod: Pod): string {
   return `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`
 }
 
-function alternativesOf({ alternatives }: Waiting): readonly (RequirementSet | undefined)[] {
-  return alternatives.length === 0 ? noAlternatives : alternatives
+/** Ways to reach the pod's volumes from a place with this hostname; an undefined one asks nothing. */
+function alternativesOf(
+  { alternatives, alternativeHosts }: Waiting,
+  hostname: string,
+): readonly (RequirementSet | undefined)[] {
+  if (alternatives.length === 0) return noAlternatives
+  if (alternativeHosts === undefined) return alternatives
+  return alternatives.filter((_, at) => {
+    const wanted = alternativeHosts[at]
+    return wanted === undefined || allows(wanted, hostname)
+  })
 }
 
 function fits(requests: Float64Array, free: Float64Array): boolean {
@@ -612,6 +628,13 @@ function leavesOpen({ open }: NodePlace, set: RequirementSet): boolean {
     if (operatorOf(before) !== 'In' && operatorOf(after) !== operatorOf(before)) return false
     return after.values.size === before.values.size
   })
+}
+
+/** Whether more volumes are attached of a driver than it may have: as upstream, that keeps away pods without volumes too. */
+function hasTooMany({ volumes = {}, volumeLimits = {} }: SchedulableNode): boolean {
+  return Object.entries(volumes).some(
+    ([driver, ids]) => ids.length > (volumeLimits[driver] ?? Number.POSITIVE_INFINITY),
+  )
 }
 
 function exceedsLimits(place: NodePlace, one: Waiting): boolean {

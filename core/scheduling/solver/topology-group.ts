@@ -3,7 +3,7 @@ import type { Taint } from '../../objects.ts'
 import { allows, inValues, operatorOf, type Requirement } from '../../requirement.ts'
 import { untolerated } from '../../taints.ts'
 import { type TopologyRule, unsatisfiable } from '../topology-rules.ts'
-import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
 
 const unknown = -1
 
@@ -27,6 +27,10 @@ export class TopologyGroup {
   readonly #domains: Domains
   readonly #sets: RequirementSets
   readonly #alternatives: readonly RequirementSet[]
+  /** What each alternative asks of the hostname; absent: none asks anything. */
+  readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
+  /** Hosts that are known without pods, beside those with a count. */
+  #knownHosts: readonly number[] = []
   readonly #choices = new Map<number, Choice>()
   readonly #filtered = new Map<number, boolean>()
 
@@ -37,7 +41,10 @@ export class TopologyGroup {
     this.#domains = domains
     this.#sets = sets
     const { affinityPolicy, alternatives } = rule.filter
-    this.#alternatives = affinityPolicy === 'Honor' ? alternatives.map((one) => sets.intern(one)) : []
+    const honored = affinityPolicy === 'Honor' ? alternatives : []
+    this.#alternatives = honored.map((one) => sets.intern(withoutHostname(one)))
+    const hosts = honored.map((one) => one.get(labels.hostname))
+    this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
   }
 
   /** Makes a domain known. */
@@ -46,11 +53,16 @@ export class TopologyGroup {
     this.#set(domain, 0)
   }
 
-  /** Counts a pod in a domain. */
-  record(domain: number): void {
+  /** Makes the hosts that exist known: it matters to nothing but the text that tells of them. */
+  knowHosts(hosts: readonly number[]): void {
+    this.#knownHosts = hosts
+  }
+
+  /** Counts pods in a domain. */
+  record(domain: number, pods = 1): void {
     const count = this.countOf(domain)
     if (count === 0) this.occupied += 1
-    this.#set(domain, count + 1)
+    this.#set(domain, count + pods)
   }
 
   countOf(domain: number): number {
@@ -74,16 +86,24 @@ export class TopologyGroup {
     this.#choices.clear()
   }
 
-  /** Whether a node with these labels or requirements counts. */
-  includes(set: RequirementSet, taints: readonly Taint[]): boolean {
+  /** Whether a node with these labels or requirements counts. `hostname`: its label, if it has one. */
+  includes(set: RequirementSet, taints: readonly Taint[], hostname: string | undefined): boolean {
     const { taintsPolicy, tolerations } = this.rule.filter
     if (taintsPolicy === 'Honor' && untolerated(taints, tolerations).length > 0) return false
     if (this.#alternatives.length === 0) return true
+    if (this.#alternativeHosts !== undefined)
+      return this.#alternatives.some(
+        (one, at) => admitsHost(this.#alternativeHosts?.[at], hostname) && this.#meets(set, one),
+      )
     const known = this.#filtered.get(set.id)
     if (known !== undefined) return known
-    const included = this.#alternatives.some((one) => typeof this.#sets.merged(set, one, 'strict') !== 'string')
+    const included = this.#alternatives.some((one) => this.#meets(set, one))
     this.#filtered.set(set.id, included)
     return included
+  }
+
+  #meets(set: RequirementSet, wanted: RequirementSet): boolean {
+    return typeof this.#sets.merged(set, wanted, 'strict') !== 'string'
   }
 
   /**
@@ -111,7 +131,10 @@ export class TopologyGroup {
   /** The text that says why nothing was left to choose (see the plain rules). */
   explain(pod: Requirement, node: Requirement): string {
     const counts = new Map(
-      this.#knownDomains().map((domain) => [this.#domains.name(this.key, domain), this.countOf(domain)]),
+      [...this.#knownDomains(), ...this.#knownHosts].map((domain) => [
+        this.#domains.name(this.key, domain),
+        this.countOf(domain),
+      ]),
     )
     return unsatisfiable(this.rule, counts, pod, node)
   }
@@ -193,6 +216,13 @@ export class TopologyGroup {
     const made = inValues(this.key, names)
     return this.#sets.requirement(this.#sets.idOf(made))
   }
+}
+
+/** Whether a node with this hostname, or without one, meets what is asked of it. */
+function admitsHost(wanted: Requirement | undefined, hostname: string | undefined): boolean {
+  if (wanted === undefined) return true
+  if (hostname !== undefined) return allows(wanted, hostname)
+  return operatorOf(wanted) === 'NotIn' || operatorOf(wanted) === 'DoesNotExist'
 }
 
 /** The domains of all topology keys, numbered by key, and which of them a requirement allows. */

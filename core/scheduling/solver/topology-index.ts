@@ -3,8 +3,10 @@ import type { Pod, Taint } from '../../objects.ts'
 import { untolerated } from '../../taints.ts'
 import { selects } from '../label-selector.ts'
 import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '../topology-rules.ts'
+import type { SolverMemory } from './memory.ts'
 import type { Concern, LabelClass, Level } from './pod-shapes.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
+import { type Inhabited, labelKey, type RunningClass } from './running-pods.ts'
 import { Domains, onlyDomain, possibleDomains, TopologyGroup } from './topology-group.ts'
 
 /** A node as topology counts it: by its own labels, not by what a pass makes of it. */
@@ -17,7 +19,10 @@ export interface CountedNode {
   readonly placeLabels?: Readonly<Record<string, string>>
   /** Whether the anti-affinity of its pods keeps others away. */
   readonly isTracked: boolean
-  readonly pods: readonly Pod[]
+  /** Where its pods stand. */
+  readonly inhabited: Inhabited
+  /** Those of its pods that state anti-affinity. */
+  readonly repelling: readonly Pod[]
 }
 
 /** Domains that a pool's types could be in, for one key, and the taints that its nodes have. */
@@ -28,6 +33,7 @@ interface PoolDomains {
 
 export interface TopologyInput extends RuleContext {
   readonly sets: RequirementSets
+  readonly memory: SolverMemory
   readonly nodes: readonly CountedNode[]
   readonly pools: readonly PoolDomains[]
 }
@@ -50,11 +56,17 @@ export class TopologyIndex {
   readonly #hostGroups: TopologyGroup[] = []
   readonly #inverseList: TopologyGroup[] = []
   readonly #labelClasses = new Map<string, LabelClass>()
-  readonly #counted = new Map<string, { readonly labelClass: LabelClass; readonly nodes: CountedNode[] }>()
+  /** Running pods by what they share; looked up when a group first counts. */
+  #running: ReadonlyMap<string, RunningClass> | undefined
+  #byInhabited: ReadonlyMap<Inhabited, CountedNode> | undefined
 
   constructor(input: TopologyInput) {
     this.#input = input
-    for (const node of input.nodes) for (const pod of node.pods) this.#indexPod(pod, node)
+  }
+
+  /** Makes the hosts that exist known to the groups that there are: those that are made later do not learn of them, as upstream. */
+  knowHosts(hosts: readonly number[]): void {
+    for (const group of this.#hostGroups) group.knowHosts(hosts)
   }
 
   host(hostname: string): number {
@@ -62,12 +74,11 @@ export class TopologyIndex {
   }
 
   labelClass(pod: Pod): LabelClass {
-    const namespace = pod.metadata.namespace ?? 'default'
-    const key = `${namespace}\u0000${JSON.stringify(pod.metadata.labels)}`
+    const key = labelKey(pod)
     let known = this.#labelClasses.get(key)
     if (known === undefined) {
       known = {
-        namespace,
+        namespace: pod.metadata.namespace ?? 'default',
         labels: pod.metadata.labels,
         selectedBy: [],
         selectedByInverse: [],
@@ -91,10 +102,9 @@ export class TopologyIndex {
 
   /** Anti-affinity of pods that run already, by the labels of their nodes. */
   trackRunning(): void {
-    for (const { pods, labels: own, isTracked } of this.#input.nodes) {
+    for (const { repelling, labels: own, isTracked } of this.#input.nodes) {
       if (!isTracked) continue
-      for (const pod of pods) {
-        if (pod.affinity?.podAntiAffinity === undefined) continue
+      for (const pod of repelling) {
         for (const group of this.inverseOf(pod)) {
           const domain = own[group.key]
           if (domain !== undefined) group.record(this.domains.id(group.key, domain))
@@ -133,7 +143,7 @@ export class TopologyIndex {
   /** Counts a pod that was placed. */
   record(labelClass: LabelClass, inverse: readonly TopologyGroup[], set: RequirementSet, place: TopologyPlace): void {
     for (const group of this.#selectedBy(labelClass)) {
-      if (!group.includes(set, place.taints)) continue
+      if (!group.includes(set, place.taints, place.hostname)) continue
       if (group.isHostname) recordHost(group, place)
       else if (group.rule.kind === 'pod anti-affinity') this.#recordAll(group, set)
       else {
@@ -167,13 +177,11 @@ export class TopologyIndex {
     return labelClass.selectedByInverse
   }
 
-  #indexPod(pod: Pod, node: CountedNode): void {
-    if (pod.metadata.deletionTimestamp !== undefined) return
-    const labelClass = this.labelClass(pod)
-    const key = `${labelClass.namespace}\u0000${JSON.stringify(labelClass.labels)}`
-    const entry = this.#counted.get(key)
-    if (entry === undefined) this.#counted.set(key, { labelClass, nodes: [node] })
-    else entry.nodes.push(node)
+  /** Running pods by their labels, and the nodes that they are counted on. */
+  #counted() {
+    this.#byInhabited ??= new Map(this.#input.nodes.map((node) => [node.inhabited, node]))
+    this.#running ??= this.#input.memory.running.on(this.#byInhabited.keys())
+    return { running: this.#running, nodes: this.#byInhabited }
   }
 
   #group(rule: TopologyRule, pod: Pod): TopologyGroup {
@@ -210,18 +218,20 @@ export class TopologyIndex {
   #countRunning(group: TopologyGroup): void {
     for (const node of this.#input.nodes) {
       const domain = node.placeLabels?.[group.key]
-      if (domain !== undefined && group.includes(node.set, node.taints))
+      if (domain !== undefined && group.includes(node.set, node.taints, node.labels[labels.hostname]))
         group.register(this.domains.id(group.key, domain))
     }
     const { namespaces, selector } = group.rule
-    for (const { labelClass, nodes } of this.#counted.values()) {
-      if (!namespaces.has(labelClass.namespace)) continue
+    const { running, nodes } = this.#counted()
+    for (const { namespace, labels: own, nodes: inhabited } of running.values()) {
+      if (!namespaces.has(namespace)) continue
       // No selector selects nothing when a pod is placed, but everything when pods are counted.
-      if (selector !== undefined && !selects(selector, labelClass.labels)) continue
-      for (const node of nodes) {
+      if (selector !== undefined && !selects(selector, own)) continue
+      for (const [one, count] of inhabited) {
+        const node = nodes.get(one) as CountedNode
         const domain = node.labels[group.key] ?? (group.isHostname ? node.name : undefined)
-        if (domain !== undefined && group.includes(node.set, node.taints))
-          group.record(this.domains.id(group.key, domain))
+        if (domain !== undefined && group.includes(node.set, node.taints, node.labels[labels.hostname]))
+          group.record(this.domains.id(group.key, domain), count)
       }
     }
   }

@@ -28,6 +28,8 @@ export class TypeIndex {
   readonly slots: readonly Slot[]
   /** Whether each slot is the type of the same number. */
   readonly plain: boolean
+  /** Slots that keep something for pods: nothing fits where overhead takes more than there is. */
+  readonly sound: Bits
   readonly prices: PriceList
   readonly #sets: RequirementSets
   readonly #wellKnown: ReadonlySet<string>
@@ -48,6 +50,10 @@ export class TypeIndex {
     this.prices = new PriceList(this.types, sets, wellKnown)
     this.slots = this.types.flatMap((type, index) => slotsOf(type, index, amounts))
     this.plain = this.slots.length === this.types.length && this.slots.every(({ type }, index) => type === index)
+    this.sound = noBits(this.slots.length)
+    this.slots.forEach(({ free }, slot) => {
+      if (free.every((amount) => amount >= 0)) addBit(this.sound, slot)
+    })
     this.#indexRequirements()
     this.#indexOfferings()
   }

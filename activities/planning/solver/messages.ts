@@ -1,0 +1,47 @@
+import type { InstanceType } from '../../../core/instance-type.ts'
+import type { IndexedKind, IndexedObjects } from '../../../core/scheduling/cluster-index.ts'
+import type { PlannedNodeClaim, SchedulingOptions } from '../../../core/scheduling/snapshot.ts'
+import type { DefaultSpreadConstraint } from '../../../core/scheduling/spread-defaults.ts'
+
+/** An object as it is now, by its key in the watch cache; undefined: it is gone. */
+export interface IndexChange {
+  readonly kind: IndexedKind
+  readonly key: string
+  readonly object: IndexedObjects[IndexedKind] | undefined
+}
+
+/** What to plan with, besides the cluster itself. */
+export interface PlanRequest {
+  /** Epoch ms. */
+  readonly now: number
+  /** Numbers of the type lists that NodePools can buy from, by pool; pools without one take no part. */
+  readonly typeLists: ReadonlyMap<string, number>
+  readonly options: Omit<SchedulingOptions, 'shouldStop'>
+  readonly defaultSpread: readonly DefaultSpreadConstraint[]
+  /** The pass ends after so many milliseconds with what it has planned by then. */
+  readonly timeLimitMs: number
+}
+
+/** To the thread. Messages are handled in order, so a plan sees every change that was sent before. */
+export type ToSolver =
+  | { readonly kind: 'changes'; readonly changes: readonly IndexChange[] }
+  | { readonly kind: 'types'; readonly list: number; readonly types: readonly InstanceType[] }
+  | { readonly kind: 'forgetTypes'; readonly list: number }
+  | { readonly kind: 'plan'; readonly request: PlanRequest }
+
+/** A plan in which pods go by their keys: the other side has the objects. */
+export interface KeyedPlan {
+  readonly newNodeClaims: readonly (Omit<PlannedNodeClaim, 'pods'> & { readonly pods: readonly string[] })[]
+  readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
+  readonly unschedulable: readonly { readonly pod: string; readonly message: string }[]
+  readonly stopped: boolean
+  readonly snapshotMs: number
+  readonly solveMs: number
+  /** Pods that were looked at. */
+  readonly pods: number
+}
+
+/** From the thread: the answers to plans, in their order. */
+export type FromSolver =
+  | { readonly kind: 'plan'; readonly plan: KeyedPlan }
+  | { readonly kind: 'failed'; readonly message: string; readonly stack?: string | undefined }

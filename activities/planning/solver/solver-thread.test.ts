@@ -1,0 +1,109 @@
+import { pino } from 'pino'
+import { afterEach, expect, it } from 'vitest'
+import { sampleType } from '../../../core/sample-objects.ts'
+import type { Json } from '../../kubernetes/client.ts'
+import { ClusterCache } from '../../kubernetes/cluster-cache.ts'
+import { SolverThread, type ThreadRequest } from './solver-thread.ts'
+
+const created = '2026-01-01T00:00:00Z'
+const log = pino({ level: 'silent' })
+const instanceTypes = new Map([['default', [sampleType('small', 2), sampleType('large', 16)]]])
+const request: ThreadRequest = {
+  now: Date.parse(created),
+  instanceTypes,
+  options: {},
+  defaultSpread: [],
+  timeLimitMs: 60_000,
+}
+
+let versions = 0
+const metadata = (name: string, more: Json = {}): Json => ({
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: String(++versions),
+  creationTimestamp: created,
+  ...more,
+})
+
+const pod = (name: string, cpu = '1'): Json => ({
+  metadata: metadata(name, { namespace: 'default' }),
+  spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] },
+  status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+})
+
+const pool: Json = {
+  metadata: metadata('default'),
+  spec: {
+    template: {
+      spec: {
+        nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+        requirements: [],
+      },
+    },
+  },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+}
+
+const threads: SolverThread[] = []
+afterEach(async () => {
+  await Promise.all(threads.splice(0).map((thread) => thread.stop()))
+})
+
+function start(): { cache: ClusterCache; thread: SolverThread } {
+  // Nothing is watched: the tests say what there is.
+  const cache = new ClusterCache({} as never, log)
+  const thread = new SolverThread(cache, log)
+  threads.push(thread)
+  cache.upsert('NodePool', pool)
+  return { cache, thread }
+}
+
+const planned = async (thread: SolverThread, change: Partial<ThreadRequest> = {}) => {
+  const { newNodeClaims, unschedulable, stopped } = await thread.plan({ ...request, ...change })
+  return {
+    claims: newNodeClaims.map(({ instanceTypes: types, pods }) => [types, pods.map((one) => one.metadata.name)]),
+    failed: unschedulable.map(({ pod: { metadata: own } }) => own.name),
+    stopped,
+  }
+}
+
+it('plans with what the cache knew before it was started, and with each change since', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('early'))
+  expect(await planned(thread)).toEqual({
+    claims: [[['small', 'large'], ['early']]],
+    failed: [],
+    stopped: false,
+  })
+  cache.upsert('Pod', pod('late', '8'))
+  cache.upsert('Pod', pod('huge', '64'))
+  const { claims, failed } = await planned(thread)
+  expect(claims).toEqual([[['large'], ['late', 'early']]])
+  expect(failed).toEqual(['huge'])
+})
+
+it('answers plans that are asked for at once, each with its own types', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('only'))
+  const [both, large] = await Promise.all([
+    planned(thread),
+    planned(thread, { instanceTypes: new Map([['default', [sampleType('large', 16)]]]) }),
+  ])
+  expect([both.claims, large.claims]).toEqual([[[['small', 'large'], ['only']]], [[['large'], ['only']]]])
+  expect((await planned(thread, { instanceTypes: new Map() })).failed).toEqual(['only'])
+})
+
+it('ends a pass in time, with nothing for the pods that it did not reach', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('only'))
+  expect(await planned(thread, { timeLimitMs: -1 })).toEqual({ claims: [], failed: [], stopped: true })
+})
+
+it('starts again after its thread has ended, and knows everything', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('only'))
+  await thread.plan(request)
+  await thread.stop()
+  cache.upsert('Pod', pod('other', '4'))
+  expect((await planned(thread)).claims).toEqual([[['large'], ['other', 'only']]])
+})

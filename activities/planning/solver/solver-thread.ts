@@ -1,0 +1,202 @@
+import { Worker } from 'node:worker_threads'
+import type { Logger } from 'pino'
+import type { InstanceType } from '../../../core/instance-type.ts'
+import type { Pod } from '../../../core/objects.ts'
+import type { IndexedKind } from '../../../core/scheduling/cluster-index.ts'
+import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import { type CachedKind, type CachedObject, type ClusterCache, keyOf } from '../../kubernetes/cluster-cache.ts'
+import type { FromSolver, IndexChange, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
+
+export interface ThreadPlan extends SchedulingPlan {
+  /** What taking the snapshot and solving took in the thread, and how many pods were looked at. */
+  readonly snapshotMs: number
+  readonly solveMs: number
+  readonly pods: number
+}
+
+export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
+  /** What each NodePool that takes part can buy. Lists that are the same object as before are not sent again. */
+  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
+}
+
+interface Asked {
+  readonly resolve: (plan: KeyedPlan) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Changes are sent in bundles: as many as come in one turn of the event loop, and no more than this. */
+const bundleSize = 2000
+
+/**
+ * The scheduler in a thread of its own, so that a long pass holds up no heartbeat and no watch. The thread keeps an index of the cluster
+ * and is told of each change of the cache; a pass copies nothing. A thread that dies is replaced at the next plan and told everything.
+ */
+export class SolverThread {
+  readonly #cache: ClusterCache
+  readonly #log: Logger
+  #worker: Worker | undefined
+  #asked: Asked[] = []
+  #changes: IndexChange[] = []
+  #flushing: NodeJS.Immediate | undefined
+  #lists = new Map<readonly InstanceType[], number>()
+  #listCount = 0
+  #unsubscribe: () => void = () => {}
+
+  constructor(cache: ClusterCache, log: Logger) {
+    this.#cache = cache
+    this.#log = log
+  }
+
+  /** Plans with what the cache knows now. Errors: the scheduler failed, or its thread ended. */
+  async plan({ instanceTypes, ...request }: ThreadRequest): Promise<ThreadPlan> {
+    this.#worker ??= this.#start()
+    this.#flush()
+    const typeLists = new Map([...instanceTypes].map(([pool, types]) => [pool, this.#listOf(types)]))
+    this.#forgetLists(new Set(instanceTypes.values()))
+    const answer = new Promise<KeyedPlan>((resolve, reject) => this.#asked.push({ resolve, reject }))
+    this.#send({ kind: 'plan', request: { ...request, typeLists } })
+    return this.#withPods(await answer)
+  }
+
+  async stop(): Promise<void> {
+    const worker = this.#worker
+    this.#forget()
+    await worker?.terminate()
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), { name: 'scheduler' })
+    worker.unref()
+    worker.on('message', (message: FromSolver) => this.#answered(message))
+    worker.on('error', (error) => this.#ended(worker, error))
+    worker.on('exit', (code) => this.#ended(worker, new Error(`the scheduler's thread ended with ${code}`)))
+    this.#worker = worker
+    this.#unsubscribe = this.#cache.onChange((kind, key, _before, after) => this.#changed(kind, key, after))
+    for (const object of allObjects(this.#cache)) this.#changed(object.kind, keyOf(object.metadata), object)
+    return worker
+  }
+
+  #changed(kind: CachedKind, key: string, object: CachedObject | undefined): void {
+    const indexed = indexedKind(kind)
+    if (indexed === undefined) return
+    // Controllers of several kinds stand together in the index.
+    const indexKey = indexed === 'PodController' ? `${kind}/${key}` : key
+    this.#changes.push({ kind: indexed, key: indexKey, object: object as IndexChange['object'] })
+    if (this.#changes.length >= bundleSize) this.#flush()
+    else this.#flushing ??= setImmediate(() => this.#flush())
+  }
+
+  #flush(): void {
+    clearImmediate(this.#flushing)
+    this.#flushing = undefined
+    if (this.#changes.length === 0) return
+    const changes = this.#changes
+    this.#changes = []
+    this.#send({ kind: 'changes', changes })
+  }
+
+  #listOf(types: readonly InstanceType[]): number {
+    const known = this.#lists.get(types)
+    if (known !== undefined) return known
+    const list = this.#listCount++
+    this.#lists.set(types, list)
+    this.#send({ kind: 'types', list, types })
+    return list
+  }
+
+  #forgetLists(used: ReadonlySet<readonly InstanceType[]>): void {
+    for (const [types, list] of this.#lists) {
+      if (used.has(types)) continue
+      this.#lists.delete(types)
+      this.#send({ kind: 'forgetTypes', list })
+    }
+  }
+
+  #send(message: ToSolver): void {
+    this.#worker?.postMessage(message)
+  }
+
+  #answered(message: FromSolver): void {
+    const asked = this.#asked.shift()
+    if (message.kind === 'plan') asked?.resolve(message.plan)
+    else {
+      const error = new Error(`the scheduler failed: ${message.message}`)
+      if (message.stack !== undefined) error.stack = message.stack
+      asked?.reject(error)
+    }
+  }
+
+  #ended(worker: Worker, error: Error): void {
+    if (this.#worker !== worker) return
+    this.#log.error({ err: error }, "the scheduler's thread ended; the next plan starts another")
+    const asked = this.#asked
+    this.#forget()
+    for (const { reject } of asked) reject(error)
+  }
+
+  /** Another thread would have to be told everything. */
+  #forget(): void {
+    this.#unsubscribe()
+    clearImmediate(this.#flushing)
+    this.#flushing = undefined
+    this.#worker = undefined
+    this.#asked = []
+    this.#changes = []
+    this.#lists = new Map()
+  }
+
+  /** Pods that went meanwhile are left out. */
+  #withPods(plan: KeyedPlan): ThreadPlan {
+    const pods = (keys: readonly string[]) => keys.flatMap((key) => this.#cache.pods.get(key) ?? [])
+    return {
+      ...plan,
+      newNodeClaims: plan.newNodeClaims
+        .map((claim): PlannedNodeClaim => ({ ...claim, pods: pods(claim.pods) }))
+        .filter((claim) => claim.pods.length > 0),
+      existing: plan.existing.map((place) => ({ ...place, pods: pods(place.pods) })),
+      unschedulable: plan.unschedulable.flatMap(({ pod, message }) =>
+        pods([pod]).map((one: Pod) => ({ pod: one, message })),
+      ),
+    }
+  }
+}
+
+function* allObjects(cache: ClusterCache): Iterable<CachedObject> {
+  yield* cache.pods.values()
+  yield* cache.nodes.values()
+  yield* cache.nodeClaims.values()
+  yield* cache.nodePools.values()
+  yield* cache.daemonSets.values()
+  yield* cache.podDisruptionBudgets.values()
+  yield* cache.namespaces.values()
+  yield* cache.persistentVolumeClaims.values()
+  yield* cache.persistentVolumes.values()
+  yield* cache.storageClasses.values()
+  yield* cache.csiNodes.values()
+  yield* cache.services.values()
+  yield* cache.replicaSets.values()
+  yield* cache.statefulSets.values()
+  yield* cache.replicationControllers.values()
+}
+
+const indexedKinds: Readonly<Partial<Record<CachedKind, IndexedKind>>> = {
+  Pod: 'Pod',
+  Node: 'Node',
+  NodeClaim: 'NodeClaim',
+  NodePool: 'NodePool',
+  DaemonSet: 'DaemonSet',
+  PodDisruptionBudget: 'PodDisruptionBudget',
+  Namespace: 'Namespace',
+  PersistentVolumeClaim: 'PersistentVolumeClaim',
+  PersistentVolume: 'PersistentVolume',
+  StorageClass: 'StorageClass',
+  CSINode: 'CSINode',
+  Service: 'Service',
+  ReplicaSet: 'PodController',
+  StatefulSet: 'PodController',
+  ReplicationController: 'PodController',
+}
+
+function indexedKind(kind: CachedKind): IndexedKind | undefined {
+  return indexedKinds[kind]
+}
