@@ -1,23 +1,63 @@
-import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { SimulateSettings } from './simulate.ts'
+
+const manifestHelp = `
+FILES are one scenario (JSON with "objects" and "instanceTypes"), or manifests as kubectl get -o yaml or -o json
+prints them: lists, several documents, directories with everything below them. Without FILES, or with -, standard
+input is read.
+
+Manifests stand for a cluster as it is:
+  - A pod waits for a node only if its condition PodScheduled says Unschedulable.
+  - A NodePool takes part only with the condition Ready=True, as in the cluster, and, where AKSNodeClasses are among
+    the manifests, only if its own is there and is ready. NodePools of other node classes are not Joiner's.
+  - PodDisruptionBudgets count by their status. v1beta1 NodePools and NodeClaims are converted.
+  - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
+--complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
+node and without a PodScheduled condition is pending.
+Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
+ARM's answer) with --prices, answers of the retail prices API.
+
+Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
+
+Examples:
+  kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o yaml | joiner simulate --catalog types.json
+  joiner simulate scenario.json --explain default/web-0`
 
 /** What a simulation needs is loaded when one is asked for: other commands start faster so. */
 export function registerSimulate(program: Command): void {
   program
     .command('simulate')
-    .argument('[file]', 'a scenario in JSON; standard input where it is absent or -', '-')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['json']).default('json'))
+    .argument('[files...]', 'a scenario, or manifests and directories of them; standard input where absent or -')
+    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .option('--catalog <file>', 'what the cloud sells; for a scenario, in place of its own instance types')
+    .option('--prices <file>', 'prices for a catalogue of resource SKUs; may be repeated', another, [])
+    .option('--complete', 'complete manifests as scenarios are')
+    .option('--explain <pod>', 'say of one pod (namespace/name) where it goes and why, and nothing else')
+    .option('--now <time>', 'when the pass is, as RFC 3339 (a scenario says it itself; else: now)', timeText)
+    .addOption(new Option('--preference-policy <policy>', 'whether wishes count').choices(['Respect', 'Ignore']))
+    .addOption(
+      new Option('--min-values-policy <policy>', 'whether minValues may give way').choices(['Strict', 'BestEffort']),
+    )
+    .option('--feature-gates <list>', 'Name=true or Name=false, separated by commas')
+    .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
     .option('--time', 'write what each round took to standard error, as a line of JSON')
     .option('--rounds <count>', 'solve so many times in one process', roundCount, 1)
-    .description('say where the pods of a scenario would go, without a cluster')
-    .action(async (file: string, { time = false, rounds }: { readonly time?: boolean; readonly rounds: number }) => {
-      const [{ solveRounds }, { resultOf }] = await Promise.all([import('./rounds.ts'), import('./result.ts')])
-      const json: unknown = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'))
-      const plan = solveRounds(json, rounds, (times) => {
-        if (time) console.error(JSON.stringify(times))
-      })
-      console.log(JSON.stringify(resultOf(plan), undefined, 2))
+    .description('say where pods would go and what that would cost, without a cluster')
+    .addHelpText('after', manifestHelp)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+    .action(async (files: readonly string[], settings: SimulateSettings) => {
+      const { simulate } = await import('./simulate.ts')
+      process.exitCode = await simulate(files.length === 0 ? ['-'] : files, settings)
     })
+}
+
+function another(file: string, before: readonly string[]): readonly string[] {
+  return [...before, file]
+}
+
+function timeText(text: string): string {
+  if (Number.isNaN(Date.parse(text))) throw new InvalidArgumentError('Write a time such as 2026-03-01T12:00:00Z.')
+  return text
 }
 
 function roundCount(text: string): number {

@@ -6,31 +6,60 @@ import type { PlannedNodeClaim, SchedulingPlan } from '../../core/scheduling/sna
 
 /** What one pass decided, as a simulation prints it. */
 export interface ResultJson {
-  readonly newNodeClaims: readonly {
-    readonly nodePool: string
-    readonly instanceTypes: readonly string[]
-    readonly cheapestPrice: number
-    readonly requirements: readonly RequirementSpec[]
-    readonly minValuesRelaxed?: true
-    readonly requests: Readonly<Record<string, string>>
-    readonly pods: readonly string[]
-  }[]
+  readonly newNodeClaims: readonly ClaimJson[]
   readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[]
   readonly errors: Readonly<Record<string, string>>
 }
 
+interface ClaimJson {
+  readonly nodePool: string
+  readonly instanceTypes: readonly string[]
+  readonly cheapestPrice: number
+  readonly requirements: readonly RequirementSpec[]
+  readonly minValuesRelaxed?: true
+  readonly requests: Readonly<Record<string, string>>
+  readonly pods: readonly string[]
+}
+
 export function resultOf(plan: SchedulingPlan): ResultJson {
-  const errors = plan.unschedulable.map(({ pod, message }): [string, string] => [podName(pod), shown(message)])
   return {
     newNodeClaims: plan.newNodeClaims.map(claimResult),
-    existingNodes: plan.existing
-      .map(({ node, pods }) => ({ name: node, pods: names(pods) }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1)),
-    errors: Object.fromEntries(errors.sort(([a], [b]) => (a < b ? -1 : 1))),
+    existingNodes: nodesOf(plan),
+    errors: Object.fromEntries(errorsOf(plan)),
   }
 }
 
-function claimResult(claim: PlannedNodeClaim): ResultJson['newNodeClaims'][number] {
+/** The text of the result, a piece for each entry: that of a large cluster is too large to be made in one. */
+export function* resultText(plan: SchedulingPlan): Generator<string> {
+  yield '{\n  "newNodeClaims": ['
+  yield* entries(plan.newNodeClaims, (claim) => indented(claimResult(claim)))
+  yield '],\n  "existingNodes": ['
+  yield* entries(nodesOf(plan), indented)
+  yield '],\n  "errors": {'
+  yield* entries(errorsOf(plan), ([pod, message]) => `${JSON.stringify(pod)}: ${JSON.stringify(message)}`)
+  yield '}\n}\n'
+}
+
+function* entries<T>(all: readonly T[], text: (one: T) => string): Generator<string> {
+  for (const [at, one] of all.entries()) yield `${at === 0 ? '' : ','}\n    ${text(one)}`
+  if (all.length > 0) yield '\n  '
+}
+
+const indented = (value: unknown) => JSON.stringify(value, undefined, 2).replaceAll('\n', '\n    ')
+
+function nodesOf({ existing }: SchedulingPlan): ResultJson['existingNodes'] {
+  return existing
+    .map(({ node, pods }) => ({ name: node, pods: names(pods) }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function errorsOf({ unschedulable }: SchedulingPlan): readonly (readonly [string, string])[] {
+  return unschedulable
+    .map(({ pod, message }) => [podName(pod), shown(message)] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+function claimResult(claim: PlannedNodeClaim): ClaimJson {
   return {
     nodePool: claim.nodePool,
     instanceTypes: [...claim.instanceTypes].sort(),
@@ -47,6 +76,6 @@ function claimResult(claim: PlannedNodeClaim): ResultJson['newNodeClaims'][numbe
 const names = (pods: readonly Pod[]) => pods.map(podName).sort()
 
 /** Hostnames that were made up have no number: it means nothing to a reader. */
-function shown(message: string): string {
+export function shown(message: string): string {
   return message.replace(/hostname-placeholder-\d+/g, 'hostname-placeholder')
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
-import { schedule } from '../../core/scheduling/schedule.ts'
-import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
-import { readScenario } from './scenario.ts'
+import { type ExplainedPlan, explainedPlan } from '../../core/scheduling/schedule.ts'
+import type { SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
+import type { Scenario } from './scenario.ts'
 
 /** What a round took. The snapshot starts with parsed JSON; solving ends with finished claims. */
 interface RoundTimes {
@@ -16,24 +16,30 @@ interface RoundTimes {
   readonly peakRSSMiB: number
 }
 
-/** Solves a scenario as often as asked for, each time from its JSON, and returns the last plan. */
-export function solveRounds(json: unknown, rounds: number, report: (times: RoundTimes) => void): SchedulingPlan {
+export interface Solved {
+  readonly explained: ExplainedPlan
+  readonly snapshot: SchedulingSnapshot
+}
+
+/** Solves a problem as often as asked for, each time from its JSON, and returns the last answer. */
+export function solveRounds(read: () => Scenario, rounds: number, report: (times: RoundTimes) => void): Solved {
   for (let round = 1; ; round += 1) {
     const started = performance.now()
-    const { snapshot, options } = readScenario(json)
-    const read = performance.now()
-    const plan = schedule(snapshot, options)
+    const { snapshot, options } = read()
+    const ready = performance.now()
+    const explained = explainedPlan(snapshot, options)
     const solved = performance.now()
+    const { plan } = explained
     report({
       pods: snapshot.pods.length,
-      snapshotMs: read - started,
-      solveMs: solved - read,
+      snapshotMs: ready - started,
+      solveMs: solved - ready,
       nodes: plan.newNodeClaims.length,
       errors: plan.unschedulable.length,
       sumCheapestPrice: plan.newNodeClaims.reduce((sum, { price }) => sum + price, 0),
       peakRSSMiB: peakRSSMiB(),
     })
-    if (round >= rounds) return plan
+    if (round >= rounds) return { explained, snapshot }
   }
 }
 

@@ -237,7 +237,7 @@ function limitMiss(pool: PoolIndex, types: Bits): string {
       const smallest = left.map(({ capacity }) => capacity[name] ?? zero).sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
       const free = subtractQuantity(limit, used)
       const text = `limit ${amountText(name, limit)}, in use ${amountText(name, used)}`
-      if (name === 'nodes') return pool.nodesExhausted ? [`${text}`] : []
+      if (name === 'nodes') return pool.nodesExhausted ? [text] : []
       if (smallest === undefined || smallest.nano === 0n) return []
       return smallest.nano > free.nano ? [`${text}, the smallest type left has ${amountText(name, smallest)}`] : []
     })

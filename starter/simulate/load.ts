@@ -1,0 +1,79 @@
+import { type Catalog, readCatalog } from './catalog.ts'
+import { checkScenario } from './check.ts'
+import { checkedManifests, readManifests, unknownRemarks } from './manifests.ts'
+import { isKnownKind } from './object-shapes.ts'
+import { type Overrides, readScenario, type Scenario } from './scenario.ts'
+import { InputError, isObject } from './shape.ts'
+import { manifestsOf, readDocuments, type SourceDocument } from './source.ts'
+
+export interface LoadSettings {
+  readonly catalog?: string
+  readonly prices: readonly string[]
+  readonly overrides: Overrides
+  readonly complete: boolean
+}
+
+/** A problem to solve. */
+export interface Loaded {
+  /** Makes it of what was parsed, each time anew. */
+  readonly read: () => Scenario
+  /** What a reader should know about the input. */
+  readonly remarks: () => readonly string[]
+}
+
+/** Reads a scenario, or manifests. Errors: InputError. */
+export async function load(inputs: readonly string[], settings: LoadSettings): Promise<Loaded> {
+  const documents = await readDocuments(inputs)
+  const catalog = settings.catalog === undefined ? undefined : await readCatalog(settings.catalog, settings.prices)
+  const scenario = documents.find(isScenario)
+  if (scenario === undefined) return loadManifests(inputs, documents, catalog, settings)
+  if (documents.length > 1)
+    throw new InputError(`${scenario.file}: is a scenario, which is whole by itself; leave out the other files`)
+  const sold = catalog && { instanceTypes: catalog.typesFor(), wellKnownLabels: catalog.wellKnownLabels }
+  let isChecked = false
+  return {
+    read: () => {
+      // Once is enough: it is the same text in every round.
+      if (!isChecked) checkScenario(scenario)
+      isChecked = true
+      return readScenario(scenario.value, { ...settings.overrides, ...sold })
+    },
+    remarks: () => scenarioRemarks(scenario),
+  }
+}
+
+/** A manifest always says its kind. */
+function isScenario({ value }: SourceDocument): boolean {
+  return isObject(value) && !('kind' in value) && !('apiVersion' in value)
+}
+
+function scenarioRemarks({ value }: SourceDocument): readonly string[] {
+  const objects = isObject(value) && Array.isArray(value['objects']) ? (value['objects'] as readonly unknown[]) : []
+  const unknown = new Map<string, number>()
+  for (const object of objects) {
+    if (!isObject(object) || isKnownKind(object['kind'])) continue
+    unknown.set(String(object['kind']), (unknown.get(String(object['kind'])) ?? 0) + 1)
+  }
+  return unknownRemarks(unknown)
+}
+
+async function loadManifests(
+  inputs: readonly string[],
+  documents: readonly SourceDocument[],
+  catalog: Catalog | undefined,
+  { overrides, complete }: LoadSettings,
+): Promise<Loaded> {
+  const manifests = documents.flatMap(manifestsOf)
+  if (manifests.length === 0)
+    throw new InputError(
+      `${inputs.map((input) => (input === '-' ? 'standard input' : input)).join(', ')}: nothing to simulate; give a scenario or manifests`,
+    )
+  if (catalog === undefined)
+    throw new InputError(
+      'manifests do not say what the cloud sells; add --catalog FILE with {"instanceTypes": [...]} or with resource SKUs',
+    )
+  const checked = await checkedManifests(manifests)
+  const now = overrides.now ?? new Date().toISOString()
+  const read = () => readManifests(checked, { catalog, overrides, now, complete })
+  return { read, remarks: () => [...checked.remarks, ...read().remarks] }
+}
