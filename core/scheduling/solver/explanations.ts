@@ -6,7 +6,7 @@ import { OpenClaim, type Refusal } from '../open-claim.ts'
 import { structuredError } from '../structured-error.ts'
 import { trialOf } from '../trial.ts'
 import { membersOf } from './bits.ts'
-import { type Level, levelOf } from './pod-shapes.ts'
+import { type Level, levelOf, withoutRules } from './pod-shapes.ts'
 import type { PoolIndex } from './pool-index.ts'
 import type { Solver, Waiting } from './solver.ts'
 
@@ -36,7 +36,8 @@ export class Explanations {
     if (templates.length === 0) return 'nodepool requirements filtered out all available instance types'
     for (let number = 0; ; number++) {
       const level = levelOf(one.shape, number, levels)
-      const refusals = level === undefined ? [] : this.#refusals(one, level)
+      const tried = level !== undefined && number === 0 && one.triedBare ? withoutRules(level) : level
+      const refusals = tried === undefined ? [] : this.#refusals(one, tried)
       const isLast = levelOf(one.shape, number + 1, levels) === undefined
       if (isLast || refusals.some(({ isDeferred }) => isDeferred === true))
         return refusals.map(({ explain }) => explain()).join('; ')

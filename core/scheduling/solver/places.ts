@@ -39,7 +39,6 @@ export interface ClaimPlace extends Place {
   types: Bits
   /** Ids of reservations held by this claim. */
   reserved: ReadonlySet<string>
-  minValuesRelaxed: boolean
   /** Neighbours in the list of claims with as many pods. */
   before: ClaimPlace | undefined
   after: ClaimPlace | undefined

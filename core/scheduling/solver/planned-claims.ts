@@ -51,7 +51,7 @@ export class ClaimFinisher {
         ...common.claim,
         requests: mergeResources(...claim.pods.map(({ requests }) => requests), overhead),
         pods: claim.pods,
-        ...(claim.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
+        ...(pool.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
       },
     }
   }

@@ -28,8 +28,8 @@ export interface Level {
   /** What narrows the domains that the pod's topology counts: only what is required. */
   readonly strict: Requirements
   readonly facet: Facet
-  /** Its own spreads and affinities. */
-  readonly groups: readonly TopologyGroup[]
+  /** Its own spreads and affinities; absent until the pod states them. */
+  groups: readonly TopologyGroup[] | undefined
   readonly labelClass: LabelClass
   /** Its groups and those that keep it away; made anew when there are more of the latter. */
   concerns: readonly Concern[] | undefined
@@ -93,6 +93,8 @@ export interface Shape {
   complete: boolean
   /** Groups of its required anti-affinity, by which it keeps others away. */
   inverse: readonly TopologyGroup[]
+  /** Whether its pods have stated their rules; where volumes cannot be looked up, that is after the first attempt, as upstream. */
+  stated: boolean
 }
 
 export interface LevelSource {
@@ -100,7 +102,6 @@ export interface LevelSource {
   readonly respectsPreferences: boolean
   readonly toleratePreferNoSchedule: boolean
   readonly facet: (tolerations: readonly Toleration[], wanted: RequirementSet) => Facet
-  readonly groupsOf: (pod: Pod) => readonly TopologyGroup[]
   readonly labelClass: (pod: Pod) => LabelClass
 }
 
@@ -119,7 +120,12 @@ export function levelOf(shape: Shape, number: number, source: LevelSource): Leve
   return level
 }
 
-function makeLevel(pod: Pod, { sets, respectsPreferences, facet, groupsOf, labelClass }: LevelSource): Level {
+/** The level of a pod that has not stated its rules yet. */
+export function withoutRules(level: Level): Level {
+  return { ...level, groups: [], concerns: undefined }
+}
+
+function makeLevel(pod: Pod, { sets, respectsPreferences, facet, labelClass }: LevelSource): Level {
   const all = podRequirements(pod, { strict: !respectsPreferences })
   const strict = hasPreferredNodeAffinity(pod) ? podRequirements(pod, { strict: true }) : all
   const wanted = sets.intern(withoutHostname(all))
@@ -129,7 +135,7 @@ function makeLevel(pod: Pod, { sets, respectsPreferences, facet, groupsOf, label
     wantedHost: all.get(labels.hostname),
     strict,
     facet: facet(pod.tolerations, wanted),
-    groups: groupsOf(pod),
+    groups: undefined,
     labelClass: labelClass(pod),
     concerns: undefined,
     inverseSeen: 0,

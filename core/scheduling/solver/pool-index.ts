@@ -43,6 +43,11 @@ export class PoolIndex {
   readonly usable: Bits
   readonly groups: readonly DaemonGroup[]
   readonly hasReserved: boolean
+  /**
+   * Whether the claim that was opened last needed its minValues lowered. As upstream, whose claims of one pool share their annotations, it
+   * is told of all of them.
+   */
+  minValuesRelaxed = false
   readonly #room: Room
   readonly #amounts: Amounts
   readonly #own: Requirements

@@ -24,6 +24,7 @@ import {
   requestKey,
   type Shape,
   shapeKey,
+  withoutRules,
 } from './pod-shapes.ts'
 import { PoolIndex } from './pool-index.ts'
 import { type Merge, type RequirementSet, RequirementSets, withoutHostname } from './requirement-sets.ts'
@@ -40,6 +41,10 @@ export interface Waiting {
   readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
   /** Why it cannot be placed whatever there is. */
   readonly hopeless: string | undefined
+  /** How many pods had been placed when it was tried last. */
+  triedAt: number
+  /** Whether its last attempt was made before it had stated its rules. */
+  triedBare: boolean
 }
 
 const noAlternatives: readonly (RequirementSet | undefined)[] = [undefined]
@@ -114,7 +119,6 @@ export class Solver {
         taints.some(({ effect }) => effect === 'PreferNoSchedule'),
       ),
       facet: (tolerations, wanted) => this.#facet(tolerations, wanted),
-      groupsOf: (pod) => this.topology.groupsOf(pod),
       labelClass: (pod) => this.topology.labelClass(pod),
     }
   }
@@ -128,27 +132,37 @@ export class Solver {
     const all = this.#snapshot.pods.map((pod) => this.#waiting(pod))
     // The first pod that states a rule decides for all that share its counts.
     for (const shape of [...this.#shapes.values()].sort((a, b) => compareText(a.first, b.first))) {
-      levelOf(shape, 0, this.levels)
-      shape.inverse = this.topology.inverseOf(shape.pod)
+      if (shape.stated) this.#state(shape)
     }
-    const waiting = inOrder(all, this.amounts)
-    let queue = waiting
-    for (;;) {
+    this.topology.knowHosts(this.nodes.map(({ host }) => host))
+    return this.#placeAll(inOrder(all, this.amounts))
+  }
+
+  /** Those that failed are tried again for as long as others find a place. */
+  #placeAll(waiting: readonly Waiting[]): boolean {
+    for (let queue = waiting; queue.length > 0; ) {
       const failed: Waiting[] = []
-      let placedAny = false
       for (const one of queue) {
+        if (one.triedAt === this.#placements) return false
         if (this.options.shouldStop?.() === true) return true
-        if (this.#place(one)) {
-          placedAny = true
-          this.failed.delete(one)
-        } else {
+        if (this.#place(one)) this.failed.delete(one)
+        else {
+          if (!one.shape.stated) this.#state(one.shape)
+          one.triedAt = this.#placements
           failed.push(one)
           this.failed.add(one)
         }
       }
-      if (failed.length === 0 || !placedAny) return false
       queue = failed
     }
+    return false
+  }
+
+  /** Enters the rules that the shape's pods state with all their wishes. */
+  #state(shape: Shape): void {
+    this.topology.groupsOf(levelOf(shape, 0, this.levels) as Level)
+    shape.inverse = this.topology.inverseOf(shape.pod)
+    shape.stated = true
   }
 
   /** Gives up one wish after the other until there is a place. */
@@ -159,11 +173,13 @@ export class Solver {
     for (let number = 0; ; number++) {
       const level = levelOf(one.shape, number, this.levels)
       if (level === undefined) break
-      const answer = this.#attempt(one, level)
+      one.triedBare = number === 0 && !one.shape.stated
+      const answer = this.#attempt(one, one.triedBare ? withoutRules(level) : level)
       if (answer === 'placed') {
         this.#placements += 1
         return true
       }
+      if (one.triedBare) one.shape.inverse = this.topology.inverseOf(one.shape.pod)
       if (answer === 'wait') break
     }
     if (key !== undefined) this.#failedAt.set(key, this.#placements)
@@ -247,6 +263,7 @@ export class Solver {
       this.#add(claim, one, level, fit)
       this.claims.push(claim)
       this.#queue.add(claim)
+      pool.minValuesRelaxed = fit.minValuesRelaxed
       pool.spend(claim.types)
       return 'placed'
     }
@@ -270,7 +287,6 @@ export class Solver {
       requests: new Float64Array(this.amounts.size),
       types,
       reserved: nothingHeld,
-      minValuesRelaxed: false,
       before: undefined,
       after: undefined,
     }
@@ -334,7 +350,6 @@ export class Solver {
   #add(claim: ClaimPlace, one: Waiting, level: Level, fit: Fit): void {
     claim.set = fit.set
     claim.types = fit.types
-    claim.minValuesRelaxed ||= fit.minValuesRelaxed
     for (let at = 0; at < claim.requests.length; at++)
       claim.requests[at] = (claim.requests[at] as number) + (one.requested.vector[at] as number)
     this.reservations?.hold(claim.hostname, fit.reserved)
@@ -512,16 +527,8 @@ export class Solver {
   }
 
   #waiting(pod: Pod): Waiting {
-    const key = shapeKey(pod)
-    let shape = this.#shapes.get(key)
-    if (shape === undefined) {
-      shape = { number: this.#shapes.size, pod, first: orderText(pod), levels: [], complete: false, inverse: [] }
-      this.#shapes.set(key, shape)
-    } else {
-      const text = orderText(pod)
-      if (text < shape.first) shape.first = text
-    }
     const volumes = this.#snapshot.podVolumes?.get(pod)
+    const shape = this.#shape(pod, volumes?.lookupFailed !== true)
     return {
       pod,
       shape,
@@ -529,7 +536,24 @@ export class Solver {
       volumes,
       ...this.#alternatives(volumes),
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
+      triedAt: -1,
+      triedBare: false,
     }
+  }
+
+  /** A pod that does not state its rules at once is of a shape of its own. */
+  #shape(pod: Pod, stated: boolean): Shape {
+    const key = stated ? shapeKey(pod) : podName(pod)
+    const known = this.#shapes.get(key)
+    const first = orderText(pod)
+    if (known !== undefined) {
+      if (first < known.first) known.first = first
+      return known
+    }
+    const number = this.#shapes.size
+    const shape: Shape = { number, pod, first, levels: [], complete: false, inverse: [], stated }
+    this.#shapes.set(key, shape)
+    return shape
   }
 
   #alternatives(volumes: PodVolumes | undefined): Pick<Waiting, 'alternatives' | 'alternativeHosts'> {

@@ -90,9 +90,11 @@ export class TopologyIndex {
     return known
   }
 
-  /** The groups of the rules that a pod states. */
-  groupsOf(pod: Pod): readonly TopologyGroup[] {
-    return [...new Set(statedRules(pod, this.#input).map((rule) => this.#group(rule, pod)))]
+  /** The groups of the rules that a pod states at this level. A group counts from when it is first stated. */
+  groupsOf(level: Level): readonly TopologyGroup[] {
+    const { pod } = level
+    level.groups ??= [...new Set(statedRules(pod, this.#input).map((rule) => this.#group(rule, pod)))]
+    return level.groups
   }
 
   /** The groups by which a pod keeps others away: its required anti-affinity. */
@@ -120,7 +122,7 @@ export class TopologyIndex {
       const strict = (group: TopologyGroup) => level.strict.get(group.key)
       level.inverseSeen = inverse.length
       level.concerns = [
-        ...level.groups.map((group) => ({
+        ...this.groupsOf(level).map((group) => ({
           group,
           pod: strict(group),
           selectsItself: this.#selects(group, level.labelClass),
