@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { schedulePlainly } from '../plain-scheduler/schedule.ts'
+import { answer, plainForm, type Solver, shuffled, type VectorScenario } from '../vectors/scheduling.ts'
+import { randomCluster } from './random-clusters.ts'
+import { shrunk } from './shrink.ts'
+
+/** `CLUSTERS=20000 FIRST_CLUSTER=100000` looks at others, and at more of them. */
+const clusters = Number(process.env['CLUSTERS'] ?? 3000)
+const first = Number(process.env['FIRST_CLUSTER'] ?? 0)
+const batch = 500
+
+const seeds = Array.from({ length: clusters }, (_, index) => first + index)
+const batches = Map.groupBy(seeds, (seed) => Math.floor((seed - first) / batch))
+
+const textOf = (scenario: VectorScenario, solve?: Solver) => JSON.stringify(plainForm(answer(scenario, solve)))
+const differs = (scenario: VectorScenario) => textOf(scenario) !== textOf(scenario, schedulePlainly)
+
+/** The first cluster that is answered differently, made as small as it can be; undefined: all are answered alike. */
+function difference(all: readonly number[], isDifferent: (scenario: VectorScenario) => boolean) {
+  const found = all.map(randomCluster).find(isDifferent)
+  if (found === undefined) return undefined
+  const { name } = found
+  const scenario = shrunk(found, isDifferent)
+  return { name, scenario: JSON.stringify(scenario), fast: answer(scenario), plain: answer(scenario, schedulePlainly) }
+}
+
+describe('the fast scheduler on random clusters', () => {
+  it.each([...batches.values()].map((all) => [all[0], all] as const))(
+    'answers as the plain rules do, messages included, from seed %i',
+    { timeout: 120_000 },
+    (_, all) => {
+      expect(difference(all, differs)).toBeUndefined()
+    },
+  )
+
+  it('does not depend on the order of any list', { timeout: 60_000 }, () => {
+    const some = seeds.filter((seed) => seed % 10 === 0)
+    const depends = (scenario: VectorScenario) => textOf(scenario) !== textOf(shuffled(scenario, 7))
+    expect(difference(some, depends)).toBeUndefined()
+  })
+
+  it('finds both pods that it can place and pods that it cannot', () => {
+    const outcomes = seeds.slice(0, 500).map((seed) => {
+      const { newNodeClaims, existingNodes, errors } = answer(randomCluster(seed))
+      return { places: newNodeClaims.length + existingNodes.length > 0, fails: Object.keys(errors).length > 0 }
+    })
+    const share = (wanted: (typeof outcomes)[number]) =>
+      outcomes.filter(({ places, fails }) => places === wanted.places && fails === wanted.fails).length / 500
+    expect(share({ places: true, fails: true })).toBeGreaterThan(0.35)
+    expect(share({ places: true, fails: false })).toBeGreaterThan(0.1)
+    console.log(`${clusters} random clusters compared`)
+  })
+})
