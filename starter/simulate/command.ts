@@ -10,7 +10,8 @@ Manifests stand for a cluster as it is:
   - A pod waits for a node only if its condition PodScheduled says Unschedulable.
   - A NodePool takes part only with the condition Ready=True, as in the cluster, and, where AKSNodeClasses are among
     the manifests, only if its own is there and is ready. NodePools of other node classes are not Joiner's.
-  - PodDisruptionBudgets count by their status. v1beta1 NodePools and NodeClaims are converted.
+  - Pods of nodes that are being deleted move, unless a PodDisruptionBudget never lets them go; that its status allows
+    no disruption just now keeps none. v1beta1 NodePools and NodeClaims are converted.
   - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
 --complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
 node and without a PodScheduled condition is pending.

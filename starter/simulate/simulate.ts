@@ -19,6 +19,8 @@ export interface SimulateSettings extends SchedulerFlags {
 
 /** Runs the command. Returns its exit status. */
 export async function simulate(inputs: readonly string[], settings: SimulateSettings): Promise<number> {
+  // A reader that has seen enough, such as head, is no failure.
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
   try {
     await run(inputs, settings)
     return 0

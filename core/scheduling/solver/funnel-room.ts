@@ -38,12 +38,12 @@ function lackOf(wanted: Resources, available: Resources): Resources {
   return lacks
 }
 
-/** How many resources are short, and behind the point the largest share that one is short of. */
+/** More for each resource that is short, and at most 1 for the largest share that one is short of. */
 function distanceOf(lacks: Resources, wanted: Resources): number {
   const shares = Object.entries(lacks).map(
     ([name, { nano }]) => Number(nano) / Number((wanted[name] ?? zero).nano || 1n),
   )
-  return shares.length + Math.min(0.999, Math.max(0, ...shares))
+  return shares.length * 2 + Math.max(0, ...shares)
 }
 
 /** `3 GiB more memory and 2 more cpu`. */

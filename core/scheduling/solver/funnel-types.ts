@@ -1,5 +1,6 @@
 import type { InstanceType } from '../../instance-type.ts'
-import { describe, type Requirement } from '../../requirement.ts'
+import { allows, describe, type Requirement } from '../../requirement.ts'
+import { sharedKeysIntersect } from '../../requirements.ts'
 import type { Amounts } from './amounts.ts'
 import { addBit, type Bits, hasBit, keep, membersOf, noBits } from './bits.ts'
 import type { PoolIndex } from './pool-index.ts'
@@ -90,13 +91,18 @@ export function funnelOf(pool: PoolIndex, stages: Stages): Funnel {
 
 export const countOf = (bits: Bits) => membersOf(bits).length
 
-/** The values that these types have for a key, by their offerings where those say it. */
-export function valuesOf(types: readonly InstanceType[], key: string): readonly string[] {
+/** The values that these types can have for a key, of those that the set allows; by their offerings where those say it. */
+export function valuesOf(types: readonly InstanceType[], key: string, set: RequirementSet): readonly string[] {
   const values = new Set<string>()
+  const asked = set.map.get(key)
   for (const { requirements, offerings } of types) {
-    const offered = offerings.filter(({ available }) => available).map(({ requirements: own }) => own.get(key))
+    const fitting = offerings.filter(
+      ({ available, requirements: own }) => available && sharedKeysIntersect(set.map, own),
+    )
+    const offered = fitting.map(({ requirements: own }) => own.get(key))
     const told = offered.some((own) => own !== undefined) ? offered : [requirements.get(key)]
-    for (const own of told) for (const value of own?.values ?? []) values.add(value)
+    for (const own of told)
+      for (const value of own?.values ?? []) if (asked === undefined || allows(asked, value)) values.add(value)
   }
   return [...values].sort()
 }

@@ -1,10 +1,11 @@
 import type { InstanceType } from '../../instance-type.ts'
 import { labels } from '../../labels.ts'
 import { subtractQuantity, zero } from '../../quantity.ts'
-import { intersects, type Requirement, requirement } from '../../requirement.ts'
+import { intersects, operatorOf, type Requirement, requirement } from '../../requirement.ts'
 import { incompatibility } from '../../requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
 import { type Bits, membersOf, noBits } from './bits.ts'
+import { restMiss } from './funnel-rest.ts'
 import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
 import {
   countOf,
@@ -129,16 +130,12 @@ export class PodFunnels {
     })
     if (asked === undefined) return `${volumesOf(one)} cannot be reached from it`
     const { offerings } = this.#stages(pool, base, one)
-    return this.#onlyElsewhere({
-      pool,
-      key: asked.key,
-      types: offerings,
-      cause: `${shortly(asked)} of ${volumesOf(one)}`,
-    })
+    const cause = `${shortly(asked)} of ${volumesOf(one)}`
+    return this.#onlyElsewhere({ pool, key: asked.key, set: base, types: offerings, cause })
   }
 
   #miss(attempt: Attempt, set: RequirementSet, stages: Stages): string {
-    const { pool, one } = attempt
+    const { pool, one, level } = attempt
     if (countOf(stages.requirements) === 0) return this.#blame(attempt, set)
     if (countOf(stages.resources) === 0) {
       const nearest = nearestByRoom(pool, stages.requirements, one.requested.requests)
@@ -147,7 +144,7 @@ export class PodFunnels {
     }
     if (countOf(stages.offerings) === 0) return this.#blame(attempt, set)
     if (countOf(stages.limits) === 0) return limitMiss(pool, stages.offerings)
-    return `${countOf(stages.limits)} ${plural(countOf(stages.limits), 'type')} would do; minValues, host ports, volume limits or a reservation stand against it`
+    return restMiss({ pool, set, types: stages.limits, ports: level.pod.hostPorts, volumes: one.volumes })
   }
 
   /** The one requirement without which most types would do. */
@@ -161,9 +158,12 @@ export class PodFunnels {
     }
     if (best === undefined) return this.#hardMiss(pool, set)
     const asked = set.map.get(best.key) as Requirement
+    if (isEmpty(asked) && attempt.alternative?.map.has(best.key) === true)
+      return `${volumesOf(one)} have no ${shortKey(best.key)} in common`
     return this.#onlyElsewhere({
       pool,
       key: best.key,
+      set: this.#questions.without(set, best.key),
       types: best.types,
       cause: `${shortly(asked)} of ${this.#origin(attempt, best.key)}`,
     })
@@ -184,18 +184,22 @@ export class PodFunnels {
     return this.#solver.sets.intern(new Map([[key, own]]))
   }
 
+  /** `set`: what all else asks, with which these types can be had. */
   #onlyElsewhere(miss: {
     readonly pool: PoolIndex
     readonly key: string
+    readonly set: RequirementSet
     readonly types: Bits
     readonly cause: string
-  }) {
-    const { pool, key, types, cause } = miss
+  }): string {
+    const { pool, key, set, types, cause } = miss
     const found = typesOf(pool, types)
     if (found.length === 0) return `ruled out by ${cause}; without it no type would do either`
-    const values = valuesOf(found, key)
+    const values = valuesOf(found, key, set)
     const where =
-      values.length === 0 ? 'types without that label have it' : `only ${shortKey(key)} ${some(values)} has it`
+      values.length === 0
+        ? 'types without that label have it'
+        : `only ${shortKey(key)} ${some(values)} ${values.length === 1 ? 'has' : 'have'} it`
     return `${where} (${found.length} ${plural(found.length, 'type')}), ruled out by ${cause}`
   }
 
@@ -217,6 +221,8 @@ const hostnameOf = ({ wantedHost }: Level) => (wantedHost === undefined ? labels
 function volumesOf({ pod: { persistentVolumeClaims: names } }: Waiting): string {
   return `${plural(names.length, 'volume')} ${some(names.map((name) => `"${name}"`))}`
 }
+
+const isEmpty = (one: Requirement) => operatorOf(one) === 'DoesNotExist'
 
 const plural = (count: number, word: string) => (count === 1 ? word : `${word}s`)
 
