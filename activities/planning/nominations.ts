@@ -14,6 +14,8 @@ interface Nomination {
 export class Nominations {
   readonly #byPod = new Map<string, Nomination>()
   readonly #lifetimeMs: number
+  /** The answer of `targets`, as long as it holds: it is asked for each of many pods. */
+  #targets: { readonly names: ReadonlySet<string>; readonly untilMs: number } | undefined
 
   /** A nomination holds for twice the longest batch window. */
   constructor(batchMaxMs: number) {
@@ -21,6 +23,7 @@ export class Nominations {
   }
 
   nominate(podUid: string, target: string, now: number): void {
+    this.#targets = undefined
     this.#byPod.set(podUid, { target, untilMs: now + this.#lifetimeMs })
   }
 
@@ -31,11 +34,17 @@ export class Nominations {
 
   /** Names of nodes and claims that pods are about to land on. */
   targets(now: number): ReadonlySet<string> {
-    return new Set([...this.#byPod.values()].filter(({ untilMs }) => untilMs > now).map(({ target }) => target))
+    if (this.#targets === undefined || this.#targets.untilMs <= now) {
+      const current = [...this.#byPod.values()].filter(({ untilMs }) => untilMs > now)
+      const untilMs = current.reduce((least, one) => Math.min(least, one.untilMs), Number.POSITIVE_INFINITY)
+      this.#targets = { names: new Set(current.map(({ target }) => target)), untilMs }
+    }
+    return this.#targets.names
   }
 
   /** Forgets pods that are no longer pending. */
   keepOnly(podUids: ReadonlySet<string>): void {
+    this.#targets = undefined
     for (const uid of this.#byPod.keys()) if (!podUids.has(uid)) this.#byPod.delete(uid)
   }
 }

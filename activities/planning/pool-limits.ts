@@ -17,6 +17,8 @@ export type Admission =
   | { readonly kind: 'poolGone' }
   | { readonly kind: 'limitExceeded'; readonly message: string }
 
+type Deps = Pick<PlanningDeps, 'client' | 'cache' | 'now'>
+
 interface Read {
   readonly atMs: number
   readonly nodePool: Promise<NodePool | undefined>
@@ -27,16 +29,16 @@ interface Read {
  * (reference/karpenter-core.md 3.14). A claim counts with what its pods ask for, from its admission on.
  */
 export class PoolLimits {
-  readonly #deps: PlanningDeps
+  readonly #deps: Deps
   readonly #read = new Map<string, Read>()
   readonly #usage = new Map<string, Resources>()
 
-  constructor(deps: PlanningDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
   /** Whether a claim may be created. What is admitted is counted. */
-  async admit({ nodePool: name, requests }: PlannedNodeClaim): Promise<Admission> {
+  async admit({ nodePool: name, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): Promise<Admission> {
     const nodePool = await this.#current(name)
     if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return { kind: 'poolGone' }
     const before = this.#usage.get(name) ?? usageOf(this.#deps, name)
@@ -57,7 +59,7 @@ export class PoolLimits {
   }
 }
 
-async function readPool({ client, cache }: PlanningDeps, name: string): Promise<NodePool | undefined> {
+async function readPool({ client, cache }: Deps, name: string): Promise<NodePool | undefined> {
   try {
     cache.upsert('NodePool', await client.get(resourcePath('nodepools', name)))
     return cache.nodePools.get(name)
@@ -68,7 +70,7 @@ async function readPool({ client, cache }: PlanningDeps, name: string): Promise<
 }
 
 /** What the pool's nodes have, those on their way included. */
-function usageOf({ cache }: PlanningDeps, pool: string): Resources {
+function usageOf({ cache }: Deps, pool: string): Resources {
   const known = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
   const own = known.filter((one) => labelsOf(one)[labels.nodePool] === pool && !isLeaving(one.claim, one.node))
   return mergeResources(...own.map(capacityOf), { nodes: integerQuantity(own.length) })
