@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { registerSimulate } from './simulate/command.ts'
 
@@ -26,6 +28,10 @@ program
   })
 
 registerSimulate(program)
+
+// Compiling would be the most of a small simulation's time. Where nothing can be kept it is done anew.
+if (process.argv[2] === 'simulate')
+  enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
 
 // What other commands load would be most of a simulation's time.
 if (process.argv[2] !== 'simulate') {
