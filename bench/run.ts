@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { parity } from './parity.ts'
+import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
@@ -36,6 +37,7 @@ program
   .action(async ({ skipPeer = false, only }: { readonly skipPeer?: boolean; readonly only?: string }) =>
     scheduling({ skipPeer, only }),
   )
+program.command('planner').description('a warm pass of the planner on 5,000 nodes with 100,000 pods').action(planner)
 program
   .command('parity')
   .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')

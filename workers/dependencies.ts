@@ -13,6 +13,7 @@ import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
+import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
 
@@ -53,6 +54,7 @@ export async function createDependencies(
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),
+    solver: new SolverThread(cache, log),
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,
       minValuesPolicy: config.MIN_VALUES_POLICY,

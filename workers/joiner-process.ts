@@ -98,6 +98,7 @@ async function work({ config, kubernetes, log, signal, connected, missing }: Wor
   const deps = await createDependencies(config, kubernetes, client, log)
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const roles = new Set(config.JOINER_ROLES)
+  if (roles.has('planner')) deps.solver.start()
   deps.cache.start()
   missing.add('the watch caches')
   void deps.cache.synced().then(() => missing.delete('the watch caches'))
@@ -139,6 +140,7 @@ async function work({ config, kubernetes, log, signal, connected, missing }: Wor
     await bridge.stop()
     deps.catalogue.stop()
     deps.cache.stop()
+    await deps.solver.stop()
     await native
       .close()
       .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))

@@ -4,9 +4,10 @@ import type { AzureDeps } from '../azure/dependencies.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
+import type { SolverThread } from './solver/solver-thread.ts'
 
 /** How pods are placed, as the process was told. */
-export interface SchedulingSettings
+interface SchedulingSettings
   extends Required<Pick<SchedulingOptions, 'preferencePolicy' | 'minValuesPolicy' | 'reservedCapacity'>> {
   /** For pods that state no spread constraint; the cache watches what they need if there are any. */
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
@@ -17,6 +18,8 @@ export interface PlanningDeps extends AzureDeps {
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
   readonly metrics: PlanningMetrics
+  /** The scheduler. */
+  readonly solver: SolverThread
   readonly scheduling: SchedulingSettings
   /** A batch of pods is closed after this long without a new one, in milliseconds. */
   readonly batchIdleMs: number

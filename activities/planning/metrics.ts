@@ -3,7 +3,7 @@ import type { Pod } from '../../core/objects.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { ClusterCache } from '../kubernetes/cluster-cache.ts'
-import type { Solution } from './solve.ts'
+import type { ThreadPlan } from './solver/solver-thread.ts'
 
 /** The name that upstream's provisioner has in its metrics. */
 const controller = 'provisioner'
@@ -57,13 +57,13 @@ export class PlanningMetrics {
   }
 
   /** What came out of a pass. */
-  passed({ plan, ignored, zones }: Solution): void {
+  passed({ newNodeClaims, existing, unschedulable, ignored, zones }: ThreadPlan): void {
     this.#all.ignored.set(ignored)
-    this.#all.unschedulable.set({ controller }, plan.unschedulable.length - ignored)
+    this.#all.unschedulable.set({ controller }, unschedulable.length - ignored)
     this.#all.byZone.reset()
     for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
-    const placed = [...plan.newNodeClaims, ...plan.existing].flatMap(({ pods }) => pods)
-    for (const pod of [...placed, ...plan.unschedulable.map((one) => one.pod)]) this.#decided(pod)
+    const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
+    for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
   }
 
   created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim): void {

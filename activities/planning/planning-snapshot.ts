@@ -1,38 +1,11 @@
-import type { InstanceType } from '../../core/instance-type.ts'
-import { kubeletConversion } from '../../core/kubelet-conversion.ts'
-import type { NodePool, Pod, PodController } from '../../core/objects.ts'
-import { podsToPlace as podsToPlaceOf, schedulingSnapshot } from '../../core/scheduling/cluster.ts'
-import type { SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
+import type { Pod } from '../../core/objects.ts'
+import { podsToPlace as podsToPlaceOf } from '../../core/scheduling/cluster.ts'
 import { type CachedKind, keyOf } from '../kubernetes/cluster-cache.ts'
 import type { PlanningDeps } from './dependencies.ts'
 
 /** Pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. */
 export function podsToPlace(deps: PlanningDeps): readonly Pod[] {
   return podsToPlaceOf(objectsOf(deps), deps.now())
-}
-
-/** Everything that a placement depends on, from the cache at this moment. */
-export function planningSnapshot(deps: PlanningDeps): SchedulingSnapshot {
-  const { cache, scheduling } = deps
-  const known = [...cache.nodePools.values()].filter(({ template }) =>
-    hasNodeClass(deps, template.spec.nodeClassRef.name),
-  )
-  return schedulingSnapshot(
-    {
-      ...objectsOf(deps),
-      nodePools: known,
-      daemonSets: [...cache.daemonSets.values()],
-      namespaces: [...cache.namespaces.values()],
-      persistentVolumeClaims: [...cache.persistentVolumeClaims.values()],
-      persistentVolumes: [...cache.persistentVolumes.values()],
-      storageClasses: [...cache.storageClasses.values()],
-      csiNodes: [...cache.csiNodes.values()],
-      services: [...cache.services.values()],
-      controllers: scheduling.defaultSpread.length === 0 ? [] : controllersOf(deps),
-      instanceTypes: new Map(known.map((nodePool) => [nodePool.metadata.name, instanceTypesOf(deps, nodePool)])),
-    },
-    { now: deps.now(), defaultSpread: scheduling.defaultSpread },
-  )
 }
 
 /**
@@ -57,26 +30,4 @@ function objectsOf({ cache }: PlanningDeps) {
     nodeClaims: [...cache.nodeClaims.values()],
     podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
   }
-}
-
-/** The controllers of pods that need a place: a cluster has many more, and each pod looks for its own among them. */
-function controllersOf(deps: PlanningDeps): readonly PodController[] {
-  const { replicaSets, statefulSets, replicationControllers } = deps.cache
-  const stores = { ReplicaSet: replicaSets, StatefulSet: statefulSets, ReplicationController: replicationControllers }
-  const found = new Set<PodController>()
-  for (const { metadata } of podsToPlace(deps)) {
-    const owner = metadata.ownerReferences.find(({ controller }) => controller === true)
-    const store = owner === undefined ? undefined : stores[owner.kind as keyof typeof stores]
-    const controller = store?.get(keyOf({ ...metadata, name: owner?.name ?? '' }))
-    if (controller !== undefined) found.add(controller)
-  }
-  return [...found]
-}
-
-const hasNodeClass = ({ cache }: PlanningDeps, name: string) => cache.nodeClasses.get(name) !== undefined
-
-function instanceTypesOf({ cache, catalogue }: PlanningDeps, nodePool: NodePool): readonly InstanceType[] {
-  const nodeClass = cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name)
-  if (nodeClass === undefined) return []
-  return catalogue.instanceTypesFor(nodeClass, kubeletConversion(nodePool.metadata.annotations))
 }

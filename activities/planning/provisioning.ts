@@ -10,7 +10,8 @@ import { createClaims, nominate } from './create-claims.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { Fence } from './fence.ts'
 import { laggingKinds, podsToPlace } from './planning-snapshot.ts'
-import { type Solution, solve } from './solve.ts'
+import { solve } from './solve.ts'
+import type { ThreadPlan } from './solver/solver-thread.ts'
 
 /** The long poll returns by itself after this time, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
@@ -50,11 +51,10 @@ async function planOnce(
   deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
   deps.metrics.waiting(pods)
   if (pods.length === 0) return undefined
-  const solution = solve(deps, pods.length)
-  const { plan } = solution
-  deps.metrics.passed(solution)
+  const plan = await solve(deps, pods.length)
+  deps.metrics.passed(plan)
   recordPlacements(deps, plan, tried)
-  logPass(deps, pods.length, solution)
+  logPass(deps, pods.length, plan)
   const created = await createClaims(deps, fence, plan.newNodeClaims)
   if (plan.newNodeClaims.length === 0) return undefined
   if (created.kind === 'paused') return { kind: 'paused' }
@@ -69,8 +69,8 @@ async function planOnce(
 }
 
 /** A pass that changes nothing is repeated every few seconds: it is told to those who want to know all. */
-function logPass({ log }: PlanningDeps, pods: number, { plan, ignored, snapshotMs, solveMs }: Solution): void {
-  const { newNodeClaims, existing, unschedulable, stopped } = plan
+function logPass({ log }: PlanningDeps, pods: number, plan: ThreadPlan): void {
+  const { newNodeClaims, existing, unschedulable, stopped, ignored, snapshotMs, solveMs } = plan
   const onNodes = existing.reduce((sum, place) => sum + place.pods.length, 0)
   const fields = {
     pods,

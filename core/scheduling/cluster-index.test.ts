@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DaemonSet, Node, NodeClaim, Pod } from '../objects.ts'
 import {
@@ -35,20 +35,20 @@ type Change =
 const name = fc.constantFrom(...names)
 const pods: fc.Arbitrary<Change> = fc
   .record({
-    key: fc.constantFrom('p', 'q', 'r', 's', 't', 'u'),
+    key: fc.constantFrom('default/p', 'default/q', 'default/r', 'other/p', 'other/s', 'other/t'),
     node: fc.option(name, { nil: undefined }),
     isDaemon: fc.boolean(),
     cpu: fc.constantFrom('100m', '1'),
-    namespace: fc.constantFrom('default', 'other'),
     exists: fc.boolean(),
   })
-  .map(({ key, node, isDaemon, cpu, namespace, exists }) => ({
+  .map(({ key, node, isDaemon, cpu, exists }) => ({
     kind: 'Pod',
     key,
     object: exists
-      ? samplePod(key, {
+      ? samplePod(key.slice(key.indexOf('/') + 1), {
           metadata: {
-            namespace,
+            namespace: key.slice(0, key.indexOf('/')),
+            uid: `uid-${key}`,
             ...(isDaemon
               ? {
                   ownerReferences: [
@@ -111,7 +111,7 @@ function indexOf(changes: readonly Change[], afterEach: (index: ClusterIndex) =>
   const index = new ClusterIndex()
   index.apply('NodePool', 'default', pool)
   for (const { kind, key, object } of changes) {
-    index.apply(kind, key, object as never)
+    index.apply(kind, key, object)
     afterEach(index)
   }
   return index

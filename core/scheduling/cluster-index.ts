@@ -98,7 +98,7 @@ export class ClusterIndex {
   #storageChanged = true
   #csiNodes: readonly CsiNode[] = []
 
-  /** Enters an object, or takes one out. `key` is unique within the kind. */
+  /** Enters an object, or takes one out. `key` is its namespace and name; before a PodController's stands its kind, since there are several. */
   apply<Kind extends IndexedKind>(kind: Kind, key: string, object: IndexedObjects[Kind] | undefined): void {
     const store = this.#objects[kind] as Map<string, IndexedObjects[Kind]>
     const before = store.get(key)
@@ -120,7 +120,7 @@ export class ClusterIndex {
     const known = stateNodes(this.#nodesAndClaims())
     const candidates = this.#candidates(known, settings.now)
     const storage = this.#currentStorage()
-    const pods = preparedPods(candidates, this.#podContext(), storage, settings)
+    const pods = preparedPods(candidates, this.#podContext(candidates, settings), storage, settings)
     const state = this.#state(storage, instanceTypes)
     return {
       ...pods,
@@ -149,8 +149,16 @@ export class ClusterIndex {
     return inRuleOrder([...this.#pending.values(), ...moving])
   }
 
-  #podContext() {
-    return { services: [...this.#objects.Service.values()], controllers: [...this.#objects.PodController.values()] }
+  /** What default spread goes by. A cluster has many controllers, and each pod looks for its own among them. */
+  #podContext(candidates: readonly Pod[], { defaultSpread = [] }: SnapshotSettings) {
+    if (defaultSpread.length === 0) return {}
+    const controllers = new Set<PodController>()
+    for (const pod of candidates) {
+      const owner = pod.metadata.ownerReferences.find(({ controller }) => controller === true)
+      const found = this.#objects.PodController.get(`${owner?.kind}/${namespaceOf(pod)}/${owner?.name}`)
+      if (found !== undefined) controllers.add(found)
+    }
+    return { services: [...this.#objects.Service.values()], controllers: [...controllers] }
   }
 
   #state(storage: Storage | undefined, instanceTypes: NonNullable<ClusterState['instanceTypes']>): ClusterState {

@@ -100,9 +100,9 @@ export class Topology implements ClaimTopology {
 
   /** Its own rules as it states them, then those by which others keep it away: the first that cannot be met is told of. */
   #about(pod: Pod, taints: readonly Taint[], node: Requirements): readonly TopologyGroup[] {
-    const stated = new Set(statedRules(pod, this.#input).map(({ id }) => this.#groups.get(id)))
+    const stated = new Set(statedRules(pod, this.#input).flatMap(({ id }) => this.#groups.get(id) ?? []))
     return [
-      ...[...stated].filter((group) => group !== undefined && group.owners.has(pod.metadata.uid)),
+      ...[...stated].filter((group) => group.owners.has(pod.metadata.uid)),
       ...[...this.#inverse.values()].filter((group) => group.selects(pod) && group.includes(node, taints)),
     ]
   }

@@ -1,6 +1,6 @@
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { IndexedKind, IndexedObjects } from '../../../core/scheduling/cluster-index.ts'
-import type { PlannedNodeClaim, SchedulingOptions } from '../../../core/scheduling/snapshot.ts'
+import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../../core/scheduling/spread-defaults.ts'
 
 /** An object as it is now, by its key in the watch cache; undefined: it is gone. */
@@ -28,6 +28,7 @@ export type ToSolver =
   | { readonly kind: 'types'; readonly list: number; readonly types: readonly InstanceType[] }
   | { readonly kind: 'forgetTypes'; readonly list: number }
   | { readonly kind: 'plan'; readonly request: PlanRequest }
+  | { readonly kind: 'ping' }
 
 /** A plan in which pods go by their keys: the other side has the objects. */
 export interface KeyedPlan {
@@ -35,13 +36,17 @@ export interface KeyedPlan {
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
   readonly unschedulable: readonly { readonly pod: string; readonly message: string }[]
   readonly stopped: boolean
+  readonly incompatiblePools?: NonNullable<SchedulingPlan['incompatiblePools']>
   readonly snapshotMs: number
   readonly solveMs: number
-  /** Pods that were looked at. */
-  readonly pods: number
+  /** Pods that were left out before anything was tried; they are among the unschedulable ones. */
+  readonly ignored: number
+  /** How many of the pods can go to which zone. */
+  readonly zones: ReadonlyMap<string, number>
 }
 
-/** From the thread: the answers to plans, in their order. */
+/** From the thread: the answers to plans and pings, in their order. */
 export type FromSolver =
   | { readonly kind: 'plan'; readonly plan: KeyedPlan }
+  | { readonly kind: 'pong' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack?: string | undefined }

@@ -7,12 +7,8 @@ import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/
 import { type CachedKind, type CachedObject, type ClusterCache, keyOf } from '../../kubernetes/cluster-cache.ts'
 import type { FromSolver, IndexChange, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
 
-export interface ThreadPlan extends SchedulingPlan {
-  /** What taking the snapshot and solving took in the thread, and how many pods were looked at. */
-  readonly snapshotMs: number
-  readonly solveMs: number
-  readonly pods: number
-}
+/** A plan, and what there is to tell of its pass. */
+export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
 
 export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
   /** What each NodePool that takes part can buy. Lists that are the same object as before are not sent again. */
@@ -20,7 +16,7 @@ export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
 }
 
 interface Asked {
-  readonly resolve: (plan: KeyedPlan) => void
+  readonly resolve: (plan: KeyedPlan | undefined) => void
   readonly reject: (error: Error) => void
 }
 
@@ -49,13 +45,29 @@ export class SolverThread {
 
   /** Plans with what the cache knows now. Errors: the scheduler failed, or its thread ended. */
   async plan({ instanceTypes, ...request }: ThreadRequest): Promise<ThreadPlan> {
-    this.#worker ??= this.#start()
+    this.start()
     this.#flush()
     const typeLists = new Map([...instanceTypes].map(([pool, types]) => [pool, this.#listOf(types)]))
     this.#forgetLists(new Set(instanceTypes.values()))
-    const answer = new Promise<KeyedPlan>((resolve, reject) => this.#asked.push({ resolve, reject }))
+    const answer = new Promise<KeyedPlan | undefined>((resolve, reject) => this.#asked.push({ resolve, reject }))
     this.#send({ kind: 'plan', request: { ...request, typeLists } })
-    return this.#withPods(await answer)
+    const plan = await answer
+    if (plan === undefined) throw new Error('the scheduler answered something else than a plan')
+    return this.#withPods(plan)
+  }
+
+  /** Starts the thread now rather than at the first plan, so that it learns of the cluster while the cache does. */
+  start(): void {
+    this.#worker ??= this.#start()
+  }
+
+  /** Resolves when the thread has taken in all changes so far. */
+  async idle(): Promise<void> {
+    this.start()
+    this.#flush()
+    const answer = new Promise<KeyedPlan | undefined>((resolve, reject) => this.#asked.push({ resolve, reject }))
+    this.#send({ kind: 'ping' })
+    await answer
   }
 
   async stop(): Promise<void> {
@@ -119,6 +131,7 @@ export class SolverThread {
   #answered(message: FromSolver): void {
     const asked = this.#asked.shift()
     if (message.kind === 'plan') asked?.resolve(message.plan)
+    else if (message.kind === 'pong') asked?.resolve(undefined)
     else {
       const error = new Error(`the scheduler failed: ${message.message}`)
       if (message.stack !== undefined) error.stack = message.stack
