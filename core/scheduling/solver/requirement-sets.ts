@@ -130,6 +130,22 @@ export class RequirementSets {
     return found
   }
 
+  /**
+   * What a place of `base` becomes with the domains that topology chose. As upstream, they are compared after what `base` excludes was
+   * taken from them: where nothing is left of them, a key that may be absent must be absent.
+   */
+  narrowed(base: RequirementSet, chosen: RequirementSet, mode: 'lenient' | 'strict'): Merge {
+    const direct = this.merged(base, chosen, mode)
+    if (typeof direct !== 'string') return direct
+    const left = new Map<string, Requirement>()
+    for (const [key, wanted] of chosen.map) {
+      const own = base.map.get(key)
+      if (own !== undefined && !intersects(own, wanted) && !canBeAbsent(own)) return direct
+      left.set(key, own === undefined ? wanted : intersect(own, wanted))
+    }
+    return this.merged(base, this.intern(left), mode)
+  }
+
   #merge(base: RequirementSet, added: RequirementSet, allowUndefined: ReadonlySet<string>): Merge {
     if (isWithin(base, added)) return base
     if (isCompatible(base.map, added.map, allowUndefined)) return this.intern(merge(base.map, added.map.values()))

@@ -47,7 +47,7 @@ export interface Waiting {
   triedBare: boolean
 }
 
-const noAlternatives: readonly (RequirementSet | undefined)[] = [undefined]
+const noAlternatives: readonly Alternative[] = [undefined]
 const reservationId = 'karpenter.azure.com/capacity-reservation-id'
 const resourceClaimsError = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
 const hostnameLabel = knownLabels.hostname
@@ -385,9 +385,10 @@ export class Solver {
     place: Place,
     level: Level,
     base: RequirementSet,
-    alternative: RequirementSet | undefined,
+    alternative: Alternative,
     mode: 'lenient' | 'strict',
   ): RequirementSet | undefined {
+    if (alternative === 'elsewhere') return undefined
     const reached = alternative === undefined ? base : this.sets.merged(base, alternative, mode)
     if (typeof reached === 'string') return undefined
     let chosen: RequirementSet | undefined
@@ -401,7 +402,7 @@ export class Solver {
       chosen = chosen === undefined ? this.sets.single(choice) : this.sets.both(chosen, choice)
     }
     if (chosen === undefined) return reached
-    const narrowed = this.sets.merged(reached, chosen, mode)
+    const narrowed = this.sets.narrowed(reached, chosen, mode)
     return typeof narrowed === 'string' ? undefined : narrowed
   }
 
@@ -627,16 +628,15 @@ function orderText(pod: Pod): string {
   return `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`
 }
 
-/** Ways to reach the pod's volumes from a place with this hostname; an undefined one asks nothing. */
-function alternativesOf(
-  { alternatives, alternativeHosts }: Waiting,
-  hostname: string,
-): readonly (RequirementSet | undefined)[] {
+/** One way to reach a pod's volumes; an undefined one asks nothing, one of other hosts cannot be had here. */
+type Alternative = RequirementSet | undefined | 'elsewhere'
+
+function alternativesOf({ alternatives, alternativeHosts }: Waiting, hostname: string): readonly Alternative[] {
   if (alternatives.length === 0) return noAlternatives
   if (alternativeHosts === undefined) return alternatives
-  return alternatives.filter((_, at) => {
+  return alternatives.map((one, at) => {
     const wanted = alternativeHosts[at]
-    return wanted === undefined || allows(wanted, hostname)
+    return wanted === undefined || allows(wanted, hostname) ? one : 'elsewhere'
   })
 }
 
