@@ -198,7 +198,7 @@ test('pods without constraints of their own are spread as the configuration says
   await world.apply(workload({ name: 'unaware', replicas: 3, cpu: '1500m' }))
   await untilAllRun('unaware', 3)
   const nodes = await world.list('nodes')
-  expect(nodes.map(({ metadata }) => metadata.labels?.[zoneKey]).toSorted()).toEqual(zones)
+  expect(nodes.map(({ metadata }) => String(metadata.labels?.[zoneKey])).toSorted()).toEqual(zones)
   await remove('unaware')
   await world.crash()
   world.startJoiner()
