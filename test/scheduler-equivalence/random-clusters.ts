@@ -57,7 +57,9 @@ function options(draw: Draw): Json {
 
 function typesOfPools(draw: Draw, types: readonly TypeJson[]): Readonly<Record<string, readonly string[]>> {
   const names = types.map(({ name }) => name)
-  return Object.fromEntries(draw.someOf(['pool-0', 'pool-1']).map((pool) => [pool, draw.some(names)]))
+  return Object.fromEntries(
+    draw.someOf(['pool-0', 'pool-1']).map((pool) => [pool, draw.chance(0.3) ? [] : draw.some(names)]),
+  )
 }
 
 /** What the default spread constraints take their selectors from. */

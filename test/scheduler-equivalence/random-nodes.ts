@@ -148,6 +148,8 @@ function nodeOf(draw: Draw, { name, state, labels, amounts: own, taints }: Facts
 function boundPods(draw: Draw, about: Subjects, name: string, groups: readonly Group[]): readonly Json[] {
   return [
     ...draw.many(0, draw.pick([0, 1, 3]), (index) => bound(draw, groups, name, index)),
+    // Now and then there is more on a node than it has room for.
+    ...draw.maybe(0.15, () => bound(draw, [{ ...draw.pick(groups), requests: { cpu: '12' } }], name, 9)),
     ...draw.maybe(0.3, () => {
       const daemon = `daemon-${draw.below(3)}`
       const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: daemon, uid: daemon, controller: true }

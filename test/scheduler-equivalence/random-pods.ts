@@ -27,20 +27,25 @@ export interface Group {
   readonly requests: Readonly<Record<string, string>>
 }
 
+/** The subjects, and the name of the pods' own kind. */
+type Kind = Subjects & { readonly app: string }
+
 export function randomGroups(draw: Draw, about: Subjects): readonly Group[] {
-  return draw.many(1, draw.pick([2, 4, 8]), () => randomGroup(draw, about))
+  return draw.many(draw.pick([1, 3]), draw.pick([3, 5, 8]), () => randomGroup(draw, about))
 }
 
 function randomGroup(draw: Draw, about: Subjects): Group {
+  const app = draw.pick(apps)
   return {
     namespace: draw.chance(0.8) ? 'default' : draw.pick(namespaces),
     labels: {
-      ...draw.fields(0.9, () => ({ app: draw.pick(apps) })),
+      ...draw.fields(0.9, () => ({ app })),
       ...draw.fields(0.3, () => ({ version: draw.pick(versions) })),
     },
-    spec: groupSpec(draw, about),
+    // Most of its rules are about pods of its own kind.
+    spec: groupSpec(draw, { ...about, app }),
     ports: about.ports ? draw.many(0, 2, () => hostPort(draw)) : [],
-    requests: requests(draw, about),
+    requests: about.keys ? { cpu: draw.pick(['10m', '20m', '100m', '250m']) } : requests(draw, about),
   }
 }
 
@@ -58,32 +63,36 @@ function requests(draw: Draw, about: Subjects): Readonly<Record<string, string>>
   }
 }
 
-function groupSpec(draw: Draw, about: Subjects): Json {
+function groupSpec(draw: Draw, about: Kind): Json {
   const volumes = about.volumes ? draw.many(0, draw.pick([0, 1, 2]), () => draw.pick(claimNames)) : []
   const spreads = about.spreads ? draw.many(0, draw.pick([1, 1, 2, 3]), () => spread(draw, about)) : []
   return {
     ...draw.fields(0.12, () => ({ nodeSelector: selector(requirement(draw, about)) })),
-    ...draw.fields(about.affinities || about.preferences ? 0.75 : 0.25, () => ({ affinity: affinity(draw, about) })),
+    ...draw.fields(about.keys || about.affinities || about.preferences ? 0.75 : 0.25, () => ({
+      affinity: affinity(draw, about),
+    })),
     ...(about.taints ? draw.fields(0.75, () => ({ tolerations: draw.many(1, 4, () => toleration(draw)) })) : {}),
     ...(spreads.length > 0 ? { topologySpreadConstraints: spreads } : {}),
     ...(volumes.length > 0
       ? { volumes: volumes.map((claimName, at) => ({ name: `v${at}`, persistentVolumeClaim: { claimName } })) }
       : {}),
-    ...draw.fields(0.01, () => ({ resourceClaims: [{ name: 'device' }] })),
+    ...draw.fields(0.004, () => ({ resourceClaims: [{ name: 'device' }] })),
   }
 }
 
-function affinity(draw: Draw, about: Subjects): Json {
+function affinity(draw: Draw, about: Kind): Json {
   return {
-    ...draw.fields(0.5, () => ({ nodeAffinity: nodeAffinity(draw, about) })),
+    ...draw.fields(about.keys ? 1 : 0.5, () => ({ nodeAffinity: nodeAffinity(draw, about) })),
     ...(about.affinities ? draw.fields(0.3, () => ({ podAffinity: podTerms(draw, about) })) : {}),
     ...(about.affinities ? draw.fields(0.4, () => ({ podAntiAffinity: podTerms(draw, about) })) : {}),
   }
 }
 
 function nodeAffinity(draw: Draw, about: Subjects): Json {
-  const term = () => ({ matchExpressions: draw.many(1, draw.pick([1, 1, 2, 3]), () => requirement(draw, about)) })
-  const nodeSelectorTerms = draw.many(about.preferences ? 0 : 1, draw.pick([1, 2, 3]), term)
+  const term = () => ({
+    matchExpressions: draw.many(1, about.keys ? 1 : draw.pick([1, 1, 2, 3]), () => requirement(draw, about)),
+  })
+  const nodeSelectorTerms = draw.many(about.preferences ? 0 : 1, about.keys ? 1 : draw.pick([1, 2, 3]), term)
   const preferred = about.preferences
     ? draw.many(0, 3, () => ({ weight: draw.pick([1, 10, 10, 50]), preference: term() }))
     : []
@@ -93,7 +102,7 @@ function nodeAffinity(draw: Draw, about: Subjects): Json {
   }
 }
 
-function podTerms(draw: Draw, about: Subjects): Json {
+function podTerms(draw: Draw, about: Kind): Json {
   const required = draw.many(about.preferences ? 0 : 1, draw.pick([1, 1, 2]), () => podTerm(draw, about))
   const preferred = about.preferences
     ? draw.many(0, 2, () => ({ weight: draw.pick([1, 10, 10]), podAffinityTerm: podTerm(draw, about) }))
@@ -104,10 +113,10 @@ function podTerms(draw: Draw, about: Subjects): Json {
   }
 }
 
-function podTerm(draw: Draw, about: Subjects): Json {
+function podTerm(draw: Draw, about: Kind): Json {
   return {
     topologyKey: topologyKey(draw, about),
-    ...draw.fields(0.95, () => ({ labelSelector: labelSelector(draw) })),
+    ...draw.fields(0.95, () => ({ labelSelector: labelSelector(draw, about) })),
     ...draw.fields(0.15, () => ({ namespaces: draw.someOf(namespaces) })),
     ...draw.fields(0.15, () => ({ namespaceSelector: draw.pick([{}, { matchLabels: { kind: 'cold' } }]) })),
   }
@@ -119,8 +128,9 @@ function topologyKey(draw: Draw, { customLabels }: Subjects): string {
   return draw.pick([zoneKey, zoneKey, zoneKey, hostnameKey, hostnameKey, capacityTypeKey])
 }
 
-function labelSelector(draw: Draw): Json {
-  if (draw.chance(0.6)) return { matchLabels: { app: draw.pick(apps) } }
+function labelSelector(draw: Draw, { app }: Kind): Json {
+  if (draw.chance(0.4)) return { matchLabels: { app } }
+  if (draw.chance(0.4)) return { matchLabels: { app: draw.pick(apps) } }
   if (draw.chance(0.2)) return {}
   return {
     ...draw.fields(0.3, () => ({ matchLabels: { version: draw.pick(versions) } })),
@@ -134,12 +144,12 @@ function labelSelector(draw: Draw): Json {
   }
 }
 
-function spread(draw: Draw, about: Subjects): Json {
+function spread(draw: Draw, about: Kind): Json {
   return {
     maxSkew: draw.pick([1, 1, 1, 2]),
     topologyKey: topologyKey(draw, about),
     whenUnsatisfiable: about.preferences && draw.chance(0.5) ? 'ScheduleAnyway' : 'DoNotSchedule',
-    ...draw.fields(0.95, () => ({ labelSelector: labelSelector(draw) })),
+    ...draw.fields(0.95, () => ({ labelSelector: labelSelector(draw, about) })),
     ...draw.fields(0.2, () => ({ minDomains: draw.between(1, 4) })),
     ...draw.fields(0.2, () => ({ matchLabelKeys: draw.someOf(['app', 'version']) })),
     ...draw.fields(0.3, () => ({ nodeAffinityPolicy: draw.pick(['Honor', 'Ignore']) })),
@@ -150,7 +160,7 @@ function spread(draw: Draw, about: Subjects): Json {
 /** 1 to 25 pods that wait: most of a group like each other in all, some with requests or labels of their own. */
 export function pendingPods(draw: Draw, about: Subjects, groups: readonly Group[]): readonly Json[] {
   const same = draw.pick([1, 0.9, 0.6])
-  return draw.many(1, draw.pick([5, 10, 25]), (index) => {
+  return draw.many(draw.pick([1, 5]), draw.pick([8, 15, 25]), (index) => {
     const group = draw.pick(groups)
     const own = draw.chance(same) ? group : { ...group, requests: requests(draw, about) }
     return pod(draw, own, `pod-${String(index).padStart(2, '0')}`, {})

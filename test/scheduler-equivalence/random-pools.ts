@@ -27,7 +27,7 @@ const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name:
 /** 0 to 4 NodePools. */
 export function randomPools(draw: Draw, about: Subjects): readonly Json[] {
   const count = draw.pick([0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4])
-  if (count === 0 && draw.chance(0.7)) return [randomPool(draw, about, 0)]
+  if (count === 0 && draw.chance(0.85)) return [randomPool(draw, about, 0)]
   return Array.from({ length: count }, (_, index) => randomPool(draw, about, index))
 }
 
@@ -69,6 +69,7 @@ function poolRequirements(draw: Draw, about: Subjects): readonly RequirementJson
     ...draw.maybe(0.3, () => requirementOn(draw, zoneKey, zones)),
     ...draw.maybe(0.3, () => requirementOn(draw, capacityTypeKey, capacityTypes)),
     ...(about.customLabels ? draw.maybe(0.4, () => requirementOn(draw, teamKey, teams)) : []),
+    ...(about.keys ? draw.maybe(0.7, () => ({ key: teamKey, operator: 'Exists' })) : []),
     ...(about.customLabels ? draw.maybe(0.3, () => requirementOn(draw, tierKey, tiers)) : []),
     ...(about.numbers ? draw.maybe(0.3, () => numberRequirement(draw)) : []),
     ...draw.maybe(0.1, () => requirement(draw, { ...about, hostnames: false })),
@@ -86,7 +87,7 @@ function poolRequirements(draw: Draw, about: Subjects): readonly RequirementJson
 
 function limits(draw: Draw): Amounts {
   return {
-    ...draw.fields(0.6, () => ({ cpu: draw.pick(['0', '2', '4', '8', '12500m', '40']) })),
+    ...draw.fields(0.6, () => ({ cpu: draw.pick(['0', '4', '8', '12500m', '20', '40']) })),
     ...draw.fields(0.4, () => ({ memory: draw.pick(['4Gi', '16Gi', '20G']) })),
     ...draw.fields(0.3, () => ({ nodes: draw.pick(['0', '1', '2', '3']) })),
     ...draw.fields(0.1, () => ({ 'example.com/gpu': draw.pick(['0', '1']) })),

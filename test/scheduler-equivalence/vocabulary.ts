@@ -54,17 +54,20 @@ export interface Subjects {
   readonly extended: boolean
   readonly overrides: boolean
   readonly hostnames: boolean
+  /** Little but custom keys, in every relation to them: some become known, or absent, by the pods that come first. */
+  readonly keys: boolean
 }
 
 export function subjects(draw: Draw): Subjects {
   const share = draw.pick([0.15, 0.3, 0.5])
-  const some = () => draw.chance(share)
+  const keys = draw.chance(0.12)
+  const some = () => draw.chance(keys ? 0.05 : share)
   return {
     taints: some(),
     numbers: some(),
     customLabels: some(),
     reserved: some(),
-    spreads: draw.chance(share + 0.1),
+    spreads: keys ? false : draw.chance(share + 0.1),
     affinities: some(),
     preferences: some(),
     volumes: some(),
@@ -73,7 +76,8 @@ export function subjects(draw: Draw): Subjects {
     minValues: some(),
     extended: some(),
     overrides: some(),
-    hostnames: draw.chance(0.15),
+    hostnames: draw.chance(0.2),
+    keys,
   }
 }
 
@@ -116,8 +120,17 @@ export function numberRequirement(draw: Draw, key = sizeKey): RequirementJson {
   return { key, operator, values: [value] }
 }
 
+/** Any relation to a custom key, each as likely. */
+function relation(draw: Draw): RequirementJson {
+  const key = draw.pick([teamKey, teamKey, absentKey])
+  const operator = draw.pick(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+  return { key, operator, ...(operator.endsWith('In') ? { values: [draw.pick(teams)] } : {}) }
+}
+
 /** What pods and pools ask of a node's labels. */
 export function requirement(draw: Draw, about: Subjects): RequirementJson {
+  if (about.keys && draw.chance(0.8)) return relation(draw)
+  if (about.hostnames && draw.chance(0.2)) return requirementOn(draw, hostnameKey, nodeNames)
   const makers: (() => RequirementJson)[] = [
     () => requirementOn(draw, zoneKey, zones),
     () => requirementOn(draw, zoneKey, zones),
