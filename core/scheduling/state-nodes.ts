@@ -189,7 +189,7 @@ function availableFor(
   pods: readonly Pod[],
   daemonSets: readonly DaemonSet[],
 ): Resources {
-  const own = requirementsOfLabels(nodeLabels)
+  const own = daemonSets.length === 0 ? new Map() : requirementsOfLabels(nodeLabels)
   const expected = daemonSets.filter((set) => daemonRunsOn(set.pod, own, taints)).map((set) => set.pod.requests)
   const running = pods.filter(isDaemonPod).map((pod) => pod.requests)
   const missing = subtractResources(mergeResources(...expected), ...running)

@@ -1,53 +1,54 @@
 import type { Pod } from '../../objects.ts'
 
-/** A node with pods; the same object as long as nothing of it changes. */
+/** A node with its pods, known by its name. A pod of which nothing changed is the same object. */
 export interface Inhabited {
+  readonly name: string
   readonly pods: readonly Pod[]
 }
 
-/** Running pods of one namespace with the same labels, counted by their nodes. */
+/** Running pods of one namespace with the same labels, counted by the names of their nodes. */
 export interface RunningClass {
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
-  readonly nodes: ReadonlyMap<Inhabited, number>
+  readonly nodes: ReadonlyMap<string, number>
 }
 
 /**
- * Running pods by what topology tells them apart by. It is brought from one pass to the next by what changed in between, since most nodes
- * of a large cluster do not.
+ * Running pods by what topology tells them apart by. It is brought from one pass to the next by the pods that changed in between, since
+ * most of a large cluster does not.
  */
 export class RunningPods {
-  readonly #classes = new Map<string, RunningClass & { readonly nodes: Map<Inhabited, number> }>()
-  #nodes = new Map<Inhabited, ReadonlyMap<string, number>>()
+  readonly #classes = new Map<string, RunningClass & { readonly nodes: Map<string, number> }>()
+  readonly #pods = new Map<string, readonly Pod[]>()
   readonly #keys = new WeakMap<Pod, string>()
 
   /** The classes of the pods on these nodes. */
-  on(nodes: Iterable<Inhabited>): ReadonlyMap<string, RunningClass> {
-    const before = this.#nodes
-    this.#nodes = new Map()
-    for (const node of nodes) {
-      const known = before.get(node)
-      this.#nodes.set(node, known ?? this.#enter(node))
-    }
-    for (const [node, keys] of before) if (!this.#nodes.has(node)) this.#leave(node, keys)
+  on(nodes: ReadonlyMap<string, Inhabited>): ReadonlyMap<string, RunningClass> {
+    for (const { name, pods } of nodes.values()) this.#bring(name, pods)
+    if (this.#pods.size > nodes.size) for (const name of this.#pods.keys()) if (!nodes.has(name)) this.#bring(name, [])
     return this.#classes
   }
 
-  #enter(node: Inhabited): ReadonlyMap<string, number> {
-    const keys = new Map<string, number>()
-    for (const pod of node.pods) {
-      if (pod.metadata.deletionTimestamp !== undefined) continue
-      const { namespace = 'default', labels } = pod.metadata
-      const key = this.#keyOf(pod)
-      keys.set(key, (keys.get(key) ?? 0) + 1)
-      let own = this.#classes.get(key)
-      if (own === undefined) {
-        own = { namespace, labels, nodes: new Map() }
-        this.#classes.set(key, own)
-      }
-      own.nodes.set(node, (own.nodes.get(node) ?? 0) + 1)
-    }
-    return keys
+  #bring(name: string, pods: readonly Pod[]): void {
+    const before = this.#pods.get(name) ?? []
+    if (before === pods) return
+    if (pods.length === 0) this.#pods.delete(name)
+    else this.#pods.set(name, pods)
+    const staying = new Set(pods)
+    for (const pod of before) if (!staying.delete(pod)) this.#count(pod, name, -1)
+    for (const pod of staying) this.#count(pod, name, 1)
+  }
+
+  #count(pod: Pod, node: string, by: 1 | -1): void {
+    if (pod.metadata.deletionTimestamp !== undefined) return
+    const key = this.#keyOf(pod)
+    const { namespace = 'default', labels } = pod.metadata
+    const own = this.#classes.get(key) ?? { namespace, labels, nodes: new Map<string, number>() }
+    const count = (own.nodes.get(node) ?? 0) + by
+    if (count > 0) own.nodes.set(node, count)
+    else own.nodes.delete(node)
+    if (own.nodes.size > 0) this.#classes.set(key, own)
+    else this.#classes.delete(key)
   }
 
   #keyOf(pod: Pod): string {
@@ -57,14 +58,6 @@ export class RunningPods {
       this.#keys.set(pod, key)
     }
     return key
-  }
-
-  #leave(node: Inhabited, keys: ReadonlyMap<string, number>): void {
-    for (const key of keys.keys()) {
-      const own = this.#classes.get(key)
-      own?.nodes.delete(node)
-      if (own?.nodes.size === 0) this.#classes.delete(key)
-    }
   }
 }
 

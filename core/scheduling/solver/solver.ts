@@ -461,7 +461,7 @@ export class Solver {
       const facts = joined ?? { name, labels, taints }
       return {
         facts,
-        inhabited: node,
+        pods: node.pods,
         repelling,
         isTracked: true,
         ...(joined === undefined ? {} : { placeLabels: labels }),
@@ -470,7 +470,7 @@ export class Solver {
     const others = occupied.map((node) => ({
       facts: node.facts,
       isTracked: node.isTracked,
-      inhabited: node,
+      pods: node.pods,
       repelling: node.pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
     }))
     return new TopologyIndex({

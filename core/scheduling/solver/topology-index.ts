@@ -6,7 +6,7 @@ import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '
 import type { SolverMemory } from './memory.ts'
 import type { Concern, LabelClass, Level } from './pod-shapes.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
-import { type Inhabited, labelKey, type RunningClass } from './running-pods.ts'
+import { labelKey, type RunningClass } from './running-pods.ts'
 import { Domains, onlyDomain, possibleDomains, TopologyGroup } from './topology-group.ts'
 
 /** A node as topology counts it: by its own labels, not by what a pass makes of it. */
@@ -19,8 +19,7 @@ export interface CountedNode {
   readonly placeLabels?: Readonly<Record<string, string>>
   /** Whether the anti-affinity of its pods keeps others away. */
   readonly isTracked: boolean
-  /** Where its pods stand. */
-  readonly inhabited: Inhabited
+  readonly pods: readonly Pod[]
   /** Those of its pods that state anti-affinity. */
   readonly repelling: readonly Pod[]
 }
@@ -58,7 +57,7 @@ export class TopologyIndex {
   readonly #labelClasses = new Map<string, LabelClass>()
   /** Running pods by what they share; looked up when a group first counts. */
   #running: ReadonlyMap<string, RunningClass> | undefined
-  #byInhabited: ReadonlyMap<Inhabited, CountedNode> | undefined
+  #byName: ReadonlyMap<string, CountedNode> | undefined
 
   constructor(input: TopologyInput) {
     this.#input = input
@@ -181,9 +180,9 @@ export class TopologyIndex {
 
   /** Running pods by their labels, and the nodes that they are counted on. */
   #counted() {
-    this.#byInhabited ??= new Map(this.#input.nodes.map((node) => [node.inhabited, node]))
-    this.#running ??= this.#input.memory.running.on(this.#byInhabited.keys())
-    return { running: this.#running, nodes: this.#byInhabited }
+    this.#byName ??= new Map(this.#input.nodes.filter(({ pods }) => pods.length > 0).map((node) => [node.name, node]))
+    this.#running ??= this.#input.memory.running.on(this.#byName)
+    return { running: this.#running, nodes: this.#byName }
   }
 
   #group(rule: TopologyRule, pod: Pod): TopologyGroup {
