@@ -10,7 +10,7 @@ const layers = [
   'deploy',
   'test/vectors',
   'test/api',
-  'test/conversion',
+  'test/scheduler-equivalence',
 ]
 
 export default defineConfig({

@@ -8,7 +8,8 @@ import { trialOf } from '../trial.ts'
 import { membersOf } from './bits.ts'
 import { type Level, levelOf, withoutRules } from './pod-shapes.ts'
 import type { PoolIndex } from './pool-index.ts'
-import type { Solver, Waiting } from './solver.ts'
+import type { Solver } from './solver.ts'
+import type { Waiting } from './waiting-pods.ts'
 
 /**
  * Why pods found no place, in upstream's words. The pass is over and nothing has changed since they were tried last, so each is tried

@@ -22,7 +22,8 @@ import {
 import { allowsHostname, type Level, levelOf } from './pod-shapes.ts'
 import type { PoolIndex } from './pool-index.ts'
 import type { RequirementSet } from './requirement-sets.ts'
-import type { Solver, Waiting } from './solver.ts'
+import type { Solver } from './solver.ts'
+import type { Waiting } from './waiting-pods.ts'
 
 /** Why one NodePool could not give a pod a new node. */
 export interface PoolFunnel {

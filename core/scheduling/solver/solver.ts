@@ -1,56 +1,31 @@
 import { hostPortConflict } from '../../host-ports.ts'
 import { minValues } from '../../instance-type.ts'
-import { labels as knownLabels, wellKnownLabels } from '../../labels.ts'
-import type { Pod, Taint } from '../../objects.ts'
-import { podName } from '../../pod-rules.ts'
-import { allows, operatorOf, type Requirement } from '../../requirement.ts'
-import { merge, requirements } from '../../requirements.ts'
+import { wellKnownLabels } from '../../labels.ts'
+import type { Taint } from '../../objects.ts'
+import { operatorOf, type Requirement } from '../../requirement.ts'
 import { untolerated } from '../../taints.ts'
-import { Reservations } from '../reservations.ts'
-import type { PodVolumes, SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
+import type { Reservations } from '../reservations.ts'
+import type { SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
-import { allBits, type Bits, keep, membersOf } from './bits.ts'
+import { attach, attachable, exceedsLimits } from './attachments.ts'
+import { type Bits, keep, membersOf } from './bits.ts'
 import { SolverMemory } from './memory.ts'
 import { type ClaimPlace, ClaimQueue, type NodePlace, type Place } from './places.ts'
 import {
   allowsHostname,
   type Concern,
-  type Facet,
   type Level,
   type LevelSource,
   levelOf,
-  RefusedPlaces,
-  type RequestClass,
-  requestKey,
   type Shape,
-  shapeKey,
   withoutRules,
 } from './pod-shapes.ts'
-import { PoolIndex } from './pool-index.ts'
-import { type Merge, type RequirementSet, RequirementSets, withoutHostname } from './requirement-sets.ts'
-import { TopologyIndex } from './topology-index.ts'
+import type { PoolIndex } from './pool-index.ts'
+import type { Merge, RequirementSet, RequirementSets } from './requirement-sets.ts'
+import { indexPools, indexTopology, nodePlace, reservationsOf } from './snapshot-index.ts'
+import type { TopologyIndex } from './topology-index.ts'
+import { type Alternative, alternativesOf, compareText, inOrder, type Waiting, WaitingPods } from './waiting-pods.ts'
 
-/** A pod in the queue. */
-export interface Waiting {
-  readonly pod: Pod
-  readonly shape: Shape
-  readonly requested: RequestClass
-  readonly volumes: PodVolumes | undefined
-  readonly alternatives: readonly RequirementSet[]
-  /** What each alternative asks of the hostname, if any asks something. */
-  readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
-  /** Why it cannot be placed whatever there is. */
-  readonly hopeless: string | undefined
-  /** How many pods had been placed when it was tried last. */
-  triedAt: number
-  /** Whether its last attempt was made before it had stated its rules. */
-  triedBare: boolean
-}
-
-const noAlternatives: readonly Alternative[] = [undefined]
-const reservationId = 'karpenter.azure.com/capacity-reservation-id'
-const resourceClaimsError = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
-const hostnameLabel = knownLabels.hostname
 const nothingHeld: ReadonlySet<string> = new Set()
 
 /** Where a pod fits, and what becomes of the place. */
@@ -79,11 +54,8 @@ export class Solver {
   readonly levels: LevelSource
   readonly reservations: Reservations | undefined
   readonly #snapshot: SchedulingSnapshot
-  readonly #memory: SolverMemory
   readonly #queue = new ClaimQueue()
-  readonly #shapes = new Map<string, Shape>()
-  readonly #requests = new Map<string, RequestClass>()
-  readonly #facets = new Map<string, Facet>()
+  readonly #waiting: WaitingPods
   readonly #taintLists = new Map<string, number>()
   /** Grows with each placement: what failed at this number fails again. */
   #placements = 0
@@ -97,28 +69,29 @@ export class Solver {
     this.#snapshot = snapshot
     this.options = options
     this.wellKnown = options.wellKnownLabels ?? wellKnownLabels
-    this.#memory = memory
     this.sets = memory.setsFor(this.wellKnown)
-    const requested = new Set(snapshot.pods.map((pod) => this.#requestClass(pod).requests))
-    memory.learn(snapshot, requested)
+    this.#waiting = new WaitingPods(snapshot, this.sets)
+    memory.learn(snapshot, this.#waiting.requested)
     this.amounts = memory.amounts
-    for (const one of this.#requests.values()) one.vector = this.amounts.vector(one.requests)
+    this.#waiting.measure(this.amounts)
     this.#scratch = new Float64Array(this.amounts.size)
-    this.pools = this.#indexPools()
-    this.topology = this.#indexTopology()
+    const { sets, amounts, wellKnown } = this
+    this.pools = indexPools(snapshot, options, { sets, amounts, wellKnown, memory })
+    this.templates = this.pools.filter(({ usable }) => usable.some((word) => word !== 0))
+    const topology = indexTopology(snapshot, options, { sets, memory, pools: this.pools })
+    this.topology = topology
+    const taintList = (taints: readonly Taint[]) => this.#taintList(taints)
     this.nodes = [...snapshot.nodes]
       .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
-      .map((node) => this.#nodePlace(node))
-    this.reservations = this.#reservations()
-    const usable = this.pools.filter(({ usable: types }) => types.some((word) => word !== 0))
-    this.templates = usable
+      .map((node) => nodePlace(node, this.#places++, { sets, memory, topology, taintList }))
+    this.reservations = reservationsOf(snapshot, options, this.pools)
     this.levels = {
       sets: this.sets,
       respectsPreferences: options.preferencePolicy !== 'Ignore',
       toleratePreferNoSchedule: this.pools.some(({ taints }) =>
         taints.some(({ effect }) => effect === 'PreferNoSchedule'),
       ),
-      facet: (tolerations, wanted) => this.#facet(tolerations, wanted),
+      facet: (tolerations, wanted) => this.#waiting.facet(tolerations, wanted),
       labelClass: (pod) => this.topology.labelClass(pod),
     }
   }
@@ -129,11 +102,8 @@ export class Solver {
   /** Places what it can. Returns whether `shouldStop` ended it. */
   run(): boolean {
     this.topology.trackRunning()
-    const all = this.#snapshot.pods.map((pod) => this.#waiting(pod))
-    // The first pod that states a rule decides for all that share its counts.
-    for (const shape of [...this.#shapes.values()].sort((a, b) => compareText(a.first, b.first))) {
-      if (shape.stated) this.#state(shape)
-    }
+    const all = this.#snapshot.pods.map((pod) => this.#waiting.waiting(pod))
+    for (const shape of this.#waiting.shapes) if (shape.stated) this.#state(shape)
     this.topology.knowHosts(this.nodes.map(({ host }) => host))
     return this.#placeAll(inOrder(all, this.amounts))
   }
@@ -304,7 +274,7 @@ export class Solver {
       one.requested.refused.add(claim.number)
       return 'refused'
     }
-    const types = this.#attachable(claim, one)
+    const types = attachable(claim, one)
     if (types === undefined) return 'refused'
     let answer: 'refused' | 'wait' = 'refused'
     for (const alternative of alternativesOf(one, claim.hostname)) {
@@ -360,11 +330,7 @@ export class Solver {
   #settle(place: Place, one: Waiting, level: Level): void {
     place.pods.push(one.pod)
     place.ports.push(...level.pod.hostPorts)
-    for (const [driver, ids] of Object.entries(one.volumes?.byDriver ?? {})) {
-      const used = place.volumes.get(driver) ?? new Set()
-      for (const id of ids) used.add(id)
-      place.volumes.set(driver, used)
-    }
+    attach(place, one)
     if (place.isClaim) this.topology.registerHost(place.host)
     this.topology.record(level.labelClass, one.shape.inverse, place.set, place)
   }
@@ -411,186 +377,6 @@ export class Solver {
     return wanted.length === 0 || hostPortConflict(place.ports, wanted) === undefined
   }
 
-  /** The claim's types that can attach its volumes and the pod's. */
-  #attachable(claim: ClaimPlace, one: Waiting): Bits | undefined {
-    const drivers = Object.keys(one.volumes?.byDriver ?? {})
-    if (drivers.length === 0) return claim.types
-    const types = allBits(claim.pool.index.types.length)
-    claim.pool.index.types.forEach(({ volumeAttachmentLimits = {} }, type) => {
-      for (const driver of new Set([...drivers, ...claim.volumes.keys()])) {
-        const limit = volumeAttachmentLimits[driver]
-        if (limit !== undefined && volumeCount(claim, one, driver) > limit)
-          types[type >>> 5] = (types[type >>> 5] as number) & ~(1 << (type & 31))
-      }
-    })
-    return keep(types, claim.types) ? types : undefined
-  }
-
-  #indexPools(): readonly PoolIndex[] {
-    const { sets, amounts, wellKnown } = this
-    const { nodePools, daemonSets } = this.#snapshot
-    const context = { sets, amounts, wellKnown, daemonSets, memory: this.#memory }
-    const relaxed = this.options.minValuesPolicy === 'BestEffort'
-    return [...nodePools]
-      .sort(
-        (a, b) =>
-          b.nodePool.weight - a.nodePool.weight || compareText(b.nodePool.metadata.name, a.nodePool.metadata.name),
-      )
-      .map(
-        (option) =>
-          new PoolIndex(
-            option,
-            (index, set) => {
-              const slots = index.matching(set).slice()
-              keep(slots, index.sound)
-              const types = index.typesOf(slots).slice()
-              const found = membersOf(types).map((type) => index.types[type] as (typeof index.types)[number])
-              const short = set.hasMinValues && minValues(found, set.map).unsatisfied.size > 0
-              return short && !relaxed ? types.fill(0) : types
-            },
-            context,
-          ),
-      )
-  }
-
-  #indexTopology(): TopologyIndex {
-    const { nodes, occupied = [], namespaceLabels = new Map() } = this.#snapshot
-    const places = nodes.map((node) => {
-      const { joined, name, labels, taints } = node
-      const { repelling } = this.#memory.place(node)
-      const facts = joined ?? { name, labels, taints }
-      return {
-        facts,
-        pods: node.pods,
-        repelling,
-        isTracked: true,
-        ...(joined === undefined ? {} : { placeLabels: labels }),
-      }
-    })
-    const others = occupied.map((node) => ({
-      facts: node.facts,
-      isTracked: node.isTracked,
-      pods: node.pods,
-      repelling: node.pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
-    }))
-    return new TopologyIndex({
-      sets: this.sets,
-      memory: this.#memory,
-      nodes: [...places, ...others]
-        .sort((a, b) => compareText(a.facts.name, b.facts.name))
-        .map(({ facts, ...rest }) => ({
-          ...facts,
-          ...rest,
-          set: this.sets.ofLabels(facts.labels),
-        })),
-      pools: this.pools,
-      namespaceLabels,
-      ignorePreferences: this.options.preferencePolicy === 'Ignore',
-    })
-  }
-
-  #nodePlace(node: SchedulableNode): NodePlace {
-    const own = this.sets.ofLabels(node.labels)
-    const open = [...withoutHostname(requirements(node.requirements ?? [])).values()].filter(
-      ({ key }) => !own.map.has(key),
-    )
-    const free = this.#memory.free(node)
-    const { ports } = this.#memory.place(node)
-    return {
-      number: this.#places++,
-      hostname: node.hostname,
-      host: this.topology.host(node.hostname),
-      isClaim: false,
-      taints: node.taints,
-      taintList: this.#taintList(node.taints),
-      set: open.length === 0 ? own : this.sets.intern(merge(own.map, open)),
-      open,
-      pods: [],
-      ports: ports.length === 0 ? [] : [...ports],
-      volumes: new Map(Object.entries(node.volumes ?? {}).map(([driver, ids]) => [driver, new Set(ids)])),
-      node,
-      free,
-      overused: free.some((amount) => amount < 0) || hasTooMany(node),
-    }
-  }
-
-  #reservations(): Reservations | undefined {
-    if (this.options.reservedCapacity === false || !this.pools.some(({ hasReserved }) => hasReserved)) return undefined
-    return new Reservations(
-      this.#snapshot.nodePools.flatMap(({ instanceTypes }) => instanceTypes),
-      {
-        isEnabled: true,
-        mode: this.options.reservedOfferings ?? 'Strict',
-        idLabel: this.options.reservationIdLabel ?? reservationId,
-        wellKnown: this.wellKnown,
-      },
-    )
-  }
-
-  #waiting(pod: Pod): Waiting {
-    const volumes = this.#snapshot.podVolumes?.get(pod)
-    const shape = this.#shape(pod, volumes?.lookupFailed !== true)
-    return {
-      pod,
-      shape,
-      requested: this.#requestClass(pod),
-      volumes,
-      ...this.#alternatives(volumes),
-      hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
-      triedAt: -1,
-      triedBare: false,
-    }
-  }
-
-  /** A pod that does not state its rules at once is of a shape of its own. */
-  #shape(pod: Pod, stated: boolean): Shape {
-    const key = stated ? shapeKey(pod) : podName(pod)
-    const known = this.#shapes.get(key)
-    const first = orderText(pod)
-    if (known !== undefined) {
-      if (first < known.first) known.first = first
-      return known
-    }
-    const number = this.#shapes.size
-    const shape: Shape = { number, pod, first, levels: [], complete: false, inverse: [], stated }
-    this.#shapes.set(key, shape)
-    return shape
-  }
-
-  #alternatives(volumes: PodVolumes | undefined): Pick<Waiting, 'alternatives' | 'alternativeHosts'> {
-    const all = (volumes?.alternatives ?? []).map((one) => requirements(one))
-    const hosts = all.map((one) => one.get(hostnameLabel))
-    return {
-      alternatives: all.map((one) => this.sets.intern(withoutHostname(one))),
-      alternativeHosts: hosts.some((one) => one !== undefined) ? hosts : undefined,
-    }
-  }
-
-  #requestClass(pod: Pod): RequestClass {
-    const key = requestKey(pod.requests)
-    let known = this.#requests.get(key)
-    if (known === undefined) {
-      known = {
-        number: this.#requests.size,
-        requests: pod.requests,
-        vector: new Float64Array(0),
-        refused: new RefusedPlaces(),
-      }
-      this.#requests.set(key, known)
-    }
-    return known
-  }
-
-  #facet(tolerations: Facet['tolerations'], wanted: RequirementSet): Facet {
-    const key = `${wanted.id} ${JSON.stringify(tolerations)}`
-    let known = this.#facets.get(key)
-    if (known === undefined) {
-      known = { tolerations, wanted, refused: new RefusedPlaces(), tolerated: [] }
-      this.#facets.set(key, known)
-    }
-    return known
-  }
-
   #taintList(taints: readonly Taint[]): number {
     const key = JSON.stringify(taints)
     const known = this.#taintLists.get(key)
@@ -599,45 +385,6 @@ export class Solver {
     this.#taintLists.set(key, number)
     return number
   }
-}
-
-/** More cpu, more memory, older, lower UID; then by name (reference/karpenter-core.md 3.3). */
-function inOrder(waiting: Waiting[], amounts: Amounts): Waiting[] {
-  const cpu = amounts.indexOf('cpu')
-  const memory = amounts.indexOf('memory')
-  const keyed = waiting.map((one) => ({
-    one,
-    cpu: one.requested.vector[cpu] ?? 0,
-    memory: one.requested.vector[memory] ?? 0,
-    created: Date.parse(one.pod.metadata.creationTimestamp),
-  }))
-  keyed.sort(
-    (a, b) =>
-      b.cpu - a.cpu ||
-      b.memory - a.memory ||
-      a.created - b.created ||
-      compareText(a.one.pod.metadata.uid, b.one.pod.metadata.uid) ||
-      compareText(a.one.pod.metadata.namespace ?? '', b.one.pod.metadata.namespace ?? '') ||
-      compareText(a.one.pod.metadata.name, b.one.pod.metadata.name),
-  )
-  return keyed.map(({ one }) => one)
-}
-
-/** Pods that wait come before those that have to move, then by name. */
-function orderText(pod: Pod): string {
-  return `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`
-}
-
-/** One way to reach a pod's volumes; an undefined one asks nothing, one of other hosts cannot be had here. */
-type Alternative = RequirementSet | undefined | 'elsewhere'
-
-function alternativesOf({ alternatives, alternativeHosts }: Waiting, hostname: string): readonly Alternative[] {
-  if (alternatives.length === 0) return noAlternatives
-  if (alternativeHosts === undefined) return alternatives
-  return alternatives.map((one, at) => {
-    const wanted = alternativeHosts[at]
-    return wanted === undefined || allows(wanted, hostname) ? one : 'elsewhere'
-  })
 }
 
 function fits(requests: Float64Array, free: Float64Array): boolean {
@@ -654,35 +401,7 @@ function leavesOpen({ open }: NodePlace, set: RequirementSet): boolean {
   })
 }
 
-/** Whether more volumes are attached of a driver than it may have: as upstream, that keeps away pods without volumes too. */
-function hasTooMany({ volumes = {}, volumeLimits = {} }: SchedulableNode): boolean {
-  return Object.entries(volumes).some(
-    ([driver, ids]) => ids.length > (volumeLimits[driver] ?? Number.POSITIVE_INFINITY),
-  )
-}
-
-function exceedsLimits(place: NodePlace, one: Waiting): boolean {
-  const limits = place.node.volumeLimits
-  if (limits === undefined || one.volumes === undefined) return false
-  return Object.keys(one.volumes.byDriver).some((driver) => {
-    const limit = limits[driver]
-    return limit !== undefined && volumeCount(place, one, driver) > limit
-  })
-}
-
-function volumeCount(place: Place, one: Waiting, driver: string): number {
-  const used = place.volumes.get(driver)
-  const added = new Set(one.volumes?.byDriver[driver] ?? [])
-  let count = used?.size ?? 0
-  for (const id of added) if (used?.has(id) !== true) count += 1
-  return count
-}
-
 function allowedOn(host: number, concerns: readonly Concern[]): boolean {
   for (const { group, pod, selectsItself } of concerns) if (!group.allowsHost(host, pod, selectsItself)) return false
   return true
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

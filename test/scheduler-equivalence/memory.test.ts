@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { schedule } from '../../core/scheduling/schedule.ts'
+import { SolverMemory } from '../../core/scheduling/solver/memory.ts'
+import { answer, plainForm } from '../vectors/scheduling.ts'
+import { randomCluster } from './random-clusters.ts'
+
+it('one memory through hundreds of clusters, each planned twice, changes no answer', { timeout: 60_000 }, () => {
+  const memory = new SolverMemory()
+  const changed = Array.from({ length: 500 }, (_, seed) => randomCluster(seed)).filter((cluster) => {
+    const fresh = JSON.stringify(plainForm(answer(cluster)))
+    const remembering = plainForm(
+      answer(cluster, (snapshot, options) => {
+        schedule(snapshot, options, memory)
+        return schedule(snapshot, options, memory)
+      }),
+    )
+    return JSON.stringify(remembering) !== fresh
+  })
+  expect(changed.map(({ name }) => name)).toEqual([])
+})
