@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import type { Json } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { SolverThread, type ThreadPlan, type ThreadRequest } from '../activities/planning/solver/solver-thread.ts'
-import { instanceType, type TypeJson } from '../starter/simulate/instance-types.ts'
+import { instanceTypes, type TypeJson } from '../starter/simulate/instance-types.ts'
 import { circumstances, table } from './report.ts'
 import { largeCluster } from './workloads/azure-workloads.ts'
 import type { Scenario } from './workloads/scenario.ts'
@@ -75,10 +75,10 @@ function report(
   )
 }
 
-function requestFor({ now, instanceTypes }: Scenario): ThreadRequest {
-  const types = (instanceTypes as readonly TypeJson[]).map(instanceType)
+function requestFor(scenario: Scenario): ThreadRequest {
+  const types = instanceTypes(scenario.instanceTypes as readonly TypeJson[])
   return {
-    now: Date.parse(now),
+    now: Date.parse(scenario.now),
     instanceTypes: new Map([['default', types]]),
     options: {},
     defaultSpread: [],

@@ -6,7 +6,7 @@ import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import { withoutNulls } from './cluster-objects.ts'
-import { instanceType, type TypeJson, typeShape } from './instance-types.ts'
+import { instanceTypes, type TypeJson, typeShape } from './instance-types.ts'
 import { InputError, isObject, list, pathText, record, text, valueText } from './shape.ts'
 import { readDocuments } from './source.ts'
 
@@ -62,7 +62,7 @@ function typeCatalog(file: string, json: unknown): Catalog {
     throw new InputError(
       `${file}: instanceTypes is missing; write {"instanceTypes": [...]}, or give ARM's resource SKUs`,
     )
-  const types = catalog.instanceTypes.map(instanceType)
+  const types = instanceTypes(catalog.instanceTypes)
   return {
     typesFor: () => types,
     wellKnownLabels: catalog.wellKnownLabels ?? [],

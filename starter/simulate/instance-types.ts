@@ -1,6 +1,6 @@
 import type { InstanceType, Overhead } from '../../core/instance-type.ts'
 import type { RequirementSpec } from '../../core/objects.ts'
-import { requirements } from '../../core/requirements.ts'
+import { type Requirements, requirements } from '../../core/requirements.ts'
 import { parseResources } from '../../core/resources.ts'
 import { requirement } from './object-shapes.ts'
 import { flag, list, map, number, quantity, record, text, wholeNumber } from './shape.ts'
@@ -49,13 +49,25 @@ export const typeShape = record(
   ['name'],
 )
 
-export function instanceType(json: TypeJson): InstanceType {
+/** The types of one file. Most offerings require what others do too: these share their requirements, which are then looked at once. */
+export function instanceTypes(types: readonly TypeJson[]): InstanceType[] {
+  const known = new Map<string, Requirements>()
+  const shared = (specs: readonly RequirementSpec[]): Requirements => {
+    const text = JSON.stringify(specs)
+    const set = known.get(text) ?? requirements(specs)
+    known.set(text, set)
+    return set
+  }
+  return types.map((type) => instanceType(type, shared))
+}
+
+function instanceType(json: TypeJson, shared: (specs: readonly RequirementSpec[]) => Requirements): InstanceType {
   const { name, volumeAttachmentLimits } = json
   return {
     name,
     requirements: requirements(json.requirements ?? []),
     offerings: (json.offerings ?? []).map(({ capacityOverride, overheadOverride, ...offering }) => ({
-      requirements: requirements(offering.requirements ?? []),
+      requirements: shared(offering.requirements ?? []),
       price: offering.price ?? 0,
       available: offering.available ?? false,
       reservationCapacity: offering.reservationCapacity ?? 0,

@@ -4,7 +4,7 @@ import { schedulingSnapshot } from '../../core/scheduling/cluster.ts'
 import type { SchedulingOptions, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
 import { clusterObjects, type Json, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
-import { instanceType, type TypeJson } from './instance-types.ts'
+import { instanceTypes, type TypeJson } from './instance-types.ts'
 
 /** Names of types by pool. */
 type TypesOfPools = Readonly<Record<string, readonly string[] | null>>
@@ -57,16 +57,16 @@ export function readScenario(json: unknown, overrides: Overrides = {}): Scenario
     label,
   ])
   const { preferencePolicy, minValuesPolicy, featureGates, schedulerConfig } = scenario.options ?? {}
-  const types = overrides.instanceTypes ?? (scenario.instanceTypes ?? []).map(instanceType)
+  const types = overrides.instanceTypes ?? instanceTypes(scenario.instanceTypes ?? [])
   const objects = clusterObjects((scenario.objects ?? []).map((object) => withStatus(withMetadata(object, now))))
-  const instanceTypes = typesByPool(
+  const offered = typesByPool(
     objects.nodePools.map(({ metadata: { name } }) => name),
     types,
     typesOfPools,
   )
   return {
     snapshot: schedulingSnapshot(
-      { ...objects, instanceTypes },
+      { ...objects, instanceTypes: offered },
       {
         now: Date.parse(now),
         wellKnownLabels: wellKnown,
