@@ -89,11 +89,28 @@ export const taintField = z.object({
     .describe('When the taint was put on; counts for NoExecute alone.'),
 })
 
+/** How much of a pool a disruption budget allows. */
+export const budgetNodes = z
+  .string()
+  .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
+  .default('10%')
+  .describe(
+    "How many of the pool's nodes may be under disruption at once: a number such as 5, or a percentage such as 10%, rounded up. 0 forbids disruption. Nodes that are not ready count as disrupted.",
+  )
+
 /** When a budget begins to hold: a word such as @daily, or five cron fields. */
-export const budgetSchedule =
-  /^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/
+export const budgetSchedule = z
+  .string()
+  .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)
+  .describe(
+    'When the budget begins to hold: five cron fields in UTC, such as "0 9 * * mon-fri", or a word such as @daily. Goes with duration; without both the budget always holds.',
+  )
+
 /** How long it holds: hours and minutes. */
-export const budgetDuration = /^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/
+export const budgetDuration = z
+  .string()
+  .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
+  .describe('How long the budget holds from each hit of its schedule, in hours and minutes such as 8h or 1h30m.')
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'] as const
 

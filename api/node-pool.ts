@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   budgetDuration,
+  budgetNodes,
   budgetSchedule,
   conditionList,
   crdExtensions,
@@ -15,31 +16,15 @@ import {
 
 const budget = z
   .object({
-    nodes: z
-      .string()
-      .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
-      .default('10%')
-      .describe(
-        "How many of the pool's nodes may be under disruption at once: a number such as 5, or a percentage such as 10%, rounded up. 0 forbids disruption. Nodes that are not ready count as disrupted.",
-      ),
+    nodes: budgetNodes,
     reasons: z
       .array(z.enum(['Underutilized', 'Empty', 'Drifted', 'Unhealthy']))
       .max(50)
       .optional()
       .describe('The reasons for disruption that the budget limits; all of them when unset.')
       .register(crdExtensions, { listType: 'set' }),
-    schedule: z
-      .string()
-      .regex(budgetSchedule)
-      .optional()
-      .describe(
-        'When the budget begins to hold: five cron fields in UTC, such as "0 9 * * mon-fri", or a word such as @daily. Goes with duration; without both the budget always holds.',
-      ),
-    duration: z
-      .string()
-      .regex(budgetDuration)
-      .optional()
-      .describe('How long the budget holds from each hit of its schedule, in hours and minutes such as 8h or 1h30m.'),
+    schedule: budgetSchedule.optional(),
+    duration: budgetDuration.optional(),
   })
   .register(crdExtensions, { required: ['nodes'] })
 

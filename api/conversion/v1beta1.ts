@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import {
   budgetDuration,
+  budgetNodes,
   budgetSchedule,
   crdExtensions,
   nillableDuration,
@@ -100,21 +101,9 @@ const requests = z.object({ requests: resourceList.optional() })
 
 const budget = z
   .object({
-    nodes: z
-      .string()
-      .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
-      .default('10%')
-      .describe('How many nodes may be under disruption at once: a number or a percentage.'),
-    schedule: z
-      .string()
-      .regex(budgetSchedule)
-      .optional()
-      .describe('When the budget begins to hold: five cron fields in UTC. Goes with duration.'),
-    duration: z
-      .string()
-      .regex(budgetDuration)
-      .optional()
-      .describe('How long the budget holds from each hit of its schedule.'),
+    nodes: budgetNodes,
+    schedule: budgetSchedule.optional(),
+    duration: budgetDuration.optional(),
   })
   .register(crdExtensions, { required: ['nodes'] })
 
