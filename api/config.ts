@@ -25,6 +25,22 @@ const commaList = z.string().transform((text) =>
     .filter((part) => part !== ''),
 )
 
+const flag = z
+  .enum(['true', 'false'], { error: 'is not a switch; use true or false' })
+  .transform((text) => text === 'true')
+/** `key=value` pairs between commas. */
+const tagList = commaList.transform((pairs, context) => {
+  const tags: Record<string, string> = {}
+  for (const pair of pairs) {
+    const [key = '', ...rest] = pair.split('=')
+    if (key === '' || rest.length === 0 || /[<>%&\\?/]/.test(key)) {
+      context.addIssue(`holds "${pair}", which is not key=value with a key free of < > % & \\ ? /`)
+    }
+    tags[key] = rest.join('=')
+  }
+  return tags
+})
+
 /** The environment of a Joiner process. Names that Karpenter's Azure provider has are kept; Joiner's own begin with JOINER_ or TEMPORAL_. */
 const environment = z.object({
   JOINER_ROLES: commaList
@@ -66,6 +82,13 @@ const environment = z.object({
   AZURE_CLIENT_ID: z.string().optional(),
   AZURE_FEDERATED_TOKEN_FILE: z.string().optional(),
   AZURE_AUTHORITY_HOST: z.string().optional(),
+  ARM_CLOUD: z
+    .enum(['AzurePublicCloud', 'AzureUSGovernmentCloud', 'AzureChinaCloud'], {
+      error: 'is not a cloud; use AzurePublicCloud, AzureUSGovernmentCloud or AzureChinaCloud',
+    })
+    .default('AzurePublicCloud'),
+  ARM_RESOURCE_GROUP: z.string().default(''),
+  JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),
   NODE_IDENTITIES: commaList.default([]),
   KUBELET_IDENTITY_CLIENT_ID: z.string().default(''),
   // Azure creates no Linux VM without a key.
@@ -78,6 +101,17 @@ const environment = z.object({
   NETWORK_PLUGIN_MODE: z
     .enum(['overlay', ''], { error: 'is not supported; use overlay, or leave it empty' })
     .default('overlay'),
+  NETWORK_DATAPLANE: z
+    .enum(['cilium', 'azure', ''], { error: 'is not supported; use cilium or azure, or leave it empty' })
+    .default('cilium'),
+  NETWORK_POLICY: z.string().default(''),
+  VNET_GUID: z.union([z.literal(''), z.guid('is not a GUID; take resourceGuid of the virtual network')]).default(''),
+  ADDITIONAL_TAGS: tagList.default({}),
+  NODE_OSDISK_DISKENCRYPTIONSET_ID: z.string().default(''),
+  USE_SIG: flag.default(false),
+  SIG_SUBSCRIPTION_ID: z.string().default(''),
+  SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
+  JOINER_BILLING_EXTENSION: flag.default(false),
   DNS_SERVICE_IP: z.string().default('10.0.0.10'),
   VM_MEMORY_OVERHEAD_PERCENT: z.coerce.number().min(0).max(1).default(0.075),
 })

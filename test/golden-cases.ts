@@ -51,7 +51,8 @@ export interface GoldenOptions {
   readonly nodeResourceGroup: string
   readonly networkPlugin: AzureConfig['networkPlugin']
   readonly networkPluginMode: AzureConfig['networkPluginMode']
-  readonly networkDataplane?: NonNullable<AzureConfig['networkDataplane']>
+  readonly networkDataplane?: AzureConfig['networkDataplane']
+  readonly networkPolicy?: string
   readonly vmMemoryOverheadPercent: number
   readonly kubeletIdentityClientID?: string
   readonly linuxAdminUsername?: string
@@ -71,6 +72,8 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
   return {
     subscriptionId: '12345678-1234-1234-1234-123456789012',
     location: region,
+    cloud: 'AzurePublicCloud',
+    clusterResourceGroup: 'test-cluster-resourceGroup',
     nodeResourceGroup: options.nodeResourceGroup,
     clusterName: options.clusterName ?? 'test-cluster',
     clusterEndpoint: 'test-cluster',
@@ -85,11 +88,15 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
     networkPlugin: options.networkPlugin,
     networkPluginMode: options.networkPluginMode,
     networkDataplane: options.networkDataplane ?? '',
+    networkPolicy: options.networkPolicy ?? '',
     clusterDnsServiceIp: options.dnsServiceIP || '10.0.0.10',
     vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
     ...(options.vnetGUID ? { vnetGuid: options.vnetGUID } : {}),
     ...(options.nodeOSDiskDiskEncryptionSetID ? { diskEncryptionSetId: options.nodeOSDiskDiskEncryptionSetID } : {}),
-    ...(options.additionalTags ? { additionalTags: options.additionalTags } : {}),
+    additionalTags: options.additionalTags ?? {},
+    billingExtension: false,
+    customCaCerts: [],
+    azureReplicas: 1,
   }
 }
 

@@ -70,6 +70,8 @@ async function readAzureConfig(config: Config): Promise<AzureConfig> {
   return {
     subscriptionId: config.ARM_SUBSCRIPTION_ID,
     location: config.LOCATION,
+    cloud: config.ARM_CLOUD,
+    clusterResourceGroup: config.ARM_RESOURCE_GROUP,
     nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
     clusterName: config.CLUSTER_NAME,
     clusterEndpoint: new URL(config.CLUSTER_ENDPOINT).host,
@@ -84,6 +86,24 @@ async function readAzureConfig(config: Config): Promise<AzureConfig> {
     sshPublicKey: config.SSH_PUBLIC_KEY,
     networkPlugin: config.NETWORK_PLUGIN,
     networkPluginMode: config.NETWORK_PLUGIN_MODE,
+    networkDataplane: config.NETWORK_DATAPLANE,
+    networkPolicy: config.NETWORK_POLICY,
+    ...(config.VNET_GUID === '' ? {} : { vnetGuid: config.VNET_GUID }),
+    additionalTags: config.ADDITIONAL_TAGS,
+    ...(config.NODE_OSDISK_DISKENCRYPTIONSET_ID === ''
+      ? {}
+      : { diskEncryptionSetId: config.NODE_OSDISK_DISKENCRYPTIONSET_ID }),
+    ...(config.USE_SIG
+      ? {
+          sharedGallery: {
+            subscriptionId: config.SIG_SUBSCRIPTION_ID,
+            tokenServerUrl: config.SIG_ACCESS_TOKEN_SERVER_URL,
+          },
+        }
+      : {}),
+    billingExtension: config.JOINER_BILLING_EXTENSION,
+    customCaCerts: [],
+    azureReplicas: config.JOINER_AZURE_REPLICAS,
     clusterDnsServiceIp: config.DNS_SERVICE_IP,
     vmMemoryOverheadPercent: config.VM_MEMORY_OVERHEAD_PERCENT,
   }

@@ -2,6 +2,9 @@
 export interface AzureConfig {
   readonly subscriptionId: string
   readonly location: string
+  readonly cloud: 'AzurePublicCloud' | 'AzureUSGovernmentCloud' | 'AzureChinaCloud'
+  /** Resource group of the AKS cluster itself; empty when it is not known. */
+  readonly clusterResourceGroup: string
   /** The AKS node resource group (`MC_...`): VMs, NICs and disks live there. */
   readonly nodeResourceGroup: string
   readonly clusterName: string
@@ -20,14 +23,30 @@ export interface AzureConfig {
   readonly sshPublicKey: string
   readonly networkPlugin: 'azure' | 'none'
   readonly networkPluginMode: 'overlay' | ''
-  readonly networkDataplane?: 'cilium' | 'azure' | ''
+  readonly networkDataplane: 'cilium' | 'azure' | ''
+  readonly networkPolicy: string
   /** resourceGuid of the cluster's VNET, for overlay's node label. */
   readonly vnetGuid?: string
   readonly clusterDnsServiceIp: string
   /** Share of a VM's memory that hypervisor and firmware keep, such as 0.075. */
   readonly vmMemoryOverheadPercent: number
   /** Tags of every resource, below those of the node class. */
-  readonly additionalTags?: Readonly<Record<string, string>>
+  readonly additionalTags: Readonly<Record<string, string>>
   /** Disk encryption set of the OS disks. */
   readonly diskEncryptionSetId?: string
+  /** Images come from AKS' shared galleries instead of the community's; `tokenServerUrl` hands out the token for their tenant. */
+  readonly sharedGallery?: { readonly subscriptionId: string; readonly tokenServerUrl: string }
+  /** Whether each VM gets AKS' billing extension, which costs one more PUT. */
+  readonly billingExtension: boolean
+  /** What nodes trust and go through besides Azure's own: PEMs of CAs in base64, and an HTTP proxy. */
+  readonly customCaCerts: readonly string[]
+  readonly httpProxy?: {
+    readonly httpProxy: string
+    readonly httpsProxy: string
+    readonly noProxy: readonly string[]
+    /** PEM in base64. */
+    readonly trustedCa?: string
+  }
+  /** How many processes with the azure role share the subscription's request budgets. */
+  readonly azureReplicas: number
 }

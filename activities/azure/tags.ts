@@ -9,7 +9,7 @@ export const tagKeys = {
 
 /** The tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */
 export function nodeTags(
-  { additionalTags = {}, clusterName }: Pick<AzureConfig, 'additionalTags' | 'clusterName'>,
+  { additionalTags, clusterName }: Pick<AzureConfig, 'additionalTags' | 'clusterName'>,
   { tags }: Pick<NodeClassSettings, 'tags'>,
   nodePool: string | undefined,
 ): Record<string, string> {
