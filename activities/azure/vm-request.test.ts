@@ -11,9 +11,8 @@ import {
   goldenPrices,
   goldenSizes,
   goldenSubnet,
-  hasGoldenCases,
-  readGolden,
 } from '../../test/golden-cases.ts'
+import { goldenSuite } from '../../test/golden-suite.ts'
 import type { AzureConfig } from './azure-config.ts'
 import { chooseOffering } from './choose-offering.ts'
 import { selectImage } from './images.ts'
@@ -153,11 +152,7 @@ const nanos = (amounts: Readonly<Record<string, string>>) =>
 const capacityOf = (type: InstanceType) =>
   Object.fromEntries(Object.entries(type.capacity).flatMap(([k, v]) => (v.nano === 0n ? [] : [[k, v.nano]])))
 
-describe('a node of the reference', () => {
-  const { cases } = hasGoldenCases
-    ? (readGolden('vectors/vm-create.json') as { readonly cases: readonly CreateCase[] })
-    : { cases: [] }
-
+goldenSuite('vectors/vm-create.json', 42, ({ cases }: { readonly cases: readonly CreateCase[] }) => {
   it.for(cases)('$name', (golden) => {
     const made = create(golden)
     const { expected } = golden
