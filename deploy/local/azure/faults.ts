@@ -8,8 +8,12 @@ interface Match {
 
 export type Fault = {
   readonly match?: Match
-  /** How often it hits. Default 1. */
+  /** How often it hits. Default 1; with a probability, without end. */
   count?: number
+  /** How likely it hits what it matches, from 0 to 1. Default 1. */
+  readonly probability?: number
+  /** What the chances follow from: the same seed and the same requests give the same hits. Default 1. */
+  readonly seed?: number
 } & (
   | RequestFault
   /** The VM is accepted and then fails to be created. */
@@ -54,18 +58,21 @@ export interface Attempt {
 
 /** Faults on demand, each for its next `count` hits. They are not kept on disk. */
 export class Faults {
-  #faults: (Fault & { count: number })[] = []
+  #armed: Armed[] = []
 
   add(fault: Fault): void {
-    this.#faults.push({ ...fault, count: fault.count ?? 1 })
+    const { probability, seed = 1 } = fault
+    const count = fault.count ?? (probability === undefined ? 1 : Number.POSITIVE_INFINITY)
+    const isDrawn = probability === undefined ? () => true : chances(probability, seed)
+    this.#armed.push({ fault: { ...fault, count }, isDrawn })
   }
 
   clear(): void {
-    this.#faults = []
+    this.#armed = []
   }
 
   get list(): readonly Fault[] {
-    return this.#faults
+    return this.#armed.map(({ fault }) => fault)
   }
 
   /** The next fault of a kind that applies; it is used up by one. */
@@ -74,13 +81,30 @@ export class Faults {
     attempt: Attempt | undefined,
     operation = createOperation,
   ): (Fault & { readonly kind: K }) | undefined {
-    const found = this.#faults.find(
-      (fault) => fault.kind === kind && fault.count > 0 && isAimedAt(fault, operation) && applies(fault.match, attempt),
+    const found = this.#armed.find(
+      ({ fault, isDrawn }) =>
+        fault.kind === kind && isAimedAt(fault, operation) && applies(fault.match, attempt) && isDrawn(),
     )
     if (found === undefined) return undefined
-    found.count -= 1
-    if (found.count === 0) this.#faults = this.#faults.filter((fault) => fault !== found)
-    return found as Fault & { readonly kind: K }
+    found.fault.count -= 1
+    if (found.fault.count === 0) this.#armed = this.#armed.filter((armed) => armed !== found)
+    return found.fault as Fault & { readonly kind: K }
+  }
+}
+
+interface Armed {
+  readonly fault: Fault & { count: number }
+  readonly isDrawn: () => boolean
+}
+
+/** Draws that hit with a probability (mulberry32). */
+function chances(probability: number, seed: number): () => boolean {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32 < probability
   }
 }
 
