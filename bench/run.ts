@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { fallback } from './fallback.ts'
 import { parity } from './parity.ts'
 import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
@@ -29,6 +30,11 @@ program
   .description('pods that each need a node: from the scale request to the last one Running, and back to no node')
   .option('--pods <counts>', 'how many, for one run each', counts, [5, 100, 500])
   .action(async ({ pods }: { readonly pods: readonly number[] }) => scaleUp(pods))
+program
+  .command('fallback')
+  .description('capacity fallback: from Azure’s refusal to the next PUT of the same NodeClaim')
+  .option('--rounds <count>', 'how many NodeClaims, one after the other', count, 20)
+  .action(async ({ rounds }: { readonly rounds: number }) => fallback(rounds))
 program
   .command('scheduling')
   .description('the scheduler and upstream’s (bench/peer, needs Go) on the same workloads in memory')

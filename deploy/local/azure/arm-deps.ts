@@ -27,4 +27,6 @@ export interface JournalEntry {
   readonly method: string
   /** Name of the VM. */
   readonly name: string
+  /** When its answer was handed to the connection, and with which status; absent while it is worked on, and when the answer is lost. */
+  answer?: { readonly atMs: number; readonly status: number }
 }

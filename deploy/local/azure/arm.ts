@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ArmDeps } from './arm-deps.ts'
+import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
 import { type ArmRequest, checkRequest, operationOf } from './arm-request.ts'
 import { registerCompute } from './compute.ts'
@@ -14,17 +14,25 @@ import { registerVirtualMachines } from './virtual-machines.ts'
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   const { config, tokens, calls, journal } = deps
+  const journalled = new WeakMap<FastifyRequest, JournalEntry>()
   registerArmErrors(app)
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     if (!isArm(request)) return
     const operation = operationOf(request)
     calls.set(operation, (calls.get(operation) ?? 0) + 1)
     const changed = /\/virtualMachines\/([^/?]+)/i.exec(request.url)?.[1]
-    if (changed !== undefined && request.method !== 'GET')
-      journal.push({ atMs: Date.now(), method: request.method, name: changed })
+    if (changed !== undefined && request.method !== 'GET') {
+      const entry: JournalEntry = { atMs: Date.now(), method: request.method, name: changed }
+      journal.push(entry)
+      journalled.set(request, entry)
+    }
     reply.header('x-ms-request-id', randomUUID())
     authenticate(request, reply)
     checkRequest(request as ArmRequest, config)
+  })
+  app.addHook('onSend', async (request, reply) => {
+    const entry = journalled.get(request)
+    if (entry !== undefined) entry.answer = { atMs: Date.now(), status: reply.statusCode }
   })
   app.addHook('preHandler', async (request: FastifyRequest, reply) => {
     if (isArm(request)) await disturb(request, reply)
