@@ -3,12 +3,11 @@ import type { ArmDeps } from './arm-deps.ts'
 import type { Timing } from './config.ts'
 import type { Fault } from './faults.ts'
 import { nicConfigurations } from './machines.ts'
+import { Throttling, type ThrottlingSetting } from './throttling.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
-export function registerAdmin(
-  app: FastifyInstance,
-  { config, machines, lifecycle, faults, calls, journal }: ArmDeps,
-): void {
+export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, machines, lifecycle, faults, calls, journal } = deps
   app.get('/admin/state', () => ({
     virtualMachines: machines.all.map(({ name, state, power, joins, timeCreated, body }) => ({
       name,
@@ -30,7 +29,19 @@ export function registerAdmin(
       ...machines.leftovers('disks').map(({ name }) => name),
     ],
   }))
-  app.get('/admin/calls', () => Object.fromEntries(calls))
+  app.get('/admin/calls', () => calls.byOperation)
+  app.get('/admin/calls/vms', () => calls.byVm)
+  app.delete('/admin/calls', (_request, reply) => {
+    calls.clear()
+    deps.throttling.clearCounts()
+    return reply.code(204).send()
+  })
+  app.get('/admin/throttling', () => ({ setting: config.throttling ?? 'off', buckets: deps.throttling.counts }))
+  app.post<{ Body: { readonly setting: ThrottlingSetting } }>('/admin/throttling', (request, reply) => {
+    config.throttling = request.body.setting
+    deps.throttling = new Throttling(request.body.setting)
+    return reply.code(204).send()
+  })
   app.get('/admin/journal', () => journal)
   app.post<{ Body: Timing }>('/admin/timing', (request, reply) => {
     Object.assign(config, request.body)

@@ -1,3 +1,4 @@
+import type { CallCounts } from './call-counts.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { Faults } from './faults.ts'
 import type { AccessTokens } from './identity.ts'
@@ -5,6 +6,7 @@ import type { MachineLifecycle } from './lifecycle.ts'
 import type { Machines } from './machines.ts'
 import type { Operations } from './operations.ts'
 import type { Resources } from './resources.ts'
+import type { Throttling } from './throttling.ts'
 
 /** What the parts of the simulated Resource Manager work with. */
 export interface ArmDeps {
@@ -15,8 +17,10 @@ export interface ArmDeps {
   readonly lifecycle: MachineLifecycle
   readonly faults: Faults
   readonly tokens: AccessTokens
-  /** Calls by operation, for tests that count ARM's load. */
-  readonly calls: Map<string, number>
+  /** Replaced whole when its setting changes. */
+  throttling: Throttling
+  /** For tests that count ARM's load. */
+  readonly calls: CallCounts
   /** Every request that changes a VM, in order. */
   readonly journal: JournalEntry[]
 }

@@ -1,5 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
+/** What some refusals say besides code and message. */
+export interface ArmErrorMore {
+  readonly target?: string
+  readonly details?: readonly { readonly code: string; readonly message: string; readonly target?: string }[]
+  readonly additionalInfo?: readonly { readonly type: string; readonly info: unknown }[]
+}
+
 /**
  * A refusal as ARM words it: thrown anywhere in a request, answered as `{error: {code, message}}`
  * (https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors).
@@ -7,11 +14,13 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 export class ArmError extends Error {
   readonly status: number
   readonly code: string
+  readonly more: ArmErrorMore
 
-  constructor(status: number, code: string, message: string) {
+  constructor(status: number, code: string, message: string, more: ArmErrorMore = {}) {
     super(message)
     this.status = status
     this.code = code
+    this.more = more
   }
 
   /** Sends it. ARM repeats the code in a header, which other SDKs read first. */
@@ -19,7 +28,7 @@ export class ArmError extends Error {
     return reply
       .code(this.status)
       .header('x-ms-error-code', this.code)
-      .send({ error: { code: this.code, message: this.message } })
+      .send({ error: { code: this.code, message: this.message, ...this.more } })
   }
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { ArmError } from './arm-error.ts'
 import type { SimulatorConfig } from './config.ts'
+import { SortedMap } from './sorted-map.ts'
 
 /** A request to ARM: names from its path, options from its query. */
 export type ArmRequest<Body = unknown> = FastifyRequest<{
@@ -45,30 +46,48 @@ export function checkRequest(request: ArmRequest, config: SimulatorConfig): void
 export function operationOf({ method, url }: FastifyRequest): string {
   const path = url.split('?')[0] ?? ''
   const types =
-    /(virtualMachines|skus|usages|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
+    /(virtualMachines|skus|usages|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
   return `${method} ${[...path.matchAll(types)].at(-1)?.[0] ?? path}`
 }
+
+/** The name under which a request is counted: as `operationOf`, but a list of VMs is `LIST virtualMachines`. */
+export function callOf(request: FastifyRequest): string {
+  const operation = operationOf(request)
+  return operation === 'GET virtualMachines' && /\/virtualMachines(\?|$)/i.test(request.url) ? listOperation : operation
+}
+
+const listOperation = 'LIST virtualMachines'
 
 /**
  * One page of a list. The skip token is the last name of the page before, so that a resource deleted between two pages hides no other:
  * what a reader of all pages did not see was not there all the time.
  */
-export function page(
+export function pageOf<T>(
   request: ArmRequest,
   { pageSize = defaultPageSize }: SimulatorConfig,
-  all: readonly Record<string, unknown>[],
+  all: SortedMap<T>,
+  show: (entry: T) => Record<string, unknown>,
 ): Record<string, unknown> {
-  const keyed = all.map((entry) => ({ key: keyOf(entry), entry }))
-  keyed.sort((one, other) => (one.key < other.key ? -1 : 1))
   const token = request.query['$skiptoken']
   const after = token === undefined ? undefined : Buffer.from(token, 'base64url').toString()
-  const rest = after === undefined ? keyed : keyed.filter(({ key }) => key > after)
-  const value = rest.slice(0, pageSize)
-  const last = value.at(-1)
-  if (last === undefined || rest.length <= pageSize) return { value: value.map(({ entry }) => entry) }
+  const found = all.after(after, pageSize + 1)
+  const value = found.slice(0, pageSize).map(([, entry]) => show(entry))
+  const last = found[pageSize - 1]
+  if (last === undefined || found.length <= pageSize) return { value }
   const next = new URL(request.url, `https://${request.host}`)
-  next.searchParams.set('$skiptoken', Buffer.from(last.key).toString('base64url'))
-  return { value: value.map(({ entry }) => entry), nextLink: next.href }
+  next.searchParams.set('$skiptoken', Buffer.from(last[0]).toString('base64url'))
+  return { value, nextLink: next.href }
+}
+
+/** One page of a short list. */
+export function page(
+  request: ArmRequest,
+  config: SimulatorConfig,
+  all: readonly Record<string, unknown>[],
+): Record<string, unknown> {
+  const sorted = new SortedMap<Record<string, unknown>>()
+  for (const entry of all) sorted.set(keyOf(entry), entry)
+  return pageOf(request, config, sorted, (entry) => entry)
 }
 
 /** Usages carry their name in an object. */

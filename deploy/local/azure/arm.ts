@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
-import { type ArmRequest, checkRequest, operationOf } from './arm-request.ts'
+import { type ArmRequest, callOf, checkRequest, operationOf } from './arm-request.ts'
 import { registerCompute } from './compute.ts'
 import { type Attempt, createOperation } from './faults.ts'
 import { attemptOf } from './lifecycle.ts'
 import type { MachineBody } from './machines.ts'
 import { registerNetwork } from './network.ts'
 import { registerResourceGraph } from './resource-graph.ts'
+import { throttle } from './throttled-request.ts'
 import { registerVirtualMachines } from './virtual-machines.ts'
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
@@ -18,16 +19,16 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   registerArmErrors(app)
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     if (!isArm(request)) return
-    const operation = operationOf(request)
-    calls.set(operation, (calls.get(operation) ?? 0) + 1)
-    const changed = /\/virtualMachines\/([^/?]+)/i.exec(request.url)?.[1]
-    if (changed !== undefined && request.method !== 'GET') {
-      const entry: JournalEntry = { atMs: Date.now(), method: request.method, name: changed }
+    const vm = /\/virtualMachines\/([^/?]+)/i.exec(request.url)?.[1]
+    calls.add(callOf(request), vm)
+    if (vm !== undefined && request.method !== 'GET') {
+      const entry: JournalEntry = { atMs: Date.now(), method: request.method, name: vm }
       journal.push(entry)
       journalled.set(request, entry)
     }
     reply.header('x-ms-request-id', randomUUID())
     authenticate(request, reply)
+    throttle(request, reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config)
   })
   app.addHook('onSend', async (request, reply) => {

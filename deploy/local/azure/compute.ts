@@ -1,15 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, page, sameLocation } from './arm-request.ts'
+import { type ArmRequest, page, pageOf, sameLocation } from './arm-request.ts'
 import { imageVersions, sizes, skuJson, spotFamily, usageItems } from './catalogue.ts'
 import type { Machine } from './machines.ts'
+import { deletePart, foundPart, tagPart } from './parts.ts'
 
 const subscriptionPath = '/subscriptions/:subscription/providers/Microsoft.Compute'
 const groupPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute'
 
 /** Microsoft.Compute without its VMs: what can be had, what is used of it, images and disks. */
-export function registerCompute(app: FastifyInstance, { config, machines, resources }: ArmDeps): void {
+export function registerCompute(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, machines, resources } = deps
   app.get(`${subscriptionPath}/skus`, (request: ArmRequest) => {
     const asked = /location eq '([^']*)'/i.exec(request.query['$filter'] ?? '')?.[1]
     if (asked !== undefined && !sameLocation(asked, config.location)) return { value: [] }
@@ -40,20 +42,14 @@ export function registerCompute(app: FastifyInstance, { config, machines, resour
     },
   )
 
-  app.get(`${groupPath}/disks`, (request: ArmRequest) => page(request, config, disks()))
-  app.get(`${groupPath}/disks/:name`, (request: ArmRequest) => {
-    const { name = '' } = request.params
-    const found = disks().find((disk) => String(disk['name']).toLowerCase() === name.toLowerCase())
-    if (found === undefined) throw resourceNotFound('Microsoft.Compute/disks', name, config.nodeResourceGroup)
-    return found
-  })
-
-  function disks(): readonly Record<string, unknown>[] {
-    return [
-      ...machines.all.flatMap((machine) => resources.disks(machine)),
-      ...machines.leftovers('disks').map(({ resource }) => resource),
-    ]
-  }
+  const disks = `${groupPath}/disks`
+  const show = (part: Parameters<typeof resources.part>[1]) => resources.part('disks', part)
+  app.get(disks, (request: ArmRequest) => pageOf(request, config, machines.parts('disks'), show))
+  app.get(`${disks}/:name`, (request: ArmRequest) => show(foundPart(request, 'disks', deps)))
+  app.patch(`${disks}/:name`, (request: ArmRequest<{ readonly tags?: Record<string, string> } | undefined>) =>
+    tagPart(foundPart(request as ArmRequest, 'disks', deps), 'disks', request.body?.tags, deps),
+  )
+  app.delete(`${disks}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, 'disks', deps))
 }
 
 function usedVCpus(machines: readonly Machine[]): ReadonlyMap<string, number> {

@@ -1,3 +1,5 @@
+import type { ThrottlingSetting } from './throttling.ts'
+
 /** Configuration of the Azure simulator, as it stands in the file that `--config` names. */
 export interface SimulatorConfig extends Timing {
   readonly port: number
@@ -14,6 +16,8 @@ export interface SimulatorConfig extends Timing {
   readonly location: string
   readonly subnetId: string
   readonly clusterName: string
+  /** Token buckets that requests draw from. Default `off`. */
+  throttling?: ThrottlingSetting
   /** Entries on a page of a list. Default 100. */
   readonly pageSize?: number
   /** How long an access token is good for. Default one hour. */

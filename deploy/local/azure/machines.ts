@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Journal, Table } from './journal.ts'
+import { SortedMap } from './sorted-map.ts'
 
 type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
 
@@ -21,6 +22,8 @@ export interface Machine {
   evictAtMs?: number
   /** Its NIC stays when the VM goes, whatever its delete option says. */
   keepsNics?: boolean
+  /** Tags of its NICs and disks that were changed after the VM was made, by their names. */
+  partTags?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** The Node's client certificate, once it has one: a restarted simulator goes on being that kubelet. */
   credential?: { readonly cert: string; readonly key: string }
 }
@@ -75,15 +78,30 @@ export interface Leftover {
   readonly resource: Record<string, unknown>
 }
 
+/** A NIC or disk, by what it hangs on. */
+export type Part =
+  | { readonly kind: 'attached'; readonly name: string; readonly machine: Machine }
+  | { readonly kind: 'leftover'; readonly name: string; readonly leftover: Leftover }
+
+export type PartType = Leftover['type']
+
+/** Told of each change of a VM; `removed` also when it is gone. */
+export type MachineListener = (machine: Machine, change: 'added' | 'saved' | 'removed') => void
+
 /** VMs, and what is left of those that are gone. On disk. */
 export class Machines {
   readonly #table: Table<Machine>
   readonly #leftovers: Table<Leftover>
+  readonly #sorted = new SortedMap<Machine>()
+  readonly #parts = { networkInterfaces: new SortedMap<Part>(), disks: new SortedMap<Part>() }
+  readonly #listeners: MachineListener[] = []
   #nextIp: number
 
   constructor(journal: Journal) {
     this.#table = journal.table<Machine>('machines')
     this.#leftovers = journal.table<Leftover>('leftovers')
+    for (const machine of this.#table.all) this.#index(machine)
+    for (const leftover of this.#leftovers.all) this.#indexLeftover(leftover)
     this.#nextIp = 1 + Math.max(9, ...this.all.map(({ ip }) => numberOf(ip)))
   }
 
@@ -93,6 +111,22 @@ export class Machines {
 
   get all(): readonly Machine[] {
     return this.#table.all
+  }
+
+  /** By name. */
+  get sorted(): SortedMap<Machine> {
+    return this.#sorted
+  }
+
+  /** NICs or disks by name: those of VMs and those that are left. */
+  parts(type: PartType): SortedMap<Part> {
+    return this.#parts[type]
+  }
+
+  /** Tells of what is there, and of each change from now on. */
+  watch(listener: MachineListener): void {
+    this.#listeners.push(listener)
+    for (const machine of this.all) listener(machine, 'added')
   }
 
   /** A new VM, not kept yet. */
@@ -110,30 +144,69 @@ export class Machines {
   }
 
   add(machine: Machine): void {
+    this.#index(machine)
     this.#table.put(machine.name, machine)
+    this.#tell(machine, 'added')
   }
 
   /** Writes a change down before anybody is told of it. A VM that is gone stays gone: its kubelet may be the last to hear. */
   save(machine: Machine): void {
-    if (this.get(machine.name) === machine) this.#table.put(machine.name, machine)
+    if (this.get(machine.name) !== machine) return
+    this.#table.put(machine.name, machine)
+    this.#tell(machine, 'saved')
   }
 
   remove(machine: Machine, leftovers: readonly Leftover[]): void {
-    for (const leftover of leftovers) this.#leftovers.put(`${leftover.type}/${leftover.name}`, leftover)
+    for (const { name } of nicConfigurations(machine)) this.#parts.networkInterfaces.delete(name)
+    const disk = diskName(machine)
+    if (disk !== undefined) this.#parts.disks.delete(disk)
+    for (const leftover of leftovers) {
+      this.#leftovers.put(`${leftover.type}/${leftover.name}`, leftover)
+      this.#indexLeftover(leftover)
+    }
+    this.#sorted.delete(machine.name)
     this.#table.delete(machine.name)
+    this.#tell(machine, 'removed')
   }
 
-  leftovers(type: Leftover['type']): readonly Leftover[] {
+  leftovers(type: PartType): readonly Leftover[] {
     return this.#leftovers.all.filter((leftover) => leftover.type === type)
   }
 
+  /** Writes a change of a leftover down. */
+  saveLeftover(leftover: Leftover): void {
+    this.#leftovers.put(`${leftover.type}/${leftover.name}`, leftover)
+    this.#indexLeftover(leftover)
+  }
+
   /** Deletes a leftover for good; false: there was none. */
-  discard(type: Leftover['type'], name: string): boolean {
+  discard(type: PartType, name: string): boolean {
     const key = `${type}/${name}`
     const found = this.#leftovers.get(key) !== undefined
+    if (found) this.#parts[type].delete(name)
     this.#leftovers.delete(key)
     return found
   }
+
+  #index(machine: Machine): void {
+    this.#sorted.set(machine.name, machine)
+    for (const { name } of nicConfigurations(machine))
+      this.#parts.networkInterfaces.set(name, { kind: 'attached', name, machine })
+    const disk = diskName(machine)
+    if (disk !== undefined) this.#parts.disks.set(disk, { kind: 'attached', name: disk, machine })
+  }
+
+  #indexLeftover(leftover: Leftover): void {
+    this.#parts[leftover.type].set(leftover.name, { kind: 'leftover', name: leftover.name, leftover })
+  }
+
+  #tell(machine: Machine, change: Parameters<MachineListener>[1]): void {
+    for (const listener of this.#listeners) listener(machine, change)
+  }
+}
+
+function diskName({ body }: Machine): string | undefined {
+  return body.properties.storageProfile?.osDisk?.name
 }
 
 /** Configurations of the NICs that come with a VM. */

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { fastify } from 'fastify'
 import { registerAdmin } from './admin.ts'
 import { registerArm } from './arm.ts'
+import { CallCounts } from './call-counts.ts'
 import { priceItems, sizes } from './catalogue.ts'
 import type { SimulatorConfig } from './config.ts'
 import { Faults } from './faults.ts'
@@ -15,6 +16,7 @@ import { MachineLifecycle } from './lifecycle.ts'
 import { Machines } from './machines.ts'
 import { Operations } from './operations.ts'
 import { Resources } from './resources.ts'
+import { Throttling } from './throttling.ts'
 
 const { values } = parseArgs({ options: { config: { type: 'string' } } })
 if (values.config === undefined) {
@@ -44,7 +46,8 @@ const deps = {
   lifecycle,
   faults,
   tokens,
-  calls: new Map<string, number>(),
+  calls: new CallCounts(),
+  throttling: new Throttling(config.throttling ?? 'off'),
   journal: [],
 }
 registerArm(app, deps)

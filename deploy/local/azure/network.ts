@@ -1,17 +1,15 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, page } from './arm-request.ts'
+import { type ArmRequest, page, pageOf } from './arm-request.ts'
+import { deletePart, foundPart, tagPart } from './parts.ts'
 
 const networkPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Network'
 
 /** Microsoft.Network: the NICs that came with VMs, and the network of the AKS cluster, which does not change. */
-export function registerNetwork(app: FastifyInstance, { config, machines, resources }: ArmDeps): void {
+export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, machines, resources } = deps
   const collections = {
-    networkInterfaces: () => [
-      ...machines.all.flatMap((machine) => resources.nics(machine)),
-      ...machines.leftovers('networkInterfaces').map(({ resource }) => resource),
-    ],
     networkSecurityGroups: () => [resources.networkSecurityGroup()],
     loadBalancers: () => resources.loadBalancers(),
   }
@@ -25,19 +23,14 @@ export function registerNetwork(app: FastifyInstance, { config, machines, resour
     })
   }
 
-  app.delete(`${networkPath}/networkInterfaces/:name`, (request: ArmRequest, reply): FastifyReply => {
-    const { name = '' } = request.params
-    const used = machines.all.find((machine) =>
-      resources.nics(machine).some((nic) => String(nic['name']).toLowerCase() === name.toLowerCase()),
-    )
-    if (used !== undefined)
-      throw new ArmError(
-        400,
-        'NicInUse',
-        `Network interface ${name} is used by the VM ${used.name} and cannot be deleted.`,
-      )
-    return reply.code(machines.discard('networkInterfaces', name) ? 200 : 204).send()
-  })
+  const nics = `${networkPath}/networkInterfaces`
+  const show = (part: Parameters<typeof resources.part>[1]) => resources.part('networkInterfaces', part)
+  app.get(nics, (request: ArmRequest) => pageOf(request, config, machines.parts('networkInterfaces'), show))
+  app.get(`${nics}/:name`, (request: ArmRequest) => show(foundPart(request, 'networkInterfaces', deps)))
+  app.patch(`${nics}/:name`, (request: ArmRequest<{ readonly tags?: Record<string, string> } | undefined>) =>
+    tagPart(foundPart(request as ArmRequest, 'networkInterfaces', deps), 'networkInterfaces', request.body?.tags, deps),
+  )
+  app.delete(`${nics}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, 'networkInterfaces', deps))
 
   app.get(`${networkPath}/virtualNetworks/:vnet/subnets/:name`, (request: ArmRequest) => {
     const { vnet = '', name = '', group = '' } = request.params

@@ -21,9 +21,15 @@ const remembered = 5000
 /** Operations, on disk: one that is in flight when the process is killed goes on after the restart, under the same URL. */
 export class Operations {
   readonly #table: Table<Operation>
+  readonly #inFlight = new Set<Operation>()
+  readonly #ended: string[] = []
 
   constructor(journal: Journal) {
     this.#table = journal.table<Operation>('operations')
+    for (const operation of this.#table.all) {
+      if (operation.status === 'InProgress') this.#inFlight.add(operation)
+      else this.#ended.push(operation.id)
+    }
   }
 
   get(id: string): Operation | undefined {
@@ -31,7 +37,7 @@ export class Operations {
   }
 
   get inFlight(): readonly Operation[] {
-    return this.#table.all.filter(({ status }) => status === 'InProgress')
+    return [...this.#inFlight]
   }
 
   inFlightOn(vmId: string): Operation | undefined {
@@ -49,20 +55,21 @@ export class Operations {
       dueMs: Date.now() + ms,
       status: 'InProgress',
     }
+    this.#inFlight.add(operation)
     this.#table.put(operation.id, operation)
     return operation
   }
 
   end(operation: Operation, status: Operation['status'], error?: Operation['error']): void {
     operation.status = status
+    if (this.#inFlight.delete(operation)) this.#ended.push(operation.id)
     operation.endTime = new Date().toISOString()
     if (error !== undefined) operation.error = error
     this.#table.put(operation.id, operation)
   }
 
+  /** The oldest of those that ended go first. */
   #forget(): void {
-    if (this.#table.size < remembered) return
-    const ended = this.#table.all.filter(({ status }) => status !== 'InProgress')
-    for (const { id } of ended.slice(0, remembered / 10)) this.#table.delete(id)
+    while (this.#ended.length > remembered) this.#table.delete(this.#ended.shift() as string)
   }
 }

@@ -1,5 +1,5 @@
 import type { SimulatorConfig } from './config.ts'
-import { type Leftover, type Machine, nicConfigurations } from './machines.ts'
+import { type Leftover, type Machine, nicConfigurations, type Part, type PartType } from './machines.ts'
 
 /** ARM ids and bodies of what the simulator shows. */
 export class Resources {
@@ -49,7 +49,7 @@ export class Resources {
       name: nic.name,
       type: 'Microsoft.Network/networkInterfaces',
       location: machine.body.location,
-      tags: nic.tags ?? {},
+      tags: machine.partTags?.[nic.name] ?? nic.tags ?? {},
       properties: {
         ...nic.properties,
         provisioningState: 'Succeeded',
@@ -67,6 +67,13 @@ export class Resources {
     }))
   }
 
+  /** A NIC or disk as ARM shows it. */
+  part(type: PartType, part: Part): Record<string, unknown> {
+    if (part.kind === 'leftover') return part.leftover.resource
+    const all = type === 'disks' ? this.disks(part.machine) : this.nics(part.machine)
+    return all.find(({ name }) => name === part.name) ?? {}
+  }
+
   disks(machine: Machine): readonly Record<string, unknown>[] {
     const disk = machine.body.properties.storageProfile?.osDisk
     if (disk?.name === undefined) return []
@@ -76,6 +83,7 @@ export class Resources {
         name: disk.name,
         type: 'Microsoft.Compute/disks',
         location: machine.body.location,
+        ...tagsOf(machine, disk.name),
         managedBy: this.id('Microsoft.Compute', 'virtualMachines', machine.name),
         properties: { diskSizeGB: disk.diskSizeGB, diskState: 'Attached', provisioningState: 'Succeeded' },
       },
@@ -160,6 +168,11 @@ export class Resources {
       },
     }
   }
+}
+
+function tagsOf({ partTags }: Machine, name: string): { readonly tags?: Readonly<Record<string, string>> } {
+  const tags = partTags?.[name]
+  return tags === undefined ? {} : { tags }
 }
 
 function statuses({ state, failure, power }: Machine): readonly Record<string, unknown>[] {

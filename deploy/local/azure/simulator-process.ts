@@ -116,36 +116,45 @@ export class SimulatorProcess {
   }
 
   state(): Promise<AdminState> {
-    return this.#admin('GET', '/state')
+    return this.admin('GET', '/state')
   }
 
   /** Arrivals of requests that change a VM, those that were refused included. */
   journal(name: string): Promise<readonly { readonly atMs: number; readonly method: string; readonly name: string }[]> {
-    return this.#admin<{ atMs: number; method: string; name: string }[]>('GET', '/journal').then((entries) =>
+    return this.admin<{ atMs: number; method: string; name: string }[]>('GET', '/journal').then((entries) =>
       entries.filter((entry) => entry.name === name),
     )
   }
 
+  /** Calls of VMs and what is below them, by VM and operation, since the last clearing. */
+  callsByVm(): Promise<Readonly<Record<string, Readonly<Record<string, number>>>>> {
+    return this.admin('GET', '/calls/vms')
+  }
+
+  calls(): Promise<Readonly<Record<string, number>>> {
+    return this.admin('GET', '/calls')
+  }
+
   fault(fault: Fault): Promise<void> {
-    return this.#admin('POST', '/faults', fault)
+    return this.admin('POST', '/faults', fault)
   }
 
   timing(timing: Timing): Promise<void> {
-    return this.#admin('POST', '/timing', timing)
+    return this.admin('POST', '/timing', timing)
   }
 
   happen(vm: string, action: 'evict' | 'delete' | 'stop' | 'freeze'): Promise<void> {
-    return this.#admin('POST', `/vms/${vm}/${action}`, {})
+    return this.admin('POST', `/vms/${vm}/${action}`, {})
   }
 
   /** Ends every operation that is in flight, as its time would have. */
   finish(): Promise<void> {
-    return this.#admin('POST', '/operations/finish', {})
+    return this.admin('POST', '/operations/finish', {})
   }
 
   /** Takes every fault and delay away, and every VM. */
   async reset(): Promise<void> {
-    await this.#admin('DELETE', '/faults')
+    await this.admin('DELETE', '/faults')
     await this.timing({ createMs: 0, bootMs: 0, updateMs: 0, deleteMs: 0 })
     for (const { name } of (await this.state()).virtualMachines) await this.happen(name, 'delete')
     await this.finish()
@@ -183,7 +192,8 @@ export class SimulatorProcess {
     return { status: response.statusCode, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  async #admin<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  /** A request to the admin endpoint. Errors: status and body of a refusal. */
+  async admin<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
     const answer = await this.send(method, `/admin${path}`, body === undefined ? {} : { body })
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body as T

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, page, sameLocation } from './arm-request.ts'
+import { type ArmRequest, pageOf, sameLocation } from './arm-request.ts'
 import { imageVersions, sizes } from './catalogue.ts'
 import { attemptOf } from './lifecycle.ts'
 import { type Machine, type MachineBody, nicConfigurations } from './machines.ts'
@@ -40,13 +40,7 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     resources.vm(found(request), request.query['$expand'] === 'instanceView'),
   )
 
-  app.get(vmPath, (request: ArmRequest) =>
-    page(
-      request,
-      config,
-      machines.all.map((machine) => resources.vm(machine)),
-    ),
-  )
+  app.get(vmPath, (request: ArmRequest) => pageOf(request, config, machines.sorted, (machine) => resources.vm(machine)))
 
   app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
     const machine = found(request)
@@ -182,8 +176,7 @@ function checkReferences(body: MachineBody, { config, machines, resources }: Arm
     )
   }
   const disk = storageProfile?.osDisk?.name?.toLowerCase()
-  const taken = [...machines.all.flatMap((machine) => resources.disks(machine)), ...machines.leftovers('disks')]
-  if (disk !== undefined && taken.some(({ name }) => String(name).toLowerCase() === disk)) {
+  if (disk !== undefined && machines.parts('disks').get(disk) !== undefined) {
     throw new ArmError(
       409,
       'ConflictingUserInput',

@@ -1,0 +1,56 @@
+import type { FastifyReply } from 'fastify'
+import type { ArmDeps } from './arm-deps.ts'
+import { ArmError, resourceNotFound } from './arm-error.ts'
+import type { ArmRequest } from './arm-request.ts'
+import type { Part, PartType } from './machines.ts'
+
+const providers = { networkInterfaces: 'Microsoft.Network', disks: 'Microsoft.Compute' } as const
+
+/** A NIC or disk that a request names. Errors: 404. */
+export function foundPart(
+  request: ArmRequest<never> | ArmRequest,
+  type: PartType,
+  { config, machines }: ArmDeps,
+): Part {
+  const { name = '' } = (request as ArmRequest).params
+  const part = machines.parts(type).get(name)
+  if (part === undefined) throw resourceNotFound(`${providers[type]}/${type}`, name, config.nodeResourceGroup)
+  return part
+}
+
+/** Replaces the tags of a NIC or disk, as PATCH with tags does. */
+export function tagPart(
+  part: Part,
+  type: PartType,
+  tags: Readonly<Record<string, string>> | undefined,
+  { machines, resources }: ArmDeps,
+): Record<string, unknown> {
+  if (tags !== undefined && part.kind === 'attached') {
+    part.machine.partTags = { ...part.machine.partTags, [part.name]: tags }
+    machines.save(part.machine)
+  } else if (tags !== undefined && part.kind === 'leftover') {
+    const leftover = { ...part.leftover, resource: { ...part.leftover.resource, tags } }
+    machines.saveLeftover(leftover)
+    return leftover.resource
+  }
+  return resources.part(type, part)
+}
+
+/** Deletes a NIC or disk that hangs on no VM. Errors: one that does is refused. */
+export function deletePart(
+  request: ArmRequest<never> | ArmRequest,
+  reply: FastifyReply,
+  type: PartType,
+  { machines }: ArmDeps,
+): FastifyReply {
+  const { name = '' } = (request as ArmRequest).params
+  const part = machines.parts(type).get(name)
+  if (part?.kind === 'attached') throw inUse(type, name, part.machine.name)
+  return reply.code(machines.discard(type, name) ? 200 : 204).send()
+}
+
+function inUse(type: PartType, name: string, vm: string): ArmError {
+  return type === 'disks'
+    ? new ArmError(409, 'OperationNotAllowed', `Disk ${name} is attached to VM ${vm}.`)
+    : new ArmError(400, 'NicInUse', `Network interface ${name} is used by the VM ${vm} and cannot be deleted.`)
+}
