@@ -31,18 +31,20 @@ export function goldenSizes(skusFile: string, region: string): readonly VmSize[]
   })
 }
 
-/** The on-demand prices of a region for both capacity types: what the vectors were made with. Unknown names have no price. */
+/** The on-demand prices of a region for both capacity types: what most vectors were made with. What has no price costs 999. */
 export function goldenPrices(region: string): Prices {
-  const known = new Set(
-    (readGolden('known-skus.json') as { readonly skus: readonly { readonly name: string }[] }).skus.map(
-      ({ name }) => name,
-    ),
-  )
-  const { Items } = readGolden('prices.json') as {
-    readonly Items: readonly (PriceItem & { readonly armRegionName: string })[]
-  }
-  const items = Items.filter((item) => item.armRegionName === region && known.has(item.armSkuName ?? ''))
+  const items = priceItems('prices.json', region)
   return pricesOf(items.flatMap((item) => [item, { ...item, skuName: `${item.skuName} Spot` }]))
+}
+
+/** The prices of a region after all rows of some files were read, in their order. */
+export function goldenLivePrices(files: readonly string[], region: string): Prices {
+  return pricesOf(files.flatMap((file) => priceItems(file, region)))
+}
+
+function priceItems(file: string, region: string): readonly PriceItem[] {
+  const { Items } = readGolden(file) as { readonly Items: readonly (PriceItem & { readonly armRegionName: string })[] }
+  return Items.filter((item) => item.armRegionName === region)
 }
 
 /** Options of the reference provider, as the cases name them. */

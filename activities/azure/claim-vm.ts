@@ -38,12 +38,6 @@ export function ownerOf(deps: AzureDeps, vm: VirtualMachine, ref: ClaimRef): 'cl
   return uid === undefined || uid === ref.uid ? 'claim' : 'otherClaim'
 }
 
-/** The zone label of a VM: `<region>-<n>`, or `0` for a regional one. */
-export function zoneLabelOf(deps: AzureDeps, vm: VirtualMachine): string {
-  const [zone] = vm.zones ?? []
-  return zone === undefined ? '0' : `${deps.config.location.toLowerCase()}-${zone}`
-}
-
 /** `spot` or `on-demand`. */
 export function capacityTypeOfVm(vm: VirtualMachine): 'spot' | 'on-demand' {
   return vm.priority === 'Spot' ? 'spot' : 'on-demand'

@@ -39,6 +39,11 @@ function expand(pattern: string): readonly string[] {
   return choices.split(',').flatMap((choice) => expand(`${before}${choice}${after}`))
 }
 
+/** Whether a node can install the GPU's driver at boot: there is an installer for NVIDIA's alone. */
+export function hasInstallableDriver({ vendor }: GpuSize): boolean {
+  return vendor === 'nvidia'
+}
+
 /** What AKS knows of a GPU size; undefined: it has no GPU, or none that node images drive. */
 export function gpuSize(skuName: string): GpuSize | undefined {
   return table.get(

@@ -1,7 +1,9 @@
+import type { ResourceSku } from '@azure/arm-compute'
 import { describe, expect, it } from 'vitest'
-import { allocatable, capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../core/instance-type.ts'
+import { allocatable, type InstanceType, type Offering } from '../../core/instance-type.ts'
+import { labels } from '../../core/labels.ts'
 import { quantity } from '../../core/quantity.ts'
-import { operatorOf, sortedValues } from '../../core/requirement.ts'
+import { operatorOf, type Requirement, sortedValues } from '../../core/requirement.ts'
 import type { Requirements } from '../../core/requirements.ts'
 import type { Resources } from '../../core/resources.ts'
 import {
@@ -12,19 +14,13 @@ import {
   goldenNodeClass,
   goldenPrices,
   goldenSizes,
-  hasGoldenCases,
   listGolden,
   readGolden,
 } from '../../test/golden-cases.ts'
-import { clusterLabel, instanceTypes, kubeReservedMib, kubeReservedMilliCpu } from './instance-types.ts'
+import { goldenSuite } from '../../test/golden-suite.ts'
+import { clusterLabel, instanceTypes } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { hasQuota, usagesByFamily } from './quota.ts'
-
-interface ReservationCase {
-  readonly function: string
-  readonly input: { readonly vcpus: number; readonly memoryGiB: number }
-  readonly output: { readonly cpu: string; readonly memory: string }
-}
 
 type Amounts = Readonly<Record<string, string>>
 
@@ -40,12 +36,14 @@ interface ListCase {
   readonly usages: Parameters<typeof usagesByFamily>[0]
   readonly marks: readonly GoldenMark[]
   readonly names: readonly string[]
+  readonly excludedNames: readonly string[]
+  readonly complete: boolean
   readonly instanceTypes: readonly {
     readonly name: string
-    readonly requirements: Readonly<Record<string, readonly string[] | string>>
+    readonly requirements: Readonly<Record<string, unknown>>
     readonly capacity: Amounts
     readonly allocatable: Amounts
-    readonly overhead: { readonly kubeReserved: Amounts }
+    readonly overhead: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Amounts>>
     readonly offerings: readonly {
       readonly zone: string
       readonly capacityType: string
@@ -80,70 +78,124 @@ function listTypes(golden: ListCase): readonly InstanceType[] {
   })
 }
 
-function describeRequirements(sets: Requirements): Record<string, unknown> {
-  return Object.fromEntries(
-    [...sets.values()].map((set) => [set.key, operatorOf(set) === 'In' ? sortedValues(set) : operatorOf(set)]),
-  )
+/** A set as the cases write it: values, a bare operator, or both. */
+function describeSet(set: Requirement): unknown {
+  const operator = operatorOf(set)
+  if (operator === 'In') return sortedValues(set)
+  return operator === 'NotIn' ? { operator, values: sortedValues(set) } : operator
 }
 
+const describeSets = (sets: Requirements) =>
+  Object.fromEntries([...sets.values()].map((set) => [set.key, describeSet(set)]))
 const amounts = (given: Amounts) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, quantity(v).nano]))
-const nanos = (given: Resources) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v.nano]))
+const nanos = (given: Resources = {}) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v.nano]))
 
-function describeOffering(offering: Offering) {
+/** An offering's own requirements stand beside its priority, which follows from the capacity type. */
+function describeOffering({ requirements, price, available }: Offering) {
+  const { [labels.zone]: zone, [labels.capacityType]: capacityType, ...rest } = describeSets(requirements)
+  return { zone, capacityType, price, available, rest }
+}
+
+type GoldenOffering = ListCase['instanceTypes'][number]['offerings'][number]
+
+function expectedOffering({ zone, capacityType, placementScope, ultraSSD, price, available }: GoldenOffering) {
+  const priority = [capacityType === 'spot' ? 'spot' : 'regular']
+  const rest = {
+    'karpenter.azure.com/placement-scope': [placementScope],
+    'karpenter.azure.com/sku-storage-ultra-ssd': [...ultraSSD].sort(),
+    'kubernetes.azure.com/priority': priority,
+    'kubernetes.azure.com/scalesetpriority': priority,
+  }
+  return { zone: [zone], capacityType: [capacityType], price, available, rest }
+}
+
+const byPlace = <T extends { readonly zone: unknown; readonly capacityType: unknown }>(offerings: readonly T[]) =>
+  Object.fromEntries(
+    offerings.map((offering) => [`${String(offering.capacityType)} ${String(offering.zone)}`, offering]),
+  )
+
+function describeType(type: InstanceType) {
+  const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
   return {
-    zone: zoneOf(offering),
-    capacityType: capacityTypeOf(offering),
-    placementScope: sortedValues(offering.requirements.get('karpenter.azure.com/placement-scope') as never)[0],
-    ultraSSD: sortedValues(offering.requirements.get('karpenter.azure.com/sku-storage-ultra-ssd') as never).sort(),
-    price: offering.price,
-    available: offering.available,
+    name: type.name,
+    requirements: describeSets(type.requirements),
+    capacity: nanos(type.capacity),
+    allocatable: nanos(allocatable(type)),
+    overhead: {
+      kubeReserved: nanos(kubeReserved),
+      systemReserved: nanos(systemReserved),
+      evictionThreshold: nanos(evictionThreshold),
+    },
+    offerings: byPlace(type.offerings.map(describeOffering)),
   }
 }
 
-const byPlace = (a: { capacityType: string; zone: string }, b: { capacityType: string; zone: string }) =>
-  `${a.capacityType}/${a.zone}` < `${b.capacityType}/${b.zone}` ? -1 : 1
+function expectedType({
+  name,
+  requirements,
+  capacity,
+  overhead,
+  offerings,
+  ...rest
+}: ListCase['instanceTypes'][number]) {
+  return {
+    name,
+    requirements,
+    capacity: amounts(capacity),
+    allocatable: amounts(rest.allocatable),
+    overhead: {
+      kubeReserved: amounts(overhead.kubeReserved),
+      systemReserved: amounts(overhead.systemReserved),
+      evictionThreshold: amounts(overhead.evictionThreshold),
+    },
+    offerings: byPlace(offerings.map(expectedOffering)),
+  }
+}
 
-describe('the list of a node class', () => {
-  it.for(listGolden('vectors/instancetypes'))('%s', (path) => {
-    const golden = readGolden(path) as ListCase
-    const types = listTypes(golden)
-    expect(types.map(({ name }) => name).sort()).toEqual([...golden.names].sort())
-    const byName = new Map(types.map((type) => [type.name, type]))
-    for (const expected of golden.instanceTypes) {
-      const type = byName.get(expected.name) as InstanceType
-      expect({ name: type.name, ...describeRequirements(type.requirements) }).toEqual({
-        name: type.name,
-        ...expected.requirements,
+/** Sizes of the whole catalogue that did not become a type, for the list or for this node class. */
+function excludedNames(golden: ListCase, types: readonly InstanceType[]): readonly string[] {
+  const { value } = readGolden(golden.skusFile) as { readonly value: readonly ResourceSku[] }
+  const offered = new Set(types.map(({ name }) => name))
+  const sizes = value.filter(({ resourceType }) => resourceType === 'virtualMachines')
+  return sizes.flatMap(({ name = '' }) => (offered.has(name) ? [] : [name])).sort()
+}
+
+/** How many types each configuration describes. */
+const configurations: Readonly<Record<number, string>> = {
+  10: 'default-westcentralus node-rg-long-with-parens',
+  16: 'default fips-sig-ubuntu image-ubuntu2204 kubelet-config marks-all-spot marks-single network-none osdisk-256 overhead-0 quota-limited',
+  60: 'artifact-streaming-true encryption-at-host gpu-none image-azurelinux localdns-enabled marks-family maxpods-30 network-node-subnet osdisk-2048 osdisk-60 trusted-launch-vtpm',
+  873: 'default-eastus',
+}
+
+const countOf = new Map<string, number>(
+  Object.entries(configurations).flatMap(([count, names]) =>
+    names.split(' ').map((name) => [`vectors/instancetypes/${name}.json`, Number(count)] as const),
+  ),
+)
+
+for (const path of new Set([...countOf.keys(), ...listGolden('vectors/instancetypes')])) {
+  goldenSuite(
+    path,
+    countOf.get(path) ?? 1,
+    (golden: ListCase) => {
+      const types = listTypes(golden)
+      const byName = new Map(types.map((type) => [type.name, type]))
+
+      it('lists the same names, and leaves out the same', () => {
+        expect(types.map(({ name }) => name).sort()).toEqual([...golden.names].sort())
+        expect(excludedNames(golden, types)).toEqual([...golden.excludedNames].sort())
+        if (golden.complete) expect(golden.instanceTypes.length).toBe(types.length)
       })
-      expect(nanos(type.capacity)).toEqual(amounts(expected.capacity))
-      expect(nanos(allocatable(type))).toEqual(amounts(expected.allocatable))
-      expect(nanos(type.overhead.kubeReserved ?? {})).toEqual(amounts(expected.overhead.kubeReserved))
-      expect(type.offerings.map(describeOffering).sort(byPlace)).toEqual(
-        expected.offerings.map((o) => ({ ...o, ultraSSD: [...o.ultraSSD].sort() })).sort(byPlace),
-      )
-    }
-  })
-})
 
-describe('reservations for the kubelet', () => {
-  it.skipIf(!hasGoldenCases)('equal the reference', () => {
-    const { cases } = readGolden('vectors/functions.json') as { readonly cases: readonly ReservationCase[] }
-    for (const { input, output } of cases.filter((golden) => golden.function === 'kubeReserved')) {
-      const own = { cpu: `${kubeReservedMilliCpu(input.vcpus)}m`, memory: `${kubeReservedMib(input.memoryGiB)}Mi` }
-      expect({ input, ...amounts(own) }).toEqual({ input, ...amounts({ ...output }) })
-    }
-  })
-
-  it.each([
-    [1, 1, 60, 256],
-    [4, 7, 140, 1638],
-    [2, 8, 100, 1843],
-    [3, 64, 120, 5611],
-  ])('%d cores, %d GiB', (cores, gib, milli, mib) => {
-    expect(kubeReservedMilliCpu(cores)).toBe(milli)
-    expect(kubeReservedMib(gib)).toBe(mib)
-  })
-})
+      it('describes each type the same', () => {
+        for (const expected of golden.instanceTypes)
+          expect(describeType(byName.get(expected.name) as InstanceType)).toEqual(expectedType(expected))
+      })
+    },
+    { of: ({ instanceTypes: all }: ListCase) => all },
+  )
+}
 
 describe('the cluster label', () => {
   it.each([

@@ -1,15 +1,15 @@
 import type { InstanceType, Offering } from '../../core/instance-type.ts'
-import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import { labels } from '../../core/labels.ts'
-import { integerQuantity, type Quantity, quantity, zero } from '../../core/quantity.ts'
+import { integerQuantity, quantity } from '../../core/quantity.ts'
 import { inValues, type Requirement } from '../../core/requirement.ts'
 import type { Requirements } from '../../core/requirements.ts'
-import { maxResources, parseResources, type Resources } from '../../core/resources.ts'
-import type { GpuSize } from './gpu-sizes.ts'
-import { withoutEmpty } from './kubelet-flags.ts'
+import type { Resources } from '../../core/resources.ts'
+import { type GpuSize, hasInstallableDriver } from './gpu-sizes.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+import { memoryWithoutOverhead, overheadOf } from './node-overhead.ts'
 import type { Prices } from './pricing.ts'
 import type { VmSize } from './sku.ts'
+import { placementScope, regionalZone, zoneLabel } from './zones.ts'
 
 export interface InstanceTypeInput {
   readonly sizes: Iterable<VmSize>
@@ -44,10 +44,10 @@ function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
   return !(nodeClass.localDnsEnabled && (size.vCpus < 4 || size.memoryGib * 1024 < 244))
 }
 
-/** A GPU size needs an image with its driver; with mode Driver it must be one that Joiner's nodes install, NVIDIA's. */
-function runsOn({ vendor, images }: GpuSize, { gpuDriver, osSku }: NodeClassSettings): boolean {
-  if (gpuDriver && vendor !== 'nvidia') return false
-  return images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
+/** A GPU size needs an image with its driver; with mode Driver it must be one that the node can install. */
+function runsOn(gpu: GpuSize, { gpuDriver, osSku }: NodeClassSettings): boolean {
+  if (gpuDriver && !hasInstallableDriver(gpu)) return false
+  return gpu.images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
 }
 
 function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
@@ -65,8 +65,8 @@ function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
 function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: InstanceTypeInput): readonly Offering[] {
   const quota = hasQuota(size.family, size.vCpus)
   const zones = [
-    ...size.zones.map((zone) => ({ zone: `${region.toLowerCase()}-${zone}`, ultra: size.ultraSsdZones.has(zone) })),
-    { zone: '0', ultra: size.ultraSsdRegional },
+    ...size.zones.map((zone) => ({ zone: zoneLabel(region, zone), ultra: size.ultraSsdZones.has(zone) })),
+    { zone: regionalZone, ultra: size.ultraSsdRegional },
   ]
   return zones.flatMap(({ zone, ultra }) =>
     (['on-demand', 'spot'] as const).map((capacityType) => {
@@ -80,7 +80,7 @@ function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: Insta
           ['kubernetes.azure.com/scalesetpriority', [priority]],
           ['kubernetes.azure.com/priority', [priority]],
           [labels.zone, [zone]],
-          ['karpenter.azure.com/placement-scope', [zone === '0' ? 'regional' : 'zonal']],
+          ['karpenter.azure.com/placement-scope', [placementScope(zone)]],
           ['karpenter.azure.com/sku-storage-ultra-ssd', ultra ? ['true', 'false'] : ['false']],
         ]),
       }
@@ -146,10 +146,10 @@ export function clusterLabel(nodeResourceGroup: string): string {
 }
 
 function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent: number): Resources {
-  const bytes = Math.floor(size.memoryGib) * 2 ** 30
+  const bytes = memoryWithoutOverhead(size.memoryGib, overheadPercent)
   return {
     cpu: integerQuantity(size.vCpus),
-    memory: { nano: BigInt(bytes - Math.ceil(bytes * overheadPercent)) * 1_000_000_000n, format: 'BinarySI' },
+    memory: { nano: BigInt(bytes) * 1_000_000_000n, format: 'BinarySI' },
     'ephemeral-storage': quantity(`${nodeClass.osDiskSizeGb}G`),
     pods: integerQuantity(podsOf(size, nodeClass)),
     'nvidia.com/gpu': integerQuantity(size.gpu?.vendor === 'nvidia' ? size.gpus : 0),
@@ -161,90 +161,4 @@ function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent:
 function podsOf({ vCpus }: VmSize, { maxPods, v1beta1Kubelet }: NodeClassSettings): number {
   const perCore = v1beta1Kubelet?.podsPerCore ?? 0
   return perCore === 0 ? maxPods : Math.min(maxPods, perCore * vCpus)
-}
-
-/** What pods cannot have (reference/azure-provider.md 3.4). What a v1beta1 template says stands for itself, the rest for AKS' own numbers. */
-function overheadOf(size: VmSize, capacity: Resources, kubelet: KubeletConversion = {}): InstanceType['overhead'] {
-  return {
-    kubeReserved: {
-      cpu: milliCpu(kubeReservedMilliCpu(size.vCpus)),
-      memory: quantity(`${kubeReservedMib(size.memoryGib)}Mi`),
-      ...amountsOf(kubelet.kubeReserved),
-    },
-    systemReserved: amountsOf(kubelet.systemReserved),
-    evictionThreshold: evictionThreshold(capacity, kubelet),
-  }
-}
-
-/** `pid` is a matter of kubelet alone. */
-function amountsOf(reserved: Readonly<Record<string, string>> = {}): Resources {
-  return parseResources(Object.fromEntries(Object.entries(reserved).filter(([name]) => name !== 'pid')))
-}
-
-/** The first threshold that is met evicts, so the highest of hard and soft counts. */
-function evictionThreshold(capacity: Resources, { evictionHard, evictionSoft }: KubeletConversion): Resources {
-  const hard = { 'memory.available': '750Mi', ...withoutEmpty(evictionHard) }
-  return maxResources(...[hard, withoutEmpty(evictionSoft)].map((signals) => thresholdsOf(capacity, signals)))
-}
-
-const resourceOfSignal: Readonly<Record<string, string>> = {
-  'memory.available': 'memory',
-  'nodefs.available': 'ephemeral-storage',
-}
-
-function thresholdsOf(capacity: Resources, signals: Readonly<Record<string, string>>): Resources {
-  return Object.fromEntries(
-    Object.entries(signals).flatMap(([signal, amount]) => {
-      const resource = resourceOfSignal[signal]
-      return resource === undefined ? [] : [[resource, thresholdAmount(amount, capacity[resource] ?? zero)]]
-    }),
-  )
-}
-
-/** An amount, or a share of what there is, in whole units. */
-function thresholdAmount(amount: string, capacity: Quantity): Quantity {
-  if (!amount.endsWith('%')) return quantity(amount)
-  const nano = (capacity.nano * BigInt(Math.round(Number(amount.slice(0, -1)) * 100))) / 10_000n
-  return { nano: nano - (nano % 1_000_000_000n), format: capacity.format }
-}
-
-const milliCpu = (milli: number): Quantity => ({ nano: BigInt(milli) * 1_000_000n, format: 'DecimalSI' })
-
-// Shares of the first so many cores or GiB, of the next so many, and so on.
-const cpuShares: Brackets = [
-  [1, 0.06],
-  [1, 0.04],
-  [2, 0.02],
-  [Number.POSITIVE_INFINITY, 0.01],
-]
-const memoryShares: Brackets = [
-  [4, 0.25],
-  [4, 0.2],
-  [8, 0.1],
-  [112, 0.06],
-  [Number.POSITIVE_INFINITY, 0.02],
-]
-
-type Brackets = readonly (readonly [amount: number, share: number])[]
-
-/** Floating point as upstream's, so that rounding down gives the same thousandth. */
-function reservedOf(total: number, brackets: Brackets): number {
-  let left = total
-  let reserved = 0
-  for (const [amount, share] of brackets) {
-    const part = Math.min(left, amount)
-    reserved += part * share
-    left -= part
-  }
-  return reserved
-}
-
-/** CPU that AKS keeps for the kubelet, in thousandths of a core: a falling share of each further core (reference/azure-provider.md 3.4). */
-export function kubeReservedMilliCpu(vCpus: number): number {
-  return Math.trunc(reservedOf(vCpus, cpuShares) * 1000)
-}
-
-/** Memory that AKS keeps for the kubelet, in MiB: a falling share of the size's own GiB. */
-export function kubeReservedMib(memoryGib: number): number {
-  return Math.trunc(reservedOf(memoryGib, memoryShares) * 1024)
 }

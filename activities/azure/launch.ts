@@ -8,7 +8,7 @@ import { liveClaim } from '../kubernetes/object-writes.ts'
 import { armErrorCode, armErrorText, classifyRefusal, scrubbedMessage } from './azure-error.ts'
 import { bootstrapToken } from './bootstrap-token.ts'
 import { chooseOffering } from './choose-offering.ts'
-import { capacityTypeOfVm, deleteVm, getVm, ownerOf, vmGone, zoneLabelOf } from './claim-vm.ts'
+import { capacityTypeOfVm, deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { type ResolvedImage, selectImage } from './images.ts'
@@ -19,6 +19,7 @@ import { judgeFailedVm, markRefused, setLaunchedUnknown } from './refusal.ts'
 import type { VmSize } from './sku.ts'
 import { attemptOf, vmName } from './virtual-machine.ts'
 import { vmRequest } from './vm-request.ts'
+import { zoneLabelOf } from './zones.ts'
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -198,7 +199,7 @@ async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Pro
     {
       typeName,
       instanceType: types.find(({ name }) => name === typeName),
-      zone: zoneLabelOf(deps, vm),
+      zone: zoneLabelOf(vm),
       capacityType: capacityTypeOfVm(vm),
       ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
     },

@@ -61,7 +61,7 @@ export function nodeClassSettings(
     imageFamily,
     osSku: imageFamily === 'AzureLinux' ? 'AzureLinux' : 'Ubuntu',
     osDiskSizeGb: spec.osDiskSizeGB ?? 128,
-    maxPods: v1beta1Kubelet?.maxPods ?? spec.maxPods ?? defaultMaxPods(config),
+    maxPods: v1beta1Kubelet?.maxPods ?? maxPodsOf(config.networkPlugin, config.networkPluginMode, spec.maxPods),
     subnetId: spec.vnetSubnetID ?? config.subnetId,
     fips: spec.fipsMode === 'FIPS',
     encryptionAtHost: spec.security?.encryptionAtHost ?? false,
@@ -77,8 +77,10 @@ export function nodeClassSettings(
   }
 }
 
-/** AKS' own numbers by network plugin (reference/azure-provider.md 3.4). */
-function defaultMaxPods({ networkPlugin, networkPluginMode }: AzureConfig): number {
+/** How many pods a node takes: what the node class says, else AKS' own number for the network plugin (reference/azure-provider.md 3.4). */
+export function maxPodsOf(networkPlugin: string, networkPluginMode: string, ofNodeClass?: number): number {
+  if (ofNodeClass !== undefined) return ofNodeClass
   if (networkPlugin === 'none') return 250
-  return networkPluginMode === 'overlay' ? 250 : 30
+  if (networkPlugin === 'azure' && networkPluginMode === 'overlay') return 250
+  return networkPlugin === 'azure' && networkPluginMode === '' ? 30 : 110
 }

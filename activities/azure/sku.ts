@@ -1,5 +1,6 @@
-import type { ResourceSku } from '@azure/arm-compute'
+import type { ResourceSku, ResourceSkuZoneDetails } from '@azure/arm-compute'
 import { type GpuSize, gpuSize } from './gpu-sizes.ts'
+import { generationOf, isConfidential, isUnfit, parseVmSizeName, seriesOf, type VmSizeName } from './vm-size-name.ts'
 
 /** A VM size as Joiner uses it: the facts of a resource SKU in one region, parsed once. */
 export interface VmSize {
@@ -31,78 +32,77 @@ export type SkuResult =
   | { readonly kind: 'size'; readonly size: VmSize }
   | { readonly kind: 'excluded'; readonly reason: string }
 
-const neverUsed: ReadonlySet<string> = new Set(
-  (
-    'Standard_A0 Standard_A1 Standard_A1_v2 Standard_B1s Standard_B1ms Standard_F1 Standard_F1s ' +
-    'Basic_A0 Basic_A1 Basic_A2 Basic_A3 Basic_A4 Standard_E64i_v3 Standard_E64is_v3'
-  ).split(' '),
-)
-
-// Family, sub-family, vCPUs, constrained cores, features, accelerator, version (reference/azure-provider.md 3.2).
-const grammar =
-  /^(?<family>[A-Z])(?<sub>[A-Z]{0,2}?)(?<cpus>\d+)(?:-(?<constrained>\d+))?(?<features>[abcdefilmnostpPr]*|C+|NP)_?(?:(?:xl_)?(?<accelerator>[A-Z]+\d+[A-Z]*)_?)?(?:_?cc_)?(?:_?\d+_)?(?<version>v[1-9])?(?:_Promo)?$/
-
-/** Reads one SKU of a region's list. A size that AKS nodes cannot use is excluded with the reason. */
+/** Reads one SKU of a region's list. A size that AKS nodes cannot use is excluded with the reason (reference/azure-provider.md 3.2). */
 export function parseSku(sku: ResourceSku, region: string): SkuResult {
-  const name = sku.name ?? ''
-  const excluded = (reason: string): SkuResult => ({ kind: 'excluded', reason })
-  if (sku.resourceType !== 'virtualMachines') return excluded('not a virtual machine')
-  if (neverUsed.has(name)) return excluded('not fit for an AKS node')
-  const parts = grammar.exec(name.replace(/^(Standard|Basic)_/, ''))?.groups
-  if (parts === undefined) return excluded('size name not understood')
-  if (isRestricted(sku, region)) return excluded('not offered to this subscription in the region')
-  const capability = new Map((sku.capabilities ?? []).map((entry) => [entry.name ?? '', entry.value ?? '']))
-  const number = (key: string) => Number(capability.get(key) ?? 0)
-  const yes = (key: string) => capability.get(key) === 'True'
-  const gpus = number('GPUs')
-  if (number('vCPUs') < 2) return excluded('fewer than 2 vCPUs')
-  if (number('MemoryGB') < 3.5) return excluded('less than 3.5 GiB of memory')
-  if (parts['constrained'] !== undefined) return excluded('constrained cores')
-  if (/^(DC|EC)/.test(`${parts['family']}${parts['sub']}`)) return excluded('confidential size')
+  const { name = '', resourceType } = sku
+  if (resourceType !== 'virtualMachines') return { kind: 'excluded', reason: 'not a virtual machine' }
+  const parts = parseVmSizeName(name)
+  const capabilities = new Map((sku.capabilities ?? []).map((entry) => [entry.name ?? '', entry.value ?? '']))
+  const reason = isUnfit(name)
+    ? 'not fit for an AKS node'
+    : parts === undefined
+      ? 'size name not understood'
+      : (refusedInRegion(sku, region) ?? refusedSize(name, parts, capabilities))
+  if (parts === undefined || reason !== undefined) return { kind: 'excluded', reason: reason ?? '' }
+  return { kind: 'size', size: sizeOf(sku, parts, capabilities, region) }
+}
+
+type Capabilities = ReadonlyMap<string, string>
+
+const amount = (capabilities: Capabilities, key: string) => Number(capabilities.get(key) ?? 0)
+
+function refusedSize(name: string, parts: VmSizeName, capabilities: Capabilities): string | undefined {
+  if (amount(capabilities, 'vCPUs') < 2) return 'fewer than 2 vCPUs'
+  if (amount(capabilities, 'MemoryGB') < 3.5) return 'less than 3.5 GiB of memory'
+  if (parts.constrainedVCpus !== undefined) return 'constrained cores'
+  if (isConfidential(parts)) return 'confidential size'
+  if (amount(capabilities, 'GPUs') > 0 && gpuSize(name) === undefined) return 'GPU size without a driver on AKS images'
+  if (!capabilities.get('CpuArchitectureType')) return 'CpuArchitectureType is missing'
+  return undefined
+}
+
+function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities, region: string): VmSize {
+  const { name = '', family = '' } = sku
+  const number = (key: string) => amount(capabilities, key)
+  const yes = (key: string) => capabilities.get(key) === 'True'
   const gpu = gpuSize(name)
-  if (gpus > 0 && gpu === undefined) return excluded('GPU size without a driver on AKS images')
-  const architecture = capability.get('CpuArchitectureType')
-  if (!architecture) return excluded('CpuArchitectureType is missing')
-  const ephemeral = ephemeralOsDisk(capability)
-  const version = parts['version']
+  const ephemeral = ephemeralOsDisk(capabilities)
   return {
-    kind: 'size',
-    size: {
-      name,
-      family: sku.family ?? '',
-      seriesFamily: parts['family'] ?? '',
-      series: `${parts['family']}${parts['sub']}${parts['features'] ?? ''}${version === undefined ? '' : `_${version}`}`,
-      version: version === undefined ? '1' : version.slice(1),
-      vCpus: number('vCPUs'),
-      memoryGib: number('MemoryGB'),
-      arch: architecture === 'Arm64' ? 'arm64' : 'amd64',
-      gpus: gpu === undefined ? 0 : gpus,
-      ...(gpu === undefined ? {} : { gpu }),
-      ...(gpu === undefined || parts['accelerator'] === undefined ? {} : { gpuName: parts['accelerator'] }),
-      hyperVGenerations: (capability.get('HyperVGenerations') ?? 'V1')
-        .split(',')
-        .map((entry) => entry.replace('V', '')),
-      acceleratedNetworking: yes('AcceleratedNetworkingEnabled'),
-      premiumStorage: yes('PremiumIO'),
-      encryptionAtHost: yes('EncryptionAtHostSupported'),
-      trustedLaunch: !yes('TrustedLaunchDisabled'),
-      spotCapable: yes('LowPriorityCapable'),
-      ultraSsdZones: ultraSsdZones(sku),
-      ultraSsdRegional: yes('UltraSSDAvailable'),
-      ...(ephemeral === undefined ? {} : { ephemeralOsDisk: ephemeral }),
-      zones: availableZones(sku, region),
-    },
+    name,
+    family,
+    seriesFamily: parts.family,
+    series: seriesOf(parts),
+    version: generationOf(parts),
+    vCpus: number('vCPUs'),
+    memoryGib: number('MemoryGB'),
+    arch: capabilities.get('CpuArchitectureType') === 'Arm64' ? 'arm64' : 'amd64',
+    gpus: gpu === undefined ? 0 : number('GPUs'),
+    ...(gpu === undefined ? {} : { gpu }),
+    ...(gpu === undefined || parts.accelerator === undefined ? {} : { gpuName: parts.accelerator }),
+    hyperVGenerations: (capabilities.get('HyperVGenerations') ?? 'V1')
+      .split(',')
+      .map((entry) => entry.replace('V', '')),
+    acceleratedNetworking: yes('AcceleratedNetworkingEnabled'),
+    premiumStorage: yes('PremiumIO'),
+    encryptionAtHost: yes('EncryptionAtHostSupported'),
+    trustedLaunch: !yes('TrustedLaunchDisabled'),
+    spotCapable: yes('LowPriorityCapable'),
+    ultraSsdZones: ultraSsdZones(sku),
+    ultraSsdRegional: yes('UltraSSDAvailable'),
+    ...(ephemeral === undefined ? {} : { ephemeralOsDisk: ephemeral }),
+    zones: availableZones(sku, region),
   }
 }
 
 const sameRegion = (a: string | undefined, b: string) => a?.toLowerCase().replaceAll(' ', '') === b.toLowerCase()
 
-function isRestricted(sku: ResourceSku, region: string): boolean {
-  return (sku.restrictions ?? []).some(
-    (restriction) =>
-      restriction.type === 'Location' &&
-      (restriction.restrictionInfo?.locations ?? restriction.values ?? []).some((l) => sameRegion(l, region)),
+function refusedInRegion(sku: ResourceSku, region: string): string | undefined {
+  const restriction = sku.restrictions?.find(
+    ({ type, restrictionInfo, values }) =>
+      type === 'Location' && (restrictionInfo?.locations ?? values ?? []).some((l) => sameRegion(l, region)),
   )
+  if (restriction === undefined) return undefined
+  return `not offered to this subscription in the region (${restriction.reasonCode ?? 'no reason given'})`
 }
 
 function availableZones(sku: ResourceSku, region: string): readonly string[] {
@@ -120,15 +120,20 @@ function ultraSsdZones(sku: ResourceSku): ReadonlySet<string> {
       .filter((detail) =>
         detail.capabilities?.some((entry) => entry.name === 'UltraSSDAvailable' && entry.value === 'True'),
       )
-      .flatMap((detail) => detail.name ?? []),
+      .flatMap(zonesOfDetail),
   )
 }
 
+/** Some answers of the service spell the list of zones `Name`. */
+function zonesOfDetail(detail: ResourceSkuZoneDetails & { readonly Name?: readonly string[] }): readonly string[] {
+  return detail.name ?? detail.Name ?? []
+}
+
 /** Only the first kind of local disk that exists counts, even where a later one would hold the OS disk (3.5). */
-function ephemeralOsDisk(capability: ReadonlyMap<string, string>): VmSize['ephemeralOsDisk'] {
-  if (capability.get('EphemeralOSDiskSupported') !== 'True') return undefined
-  const number = (key: string) => Number(capability.get(key) ?? 0)
-  const placements = capability.get('SupportedEphemeralOSDiskPlacements') ?? ''
+function ephemeralOsDisk(capabilities: Capabilities): VmSize['ephemeralOsDisk'] {
+  if (capabilities.get('EphemeralOSDiskSupported') !== 'True') return undefined
+  const number = (key: string) => amount(capabilities, key)
+  const placements = capabilities.get('SupportedEphemeralOSDiskPlacements') ?? ''
   const toGb = (bytes: number) => Math.floor(bytes / 1e9)
   if (number('NvmeDiskSizeInMiB') > 0 && placements.includes('NvmeDisk')) {
     return { placement: 'NvmeDisk', gb: toGb(number('NvmeDiskSizeInMiB') * 2 ** 20) }

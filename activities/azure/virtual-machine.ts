@@ -3,6 +3,7 @@ import type { AzureConfig } from './azure-config.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import type { VmSize } from './sku.ts'
 import { nodeTags, tagKeys } from './tags.ts'
+import { armZones, regionalZone } from './zones.ts'
 
 export { tagKeys }
 
@@ -51,7 +52,7 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
   return {
     location: config.location,
     tags: vmTags(input),
-    ...(input.zone === '0' ? {} : { zones: [input.zone.slice(input.zone.lastIndexOf('-') + 1)] }),
+    ...(input.zone === regionalZone ? {} : { zones: [...armZones(input.zone)] }),
     ...(config.nodeIdentities.length === 0
       ? {}
       : {

@@ -1,0 +1,69 @@
+/** What the name of a VM size says, such as `Standard_NC24ads_A100_v4`. */
+export interface VmSizeName {
+  /** The letter that a series begins with: `N`. */
+  readonly family: string
+  /** Further capitals: `C`; empty where there are none. */
+  readonly subfamily: string
+  readonly vCpus: number
+  /** vCPUs that are left of them in a size with constrained cores, `8` in `DS14-8_v2`. */
+  readonly constrainedVCpus?: number
+  /** Small letters after the vCPUs: `ads`. */
+  readonly features: string
+  /** `A100`, where the name has one. */
+  readonly accelerator?: string
+  /** `v4`; empty in the first generation. */
+  readonly version: string
+  readonly isPromo: boolean
+  /** Whether it can hold confidential VMs of its own (`_cc_`). */
+  readonly isConfidentialParent: boolean
+}
+
+// Family, sub-family, vCPUs, constrained cores, features, accelerator, parent of confidential VMs, cores in use (M416s_8_v2), version,
+// promotion (reference/azure-provider.md 3.2). MI300X is not taken for an accelerator, as upstream: those sizes have no label sku-gpu-name.
+const grammar =
+  /^(?<family>[A-Z])(?<subfamily>[A-Z]{0,2}?)(?<vCpus>\d+)(?:-(?<constrained>\d+))?(?<features>[abcdefilmnostpPr]*|C+|NP)_?(?:MI300X_)?(?:(?:xl_)?(?<accelerator>(?!MI300X)[A-Z]+\d+[A-Z]*)_?)?(?<parent>_?cc_)?(?:_?\d+_)?(?<version>v[1-9])?(?<promo>_Promo)?$/
+
+/** Reads a size's name. Undefined: it is not one that is understood, so that nobody guesses what the size can do. */
+export function parseVmSizeName(name: string): VmSizeName | undefined {
+  const parts = grammar.exec(name.replace(/^(Standard|Basic)_/, ''))?.groups
+  if (parts === undefined) return undefined
+  const { family = '', subfamily = '', vCpus, constrained, features = '', accelerator, version = '' } = parts
+  return {
+    family,
+    subfamily,
+    vCpus: Number(vCpus),
+    ...(constrained === undefined ? {} : { constrainedVCpus: Number(constrained) }),
+    features,
+    ...(accelerator === undefined ? {} : { accelerator }),
+    version,
+    isPromo: parts['promo'] !== undefined,
+    isConfidentialParent: parts['parent'] !== undefined,
+  }
+}
+
+/** The series that a size belongs to, such as `NCads_v4`: the value of `karpenter.azure.com/sku-series`. */
+export function seriesOf({ family, subfamily, features, version }: VmSizeName): string {
+  return `${family}${subfamily}${features}${version === '' ? '' : `_${version}`}`
+}
+
+/** The generation as the label `karpenter.azure.com/sku-version` has it: `4`. A size without one is of the first. */
+export function generationOf({ version }: VmSizeName): string {
+  return version === '' ? '1' : version.slice(1)
+}
+
+/** Confidential sizes need images and settings of their own, which AKS nodes do not have. */
+export function isConfidential({ family, subfamily }: VmSizeName): boolean {
+  return subfamily.startsWith('C') && (family === 'D' || family === 'E')
+}
+
+const unfit: ReadonlySet<string> = new Set(
+  (
+    'Standard_A0 Standard_A1 Standard_A1_v2 Standard_B1s Standard_B1ms Standard_F1 Standard_F1s ' +
+    'Basic_A0 Basic_A1 Basic_A2 Basic_A3 Basic_A4 Standard_E64i_v3 Standard_E64is_v3'
+  ).split(' '),
+)
+
+/** Sizes that AKS takes for no node at all, whatever they hold (reference/azure-provider.md 3.2). */
+export function isUnfit(name: string): boolean {
+  return unfit.has(name)
+}
