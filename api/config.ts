@@ -47,6 +47,7 @@ const environment = z.object({
     .pipe(z.array(z.enum(roles, { error: `is not a role; use some of ${roles.join(', ')}` })))
     .default([...roles]),
   JOINER_NAMESPACE: z.string().default('joiner'),
+  SYSTEM_NAMESPACE: z.string().optional(),
   JOINER_HEALTH_PORT: port.default(8080),
   JOINER_CONVERSION_PORT: port.default(8443),
   JOINER_RESYNC_INTERVAL: duration.default(300_000),

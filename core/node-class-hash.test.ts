@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { goldenSuite } from '../test/golden-suite.ts'
 import { nodeClassHash, nodeClassHashVersion } from './node-class-hash.ts'
 
 type Spec = Readonly<Record<string, unknown>>
@@ -12,18 +12,17 @@ interface HashCase {
   readonly hashOfStored: string
 }
 
-const vectors = new URL('../../shared/azure/vectors/aksnodeclass-hash.json', import.meta.url)
+interface HashFile {
+  readonly cases: readonly HashCase[]
+  readonly hashVersion: string
+}
 
-describe.skipIf(!existsSync(vectors))('hashes of AKSNodeClasses (skipped where the shared folder is missing)', () => {
-  const { cases, hashVersion } = (
-    existsSync(vectors) ? JSON.parse(readFileSync(vectors, 'utf8')) : { cases: [], hashVersion: '' }
-  ) as { readonly cases: readonly HashCase[]; readonly hashVersion: string }
-
+goldenSuite('vectors/aksnodeclass-hash.json', 47, ({ cases, hashVersion }: HashFile) => {
   it('are of the version that runs in production', () => {
     expect(nodeClassHashVersion).toBe(hashVersion)
   })
 
-  it.each(cases)('are as upstream: $name', ({ spec, storedSpec, hashOfWritten, hashOfStored }) => {
+  it.each(cases)('$name', ({ spec, storedSpec, hashOfWritten, hashOfStored }) => {
     expect({ stored: nodeClassHash(storedSpec), written: nodeClassHash(spec) }).toEqual({
       stored: hashOfStored,
       written: hashOfWritten,

@@ -81,6 +81,7 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
     clusterEndpoint: 'test-cluster',
     clusterCaBundle: 'ca-bundle',
     subnetId: options.vnetSubnetID ?? goldenSubnet,
+    systemNamespace: 'joiner',
     pricesEndpoint: 'https://prices.invalid',
     nodeIdentities: options.nodeIdentities ?? [],
     kubeletIdentityClientId: options.kubeletIdentityClientID ?? '',

@@ -14,6 +14,7 @@ export async function readAzureConfig(config: Config): Promise<AzureConfig> {
     clusterEndpoint: new URL(config.CLUSTER_ENDPOINT).host,
     clusterCaBundle: (await readFile(config.KUBELET_BOOTSTRAP_CA_FILE)).toString('base64'),
     subnetId: config.VNET_SUBNET_ID,
+    systemNamespace: config.SYSTEM_NAMESPACE ?? config.JOINER_NAMESPACE,
     ...(config.JOINER_ARM_ENDPOINT === undefined ? {} : { armEndpoint: config.JOINER_ARM_ENDPOINT }),
     pricesEndpoint: config.JOINER_PRICES_ENDPOINT,
     nodeIdentities: config.NODE_IDENTITIES,

@@ -13,6 +13,8 @@ export interface AzureConfig {
   /** PEM of the API server's CA, base64. */
   readonly clusterCaBundle: string
   readonly subnetId: string
+  /** Where AKS says when its maintenance window is: the namespace of the ConfigMap `upcoming-maintenance-window`. */
+  readonly systemNamespace: string
   /** ARM's address; absent: the public cloud. */
   readonly armEndpoint?: string
   readonly pricesEndpoint: string

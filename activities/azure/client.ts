@@ -2,6 +2,7 @@ import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import { DefaultAzureCredential, WorkloadIdentityCredential } from '@azure/identity'
+import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import type { AzureConfig } from './azure-config.ts'
 
 export interface AzureCredentials {
@@ -42,9 +43,13 @@ export function createAzureClient(config: AzureConfig, credentials: AzureCredent
           ...(authorityHost === undefined ? {} : { authorityHost, disableInstanceDiscovery: true }),
         })
       : new DefaultAzureCredential()
+  const auxiliary = auxiliaryTokenFor(config)
   const options = {
     retryOptions: { maxRetries: 0 },
-    additionalPolicies: [{ policy: requestTimeout, position: 'perCall' as const }],
+    additionalPolicies: [requestTimeout, ...(auxiliary === undefined ? [] : [auxiliary])].map((policy) => ({
+      policy,
+      position: 'perCall' as const,
+    })),
     userAgentOptions: { userAgentPrefix: 'joiner' },
     ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
   }

@@ -11,7 +11,7 @@ import { chooseOffering } from './choose-offering.ts'
 import { capacityTypeOfVm, deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { type ResolvedImage, selectImage } from './images.ts'
+import { imageIdOf, type ResolvedImage, selectImage } from './images.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { type Chosen, requiresUltraSsd } from './node-labels.ts'
 import { recordLaunch } from './record-launch.ts'
@@ -191,7 +191,6 @@ async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Pro
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const kubelet = kubeletConversion(claim.metadata.annotations)
   const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
-  const image = vm.storageProfile?.imageReference
   deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted an existing VM')
   return recordLaunch(
     deps,
@@ -203,6 +202,6 @@ async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Pro
       capacityType: capacityTypeOfVm(vm),
       ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
     },
-    image?.communityGalleryImageId ?? image?.id ?? '',
+    imageIdOf(vm.storageProfile?.imageReference),
   )
 }

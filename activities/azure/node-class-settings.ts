@@ -6,7 +6,7 @@ import type { AzureConfig } from './azure-config.ts'
 export interface NodeClassSettings {
   readonly name: string
   readonly imageFamily: 'Ubuntu' | 'Ubuntu2204' | 'Ubuntu2404' | 'AzureLinux'
-  readonly osSku: 'Ubuntu' | 'AzureLinux'
+  readonly osSku: string
   readonly osDiskSizeGb: number
   readonly maxPods: number
   readonly subnetId: string
@@ -59,7 +59,7 @@ export function nodeClassSettings(
   return {
     name: nodeClass.metadata.name,
     imageFamily,
-    osSku: imageFamily === 'AzureLinux' ? 'AzureLinux' : 'Ubuntu',
+    osSku: imageFamily.startsWith('Ubuntu') ? 'Ubuntu' : imageFamily,
     osDiskSizeGb: spec.osDiskSizeGB ?? 128,
     maxPods: v1beta1Kubelet?.maxPods ?? maxPodsOf(config.networkPlugin, config.networkPluginMode, spec.maxPods),
     subnetId: spec.vnetSubnetID ?? config.subnetId,

@@ -1,6 +1,6 @@
-import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
+import type { KubernetesClient } from './client.ts'
+import { readConfigMap, writeConfigMap } from './config-map.ts'
 import type { LoopName, Pause } from './contract.ts'
-import { resourcePath } from './resources.ts'
 
 const configMapName = 'joiner-pauses'
 
@@ -18,16 +18,7 @@ export async function readPause(
   loop: LoopName,
   now: number,
 ): Promise<Pause | undefined> {
-  let text: string | undefined
-  try {
-    const map = (await client.get(resourcePath('configmaps', configMapName, namespace))) as {
-      data?: Record<string, string>
-    }
-    text = map.data?.[loop]
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const text = (await readConfigMap(client, { name: configMapName, namespace }))?.[loop]
   if (text === undefined) return undefined
   const pause = parsePause(text)
   return pause.untilMs !== undefined && pause.untilMs <= now ? undefined : pause
@@ -55,25 +46,7 @@ export async function writePause(
   pause: Pause | undefined,
 ): Promise<void> {
   const entry = pause === undefined ? null : formatPause(pause)
-  try {
-    await client.mergePatch(resourcePath('configmaps', configMapName, namespace), { data: { [loop]: entry } })
-    return
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
-  if (entry === null) return
-  try {
-    await client.create(resourcePath('configmaps', undefined, namespace), {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: configMapName, namespace },
-      data: { [loop]: entry },
-    })
-  } catch (error) {
-    // Somebody else made it in between: then it can be patched.
-    if (!isConflict(error)) throw error
-    await client.mergePatch(resourcePath('configmaps', configMapName, namespace), { data: { [loop]: entry } })
-  }
+  await writeConfigMap(client, { name: configMapName, namespace }, { [loop]: entry })
 }
 
 function formatPause(pause: Pause): string {

@@ -19,11 +19,11 @@ const image = { id: '/CommunityGalleries/g/images/i/versions/1', requirements: [
 
 describe('what was found (reference/azure-provider.md 1.6)', () => {
   it.each([
-    ['images', {}, [image], 'True', undefined, [image]],
-    ['no images: those of before go', {}, [], 'False', 'ImagesNotFound', []],
-    ['FIPS: those of before go', { fipsMode: 'FIPS' }, [image], 'False', 'SIGRequiredForFIPS', []],
-  ])('%s', (_, spec, images, status, reason, left) => {
-    const finding = imagesFinding(nodeClassSettings(goldenNodeClass(spec), config), images)
+    ['images', [image], 'True', undefined, [image]],
+    ['no images: those of before go', [], 'False', 'ImagesNotFound', []],
+  ])('%s', (_, images, status, reason, left) => {
+    const settings = nodeClassSettings(goldenNodeClass({}), config)
+    const finding = imagesFinding(settings, [image], images, { kind: 'open' })
     expect(finding.conditions?.map((c) => [c.type, c.status, c.reason])).toEqual([['ImagesReady', status, reason]])
     expect(finding.status?.images).toEqual(left)
   })

@@ -1,13 +1,20 @@
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
 import type { NodeClass } from '../../../core/objects.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { type ResolvedImage, resolveImages } from '../images.ts'
+import { cachedImages } from '../image-cache.ts'
+import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily } from '../images.ts'
 import type { NodeClassSettings } from '../node-class-settings.ts'
 import { type Finding, unread } from './finding.ts'
+import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
 
 const type = 'ImagesReady'
+const unknown = 'ImagesUnknownError'
+const open = { kind: 'open' } as const
 
-/** Looks for the newest images for a Kubernetes version; none known: there is nothing to look for (reference/azure-provider.md 1.6 and 6.4). */
+/**
+ * Looks for the newest images for a Kubernetes version, and decides which of them new nodes get; no version known: there is nothing to look
+ * for (reference/azure-provider.md 1.6 and 6.4).
+ */
 export async function findImages(
   deps: AzureDeps,
   nodeClass: NodeClass,
@@ -15,28 +22,51 @@ export async function findImages(
   kubernetesVersion: { readonly version: string; readonly isNew: boolean } | undefined,
 ): Promise<Finding> {
   if (kubernetesVersion === undefined) return {}
-  if (settings.fips) return imagesFinding(settings, [])
+  const { version, isNew } = kubernetesVersion
+  const definitions = imageDefinitions(settings, resolveImageFamily(settings, version))
+  if (settings.fips && deps.config.sharedGallery === undefined) return fipsRefused(settings)
   try {
-    return imagesFinding(settings, await resolveImages(deps, settings, kubernetesVersion.version))
+    // Outside of a window only images that are right are kept: none after an upgrade of Kubernetes, and none that were not found.
+    const window = isNew || !hasImages(nodeClass) ? open : await readMaintenanceWindow(deps)
+    if (window.kind === 'invalid') throw new Error(window.message)
+    const newest = await cachedImages(deps, definitions, version)
+    return imagesFinding(settings, nodeClass.status.images, newest, window)
   } catch (error) {
     // Images of the version before must not be taken for new nodes, so the upgrade stands in the condition until they are found.
     const before = conditionOf(nodeClass.status.conditions, type)
-    if (kubernetesVersion.isNew || before?.reason === 'KubernetesUpgrade') return { error }
-    return unread(nodeClass, { type, reason: 'ImagesUnknownError', what: 'images' }, error)
+    if (isNew || before?.reason === 'KubernetesUpgrade') return { error }
+    return unread(nodeClass, { type, reason: unknown, what: 'images' }, error)
   }
 }
 
+/** Whether its images were right when they were found. That they could not be looked at since is no reason to take others. */
+function hasImages({ status }: NodeClass): boolean {
+  const ready = conditionOf(status.conditions, type)
+  return ready?.status === 'True' || ready?.reason === unknown
+}
+
 /** What found images mean. Without any, those of before go as well: they are not what the spec asks for. */
-export function imagesFinding(settings: NodeClassSettings, images: readonly ResolvedImage[]): Finding {
-  if (settings.fips) {
-    const message = `spec.fipsMode "FIPS" needs images from a shared gallery, which Joiner does not read yet; use fipsMode: Disabled`
-    return { conditions: [refusal(settings, 'SIGRequiredForFIPS', message)], status: { images: [] } }
-  }
-  if (images.length === 0) {
-    const message = `no image of family "${settings.imageFamily}" is published in this region; choose another imageFamily`
+export function imagesFinding(
+  settings: NodeClassSettings,
+  existing: readonly ResolvedImage[],
+  newest: readonly ResolvedImage[],
+  window: Exclude<MaintenanceWindow, { kind: 'invalid' }>,
+): Finding {
+  if (newest.length === 0) {
+    const message = `no image of family "${settings.imageFamily}" is published in this region${settings.fips ? ' with FIPS' : ''}; choose another imageFamily`
     return { conditions: [refusal(settings, 'ImagesNotFound', message)], status: { images: [] } }
   }
-  return { conditions: [{ type, status: 'True' }], status: { images } }
+  if (window.kind === 'open') return { conditions: [{ type, status: 'True' }], status: { images: newest } }
+  const images = keptImages(existing, newest)
+  const waiting = newest.some(({ id }, i) => id !== images[i]?.id)
+  const message = `newer images wait for the maintenance window from ${window.from} to ${window.to}`
+  return { conditions: [{ type, status: 'True', ...(waiting ? { message } : {}) }], status: { images } }
+}
+
+function fipsRefused(settings: NodeClassSettings): Finding {
+  const message =
+    'spec.fipsMode "FIPS" needs images from shared galleries; set USE_SIG, SIG_SUBSCRIPTION_ID and SIG_ACCESS_TOKEN_SERVER_URL, or use fipsMode: Disabled'
+  return { conditions: [refusal(settings, 'SIGRequiredForFIPS', message)], status: { images: [] } }
 }
 
 function refusal({ name }: NodeClassSettings, reason: string, message: string): ConditionChange {

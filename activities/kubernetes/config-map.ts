@@ -1,0 +1,50 @@
+import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
+import { resourcePath } from './resources.ts'
+
+export interface ConfigMapRef {
+  readonly name: string
+  readonly namespace: string
+}
+
+/** The entries of a ConfigMap, read from the API server; undefined: there is no such ConfigMap. */
+export async function readConfigMap(
+  client: KubernetesClient,
+  { name, namespace }: ConfigMapRef,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  try {
+    const { data } = await client.get(resourcePath('configmaps', name, namespace))
+    return (data ?? {}) as Record<string, string>
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/** Sets entries of a ConfigMap, and removes those that are null; the others stay. It is made when there is something to set. */
+export async function writeConfigMap(
+  client: KubernetesClient,
+  { name, namespace }: ConfigMapRef,
+  entries: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  const path = resourcePath('configmaps', name, namespace)
+  try {
+    await client.mergePatch(path, { data: entries })
+    return
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  const data = Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== null))
+  if (Object.keys(data).length === 0) return
+  try {
+    await client.create(resourcePath('configmaps', undefined, namespace), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace },
+      data,
+    })
+  } catch (error) {
+    // Somebody else made it in between: then it can be patched.
+    if (!isConflict(error)) throw error
+    await client.mergePatch(path, { data: entries })
+  }
+}
