@@ -16,25 +16,29 @@ export interface BootstrapTokenSecret {
 }
 
 /**
- * The bootstrap token of one claim, `id.secret`: found again while it lives long enough, else minted (design: Azure). `mayExist` is false where no
- * earlier attempt can have made one, which spares the search. The token is a
- * secret: it goes into custom data and nowhere else, never into a result, a log or an error.
+ * The token that an earlier attempt minted for a claim, if it lives long enough for one that is to last until `expiresAtMs`. As all
+ * tokens here it is a secret: it goes into custom data and nowhere else, never into a result, a log or an error.
  */
-export async function bootstrapToken(
+export async function findBootstrapToken(
   client: KubernetesClient,
   claimUid: string,
   expiresAtMs: number,
-  { mayExist }: { readonly mayExist: boolean },
-): Promise<string> {
+): Promise<string | undefined> {
   const path = resourcePath('secrets', undefined, namespace)
-  const existing = mayExist ? (await client.list(path, { labelSelector: `${claimUidLabel}=${claimUid}` })).items : []
-  for (const secret of existing) {
-    const found = readToken(secret)
-    if (found !== undefined && found.expiresAtMs >= expiresAtMs - reuseMarginMs) return found.token
-  }
+  const { items } = await client.list(path, { labelSelector: `${claimUidLabel}=${claimUid}` })
+  return items.map(readToken).find((found) => found !== undefined && found.expiresAtMs >= expiresAtMs - reuseMarginMs)
+    ?.token
+}
+
+/** A new bootstrap token for a claim, `id.secret`, that dies by itself at `expiresAtMs` (design: Azure). */
+export async function mintBootstrapToken(
+  client: KubernetesClient,
+  claimUid: string,
+  expiresAtMs: number,
+): Promise<string> {
   const id = randomText(6)
   const secret = randomText(16)
-  await client.create(path, {
+  await client.create(resourcePath('secrets', undefined, namespace), {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: `bootstrap-token-${id}`, namespace, labels: { [claimUidLabel]: claimUid } },

@@ -34,8 +34,13 @@ export class Catalogue {
   #prices = new Prices()
   #usages: ReadonlyMap<string, FamilyUsage> = new Map()
   #usagesAt = Number.NEGATIVE_INFINITY
+  /** Changes with sizes and prices. */
   #version = 0
-  readonly #cache = new Map<string, { readonly key: string; readonly types: readonly InstanceType[] }>()
+  #usagesVersion = 0
+  readonly #cache = new Map<
+    string,
+    { readonly key: string; readonly base: string; readonly types: readonly InstanceType[] }
+  >()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #isStopped = false
 
@@ -142,21 +147,25 @@ export class Catalogue {
     const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
     const quota = this.#usagesAreFresh()
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
-    const key = `${this.#version}/${this.#unavailable.version}/${quota}/${JSON.stringify(relevant(settings))}`
+    const base = `${this.#version}/${JSON.stringify(relevant(settings))}`
+    const key = `${this.#unavailable.version}/${this.#usagesVersion}/${quota}/${base}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
-    const types = instanceTypes({
-      sizes: this.#sizes.values(),
-      region: this.#config.location,
-      nodeClass: settings,
-      prices: this.#prices,
-      isMarked: (offering) => this.#unavailable.isMarked(offering),
-      hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
-      memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
-      nodeResourceGroup: this.#config.nodeResourceGroup,
-    })
+    const types = instanceTypes(
+      {
+        sizes: this.#sizes.values(),
+        region: this.#config.location,
+        nodeClass: settings,
+        prices: this.#prices,
+        isMarked: (offering) => this.#unavailable.isMarked(offering),
+        hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
+        memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
+        nodeResourceGroup: this.#config.nodeResourceGroup,
+      },
+      cached?.base === base ? cached.types : [],
+    )
     if (this.#cache.size >= mostCached) this.#cache.clear()
-    this.#cache.set(slot, { key, types })
+    this.#cache.set(slot, { key, base, types })
     return types
   }
 
@@ -185,7 +194,7 @@ export class Catalogue {
     for await (const item of this.#azure.compute.usage.list(this.#config.location)) items.push(item)
     this.#usages = usagesByFamily(items)
     this.#usagesAt = this.#now()
-    this.#version += 1
+    this.#usagesVersion += 1
   }
 
   #later(name: string, run: () => Promise<void>, ms: number): void {

@@ -1,4 +1,4 @@
-import type { InstanceType, Offering } from '../../core/instance-type.ts'
+import { capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../core/instance-type.ts'
 import { labels } from '../../core/labels.ts'
 import { integerQuantity, quantity } from '../../core/quantity.ts'
 import { inValues, type Requirement } from '../../core/requirement.ts'
@@ -29,11 +29,38 @@ export interface InstanceTypeInput {
   readonly nodeResourceGroup: string
 }
 
-/** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
-export function instanceTypes(input: InstanceTypeInput): readonly InstanceType[] {
+/**
+ * The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). `earlier`: what the same input
+ * gave when other offerings were available; types of which nothing changed since are taken from there, since a refusal changes few and the
+ * next launch waits for this.
+ */
+export function instanceTypes(
+  input: InstanceTypeInput,
+  earlier: readonly InstanceType[] = [],
+): readonly InstanceType[] {
+  const known = new Map(earlier.map((type) => [type.name, type]))
   return [...input.sizes]
     .filter((size) => fitsNodeClass(size, input.nodeClass))
-    .map((size) => instanceType(size, input))
+    .map((size) => {
+      const before = known.get(size.name)
+      return before !== undefined && offersTheSame(before, size, input) ? before : instanceType(size, input)
+    })
+}
+
+function offersTheSame({ offerings }: InstanceType, size: VmSize, input: InstanceTypeInput): boolean {
+  return offerings.every(
+    (offering) => offering.available === isAvailable(size, zoneOf(offering), capacityTypeOf(offering), input),
+  )
+}
+
+function isAvailable(
+  { name, family, vCpus, spotCapable }: VmSize,
+  zone: string,
+  capacityType: string,
+  { isMarked, hasQuota }: InstanceTypeInput,
+): boolean {
+  if (isMarked({ instanceType: name, family, vCpus, zone, capacityType })) return false
+  return capacityType === 'spot' ? spotCapable : hasQuota(family, vCpus)
 }
 
 function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
@@ -62,19 +89,18 @@ function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
   }
 }
 
-function offeringsOf(size: VmSize, { region, prices, isMarked, hasQuota }: InstanceTypeInput): readonly Offering[] {
-  const quota = hasQuota(size.family, size.vCpus)
+function offeringsOf(size: VmSize, input: InstanceTypeInput): readonly Offering[] {
+  const { region, prices } = input
   const zones = [
     ...size.zones.map((zone) => ({ zone: zoneLabel(region, zone), ultra: size.ultraSsdZones.has(zone) })),
     { zone: regionalZone, ultra: size.ultraSsdRegional },
   ]
   return zones.flatMap(({ zone, ultra }) =>
     (['on-demand', 'spot'] as const).map((capacityType) => {
-      const marked = isMarked({ instanceType: size.name, family: size.family, vCpus: size.vCpus, zone, capacityType })
       const priority = capacityType === 'spot' ? 'spot' : 'regular'
       return {
         price: prices.priceOf(size, capacityType),
-        available: !marked && (capacityType === 'spot' ? size.spotCapable : quota),
+        available: isAvailable(size, zone, capacityType, input),
         requirements: sets([
           [labels.capacityType, [capacityType]],
           ['kubernetes.azure.com/scalesetpriority', [priority]],

@@ -6,7 +6,7 @@ import { requirements } from '../../core/requirements.ts'
 import { activityScope } from '../activity-context.ts'
 import { liveClaim } from '../kubernetes/object-writes.ts'
 import { armErrorCode, armErrorText, classifyRefusal, scrubbedMessage } from './azure-error.ts'
-import { bootstrapToken } from './bootstrap-token.ts'
+import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
 import { chooseOffering } from './choose-offering.ts'
 import { capacityTypeOfVm, deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
@@ -35,11 +35,20 @@ export async function launch(
   attempt: number,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
+  const tokenExpiresAtMs = deps.now() + registrationMs + tokenMarginMs
+  const mayHaveToken = attempt > 1 || !activityScope().isFirst
+  // What a launch reads, it reads at once: pods wait for it. What turns out not to matter may not fail it.
+  const reads = {
+    vm: getVm(deps, ref.name),
+    marks: deps.unavailable.refresh(),
+    token: mayHaveToken ? findBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs) : Promise.resolve(undefined),
+  }
+  for (const read of Object.values(reads)) read.catch(() => {})
   const claim = await liveClaim(deps, ref)
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
-  const vm = await getVm(deps, ref.name)
+  const vm = await reads.vm
   if (vm !== undefined) {
     const taken = await takeOver(deps, claim, vm, attempt, signal)
     if (taken !== undefined) return taken
@@ -49,8 +58,12 @@ export async function launch(
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
   const invalid = kubeletErrors(claim.metadata.annotations)
   if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
+  await reads.marks
+  // Making room for the VM may have taken long.
   await deps.unavailable.refresh()
-  return choose(deps, claim, nodeClass, attempt)
+  return choose(deps, claim, nodeClass, attempt, async () => {
+    return (await reads.token) ?? mintBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs)
+  })
 }
 
 /** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
@@ -80,6 +93,7 @@ async function choose(
   claim: NodeClaim,
   nodeClass: NodeClass,
   attempt: number,
+  token: () => Promise<string>,
 ): Promise<LaunchOutcome> {
   const wanted = requirements(claim.spec.requirements)
   const { images } = nodeClass.status
@@ -102,7 +116,7 @@ async function choose(
   }
   const { instanceType, zone, capacityType } = choice
   const chosen = { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) }
-  return put(deps, { claim, chosen, size, image, attempt, nodeClass })
+  return put(deps, { claim, chosen, size, image, attempt, nodeClass, token })
 }
 
 interface PutInput {
@@ -112,11 +126,13 @@ interface PutInput {
   readonly image: ResolvedImage
   readonly attempt: number
   readonly nodeClass: NodeClass
+  /** The bootstrap token of an earlier attempt, or a new one. */
+  readonly token: () => Promise<string>
 }
 
 async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
   const { claim, chosen, image, size, attempt, nodeClass } = input
-  const { name, uid } = claim.metadata
+  const { name } = claim.metadata
   const body = vmRequest({
     config: deps.config,
     nodeClass: nodeClassSettings(nodeClass, deps.config, kubeletConversion(claim.metadata.annotations)),
@@ -126,9 +142,7 @@ async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
     imageId: image.id,
     kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
     attempt,
-    bootstrapToken: await bootstrapToken(deps.client, uid, deps.now() + registrationMs + tokenMarginMs, {
-      mayExist: attempt > 1 || !activityScope().isFirst,
-    }),
+    bootstrapToken: await input.token(),
   })
   try {
     await deps.azure.compute.virtualMachines
@@ -151,8 +165,10 @@ async function refused(deps: AzureDeps, { claim, chosen }: PutInput, error: unkn
     await setLaunchedUnknown(deps, ref, 'CreateInstanceFailed', scrubbedMessage(error))
     throw error
   }
-  await markRefused(deps, attempted, refusal)
-  await setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy)
+  await Promise.all([
+    markRefused(deps, attempted, refusal),
+    setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),
+  ])
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering refused')
   if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }
   return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }
