@@ -9,7 +9,8 @@ const required = {
   ARM_SUBSCRIPTION_ID: 'sub',
   LOCATION: 'westus2',
   AZURE_NODE_RESOURCE_GROUP: 'MC_demo',
-  VNET_SUBNET_ID: '/subscriptions/sub/subnets/nodes',
+  VNET_SUBNET_ID:
+    '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
   SSH_PUBLIC_KEY: 'ssh-ed25519 AAAA',
 }
 

@@ -247,7 +247,7 @@ describe('values', () => {
       JOINER_CONVERSION_PORT: 8443,
       JOINER_IDENTITY: 'joiner-pod',
       JOINER_RESYNC_INTERVAL: 3_600_000,
-      JOINER_PRICES_ENDPOINT: 'https://prices.azure.com',
+      ENABLE_AZURE_SDK_LOGGING: true,
       LOG_LEVEL: 'debug',
       BATCH_IDLE_DURATION: 500,
       BATCH_MAX_DURATION: 60_000,
@@ -272,9 +272,9 @@ describe('values', () => {
       ARM_SUBSCRIPTION_ID: 'sub',
       LOCATION: 'swedencentral',
       AZURE_NODE_RESOURCE_GROUP: 'MC_prod',
-      VNET_SUBNET_ID: '/subscriptions/sub/subnets/nodes',
-      NODE_IDENTITIES: ['/subscriptions/sub/identities/a', '/subscriptions/sub/identities/b'],
-      KUBELET_IDENTITY_CLIENT_ID: 'kubelet',
+      VNET_SUBNET_ID: fullValues.azure.subnetId,
+      NODE_IDENTITIES: fullValues.azure.nodeIdentities,
+      KUBELET_IDENTITY_CLIENT_ID: fullValues.azure.kubeletIdentityClientId,
       SSH_PUBLIC_KEY: 'ssh-ed25519 AAAA someone',
       LINUX_ADMIN_USERNAME: 'operator',
       NETWORK_PLUGIN: 'none',
@@ -293,7 +293,7 @@ describe('values', () => {
       JOINER_BILLING_EXTENSION: false,
       DNS_SERVICE_IP: '10.9.0.10',
       VM_MEMORY_OVERHEAD_PERCENT: 0.1,
-    } satisfies Config)
+    } satisfies Partial<Config>)
     expect([controller.spec.replicas, planner.spec.replicas]).toEqual([3, 1])
     expect(controller.spec.template.spec).toMatchObject({
       imagePullSecrets: [{ name: 'pull' }],

@@ -1,22 +1,59 @@
 import { readFile } from 'node:fs/promises'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
+import { type Cloud, cloudOf } from '../activities/azure/clouds.ts'
+import { type DescribedCloud, parseEnvironmentFile } from '../api/azure-cloud.ts'
+import { certificateForm } from '../api/azure-settings.ts'
 import type { Config } from '../api/config.ts'
 
-/** What the environment says of Azure, as activities use it. Errors: the file with the API server's CA cannot be read. */
-export async function readAzureConfig(config: Config): Promise<AzureConfig> {
+/** The cloud that the environment means. Errors: throws what is wrong with the file of AZURE_ENVIRONMENT_FILEPATH. */
+export async function readCloud(config: Config): Promise<Cloud> {
+  const described = await describedCloud(config.AZURE_ENVIRONMENT_FILEPATH)
+  return cloudOf({
+    name: config.ARM_CLOUD,
+    described,
+    armEndpoint: config.JOINER_ARM_ENDPOINT,
+    authorityHost: config.AZURE_AUTHORITY_HOST,
+    pricesEndpoint: config.JOINER_PRICES_ENDPOINT,
+  })
+}
+
+async function describedCloud(path: string | undefined): Promise<DescribedCloud | undefined> {
+  if (path === undefined) return undefined
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(
+      `environment variable AZURE_ENVIRONMENT_FILEPATH "${path}": the file cannot be read (${String(error)}); mount it, or unset the variable and set ARM_CLOUD`,
+      { cause: error },
+    )
+  }
+  return parseEnvironmentFile(path, text)
+}
+
+/** What the cluster and Azure say where the environment is silent. */
+export interface FoundFacts {
+  readonly clusterDnsServiceIp: string
+  readonly vnetGuid?: string | undefined
+}
+
+/** What the environment and the cluster say of Azure, as activities use it. Errors: the file with the API server's CA cannot be read. */
+export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFacts): Promise<AzureConfig> {
+  const vnetGuid = config.VNET_GUID || facts.vnetGuid
   return {
     subscriptionId: config.ARM_SUBSCRIPTION_ID,
     location: config.LOCATION,
-    cloud: config.ARM_CLOUD,
+    cloud: cloud.name,
     clusterResourceGroup: config.ARM_RESOURCE_GROUP,
     nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
     clusterName: config.CLUSTER_NAME,
     clusterEndpoint: new URL(config.CLUSTER_ENDPOINT).host,
-    clusterCaBundle: (await readFile(config.KUBELET_BOOTSTRAP_CA_FILE)).toString('base64'),
+    clusterCaBundle: await clusterCa(config),
     subnetId: config.VNET_SUBNET_ID,
     systemNamespace: config.SYSTEM_NAMESPACE ?? config.JOINER_NAMESPACE,
-    ...(config.JOINER_ARM_ENDPOINT === undefined ? {} : { armEndpoint: config.JOINER_ARM_ENDPOINT }),
-    pricesEndpoint: config.JOINER_PRICES_ENDPOINT,
+    armEndpoint: cloud.armEndpoint,
+    tokenAudience: cloud.tokenAudience,
+    ...(cloud.pricesEndpoint === undefined ? {} : { pricesEndpoint: cloud.pricesEndpoint }),
     nodeIdentities: config.NODE_IDENTITIES,
     kubeletIdentityClientId: config.KUBELET_IDENTITY_CLIENT_ID,
     tenantId: config.AZURE_TENANT_ID ?? '',
@@ -26,23 +63,32 @@ export async function readAzureConfig(config: Config): Promise<AzureConfig> {
     networkPluginMode: config.NETWORK_PLUGIN_MODE,
     networkDataplane: config.NETWORK_DATAPLANE,
     networkPolicy: config.NETWORK_POLICY,
-    ...(config.VNET_GUID === '' ? {} : { vnetGuid: config.VNET_GUID }),
+    ...(vnetGuid ? { vnetGuid } : {}),
     additionalTags: config.ADDITIONAL_TAGS,
     ...(config.NODE_OSDISK_DISKENCRYPTIONSET_ID === ''
       ? {}
       : { diskEncryptionSetId: config.NODE_OSDISK_DISKENCRYPTIONSET_ID }),
-    ...(config.USE_SIG
-      ? {
-          sharedGallery: {
-            subscriptionId: config.SIG_SUBSCRIPTION_ID,
-            tokenServerUrl: config.SIG_ACCESS_TOKEN_SERVER_URL,
-          },
-        }
-      : {}),
-    billingExtension: config.JOINER_BILLING_EXTENSION,
+    ...sharedGalleryOf(config),
+    // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
+    billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
     customCaCerts: [],
     azureReplicas: config.JOINER_AZURE_REPLICAS,
-    clusterDnsServiceIp: config.DNS_SERVICE_IP,
+    clusterDnsServiceIp: config.DNS_SERVICE_IP ?? facts.clusterDnsServiceIp,
     vmMemoryOverheadPercent: config.VM_MEMORY_OVERHEAD_PERCENT,
   }
+}
+
+/** Whether images come from AKS' shared galleries, and who hands out the token for them. */
+export function sharedGalleryOf(config: Config): Pick<AzureConfig, 'sharedGallery'> {
+  if (!config.USE_SIG) return {}
+  return {
+    sharedGallery: { subscriptionId: config.SIG_SUBSCRIPTION_ID, tokenServerUrl: config.SIG_ACCESS_TOKEN_SERVER_URL },
+  }
+}
+
+/** The CA of the API server in base64: from the setting when it is there, else from the file. */
+async function clusterCa(config: Config): Promise<string> {
+  const bundle = config.CLUSTER_CA_BUNDLE
+  if (bundle === undefined) return (await readFile(config.KUBELET_BOOTSTRAP_CA_FILE)).toString('base64')
+  return certificateForm(bundle) === 'base64' ? bundle.trim() : Buffer.from(bundle).toString('base64')
 }

@@ -2,6 +2,8 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
+import type { Cloud } from '../activities/azure/clouds.ts'
+import { requestLog } from '../activities/azure/request-log.ts'
 import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
 import { VmList } from '../activities/azure/vm-list.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
@@ -14,22 +16,30 @@ import { Nominations } from '../activities/planning/nominations.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
-import { readAzureConfig } from './azure-config.ts'
+import { azureConfig, sharedGalleryOf } from './azure-config.ts'
+import type { AzureIdentity } from './azure-identity.ts'
+import { findFacts } from './found-facts.ts'
+
+export interface DependencyInput {
+  readonly config: Config
+  readonly cloud: Cloud
+  readonly identity: AzureIdentity
+  readonly kubernetes: KubernetesClient
+  readonly client: Client
+  readonly log: Logger
+  /** Ends the wait for what the cluster and Azure are asked at start. */
+  readonly signal: AbortSignal
+}
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
-export async function createDependencies(
-  config: Config,
-  kubernetes: KubernetesClient,
-  client: Client,
-  log: Logger,
-): Promise<PlanningDeps> {
-  const azureConfig = await readAzureConfig(config)
-  const azure = createAzureClient(azureConfig, {
-    ...(config.AZURE_TENANT_ID === undefined ? {} : { tenantId: config.AZURE_TENANT_ID }),
-    ...(config.AZURE_CLIENT_ID === undefined ? {} : { clientId: config.AZURE_CLIENT_ID }),
-    ...(config.AZURE_FEDERATED_TOKEN_FILE === undefined ? {} : { tokenFilePath: config.AZURE_FEDERATED_TOKEN_FILE }),
-    ...(config.AZURE_AUTHORITY_HOST === undefined ? {} : { authorityHost: config.AZURE_AUTHORITY_HOST }),
-  })
+export async function createDependencies(input: DependencyInput): Promise<PlanningDeps> {
+  const { config, cloud, identity, kubernetes, client, log, signal } = input
+  const azure = createAzureClient(
+    { ...cloud, ...sharedGalleryOf(config), subscriptionId: config.ARM_SUBSCRIPTION_ID },
+    identity.credential,
+    config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [],
+  )
+  const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()
   for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
   const cache = new ClusterCache(kubernetes, log, {
@@ -46,10 +56,10 @@ export async function createDependencies(
     cluster: config.CLUSTER_NAME,
     namespace: config.JOINER_NAMESPACE,
     azure,
-    config: azureConfig,
+    config: settings,
     unavailable,
-    catalogue: new Catalogue({ azure, config: azureConfig, unavailable, log, now }),
-    vms: new VmList(() => azure.compute.virtualMachines.list(azureConfig.nodeResourceGroup), log),
+    catalogue: new Catalogue({ azure, config: settings, unavailable, log, now }),
+    vms: new VmList(() => azure.compute.virtualMachines.list(settings.nodeResourceGroup), log),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),

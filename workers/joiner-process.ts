@@ -3,24 +3,31 @@ import { Client, Connection } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
+import type { Cloud } from '../activities/azure/clouds.ts'
 import { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge.ts'
+import { readCloud } from './azure-config.ts'
+import { type AzureIdentity, azureIdentity, untilIdentified } from './azure-identity.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { createDependencies } from './dependencies.ts'
 import { type HealthServer, startHealthServer } from './health-server.ts'
+import { pauseOf } from './pause.ts'
 import { createTaskWorkers } from './task-workers.ts'
 
 const retryMs = 2000
 const converting = 'the conversion webhook'
+const azureToken = 'an access token of Azure'
 
 /**
  * Runs a process's roles until the signal fires, then ends polls and waits and lets writes finish. While Temporal or the API server
  * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
  */
 export async function runJoiner(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
-  const missing = new Set(['temporal', converting])
+  const cloud = await readCloud(config)
+  const identity = azureIdentity(config, cloud)
+  const missing = new Set(['temporal', converting, azureToken])
   collectDefaultMetrics()
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
     notReady: () => [...missing].map((what) => `waiting for ${what}`),
@@ -37,9 +44,10 @@ export async function runJoiner(config: Config, log: Logger, signal: AbortSignal
     onServing: () => missing.delete(converting),
   })
   conversion.start()
+  void untilIdentified(identity, log, signal).then(() => missing.delete(azureToken))
   try {
     const connected = await connect(config, log, signal)
-    if (connected !== undefined) await work({ config, kubernetes, log, signal, connected, missing })
+    if (connected !== undefined) await work({ config, cloud, identity, kubernetes, log, signal, connected, missing })
   } finally {
     await conversion.stop()
     await kubernetes.close()
@@ -65,7 +73,7 @@ async function connect(config: Config, log: Logger, signal: AbortSignal): Promis
           { address: config.TEMPORAL_ADDRESS, err: error },
           'Temporal cannot be reached; trying again. Check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE',
         )
-      await pause(retryMs, signal)
+      await pauseOf(retryMs, signal)
     }
   }
   return undefined
@@ -84,6 +92,8 @@ async function connectOnce({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: name
 
 interface Work {
   readonly config: Config
+  readonly cloud: Cloud
+  readonly identity: AzureIdentity
   readonly kubernetes: KubernetesClient
   readonly log: Logger
   readonly signal: AbortSignal
@@ -92,10 +102,11 @@ interface Work {
   readonly missing: Set<string>
 }
 
-async function work({ config, kubernetes, log, signal, connected, missing }: Work): Promise<void> {
+async function work(input: Work): Promise<void> {
+  const { config, log, signal, connected, missing } = input
   const { native, connection } = connected
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE })
-  const deps = await createDependencies(config, kubernetes, client, log)
+  const deps = await createDependencies({ ...input, client })
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const roles = new Set(config.JOINER_ROLES)
   if (roles.has('planner')) deps.solver.start()
@@ -157,18 +168,4 @@ function whenAborted(signal: AbortSignal): Promise<undefined> {
 
 async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
   await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
-  })
 }

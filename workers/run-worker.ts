@@ -11,6 +11,7 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
   }
   const log = createLogger(parsed.config.LOG_LEVEL)
   installRuntime(log)
+  for (const note of parsed.notes) log.info(note)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {

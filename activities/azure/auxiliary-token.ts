@@ -75,7 +75,10 @@ export function auxiliaryToken({ url, scope, now, fetch }: AuxiliaryTokenInput):
 }
 
 /** The policy for images from shared galleries; undefined where a configuration takes none. */
-export function auxiliaryTokenFor({ sharedGallery, armEndpoint }: AzureConfig): PipelinePolicy | undefined {
+export function auxiliaryTokenFor({
+  sharedGallery,
+  armEndpoint,
+}: Pick<AzureConfig, 'sharedGallery' | 'armEndpoint'>): PipelinePolicy | undefined {
   if (sharedGallery === undefined || sharedGallery.tokenServerUrl === '') return undefined
   return auxiliaryToken({
     url: sharedGallery.tokenServerUrl,

@@ -17,7 +17,10 @@ export interface AzureConfig {
   readonly systemNamespace: string
   /** ARM's address; absent: the public cloud. */
   readonly armEndpoint?: string
-  readonly pricesEndpoint: string
+  /** For whom access tokens are; absent: ARM of the public cloud. */
+  readonly tokenAudience?: string
+  /** The retail price API; absent: the cloud has none, and prices are estimated. */
+  readonly pricesEndpoint?: string
   readonly nodeIdentities: readonly string[]
   readonly kubeletIdentityClientId: string
   readonly tenantId: string

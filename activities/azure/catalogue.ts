@@ -69,7 +69,7 @@ export class Catalogue {
               err: error,
               region: this.#config.location,
               armEndpoint: this.#config.armEndpoint ?? 'the public cloud',
-              pricesEndpoint: this.#config.pricesEndpoint,
+              pricesEndpoint: this.#config.pricesEndpoint ?? 'none in this cloud',
             },
             'instance types or prices could not be loaded; the last good ones stay in use, and it is tried again. ' +
               'Check LOCATION, the workload identity, and that both endpoints can be reached',
@@ -126,7 +126,9 @@ export class Catalogue {
   async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
     const [sizes, prices] = await Promise.allSettled([
       this.#readSizes(),
-      fetchPrices(this.#config.pricesEndpoint, this.#config.location),
+      this.#config.pricesEndpoint === undefined
+        ? new Prices()
+        : fetchPrices(this.#config.pricesEndpoint, this.#config.location),
     ])
     if (prices.status === 'fulfilled' && prices.value.size > 0) this.#prices = prices.value
     if (sizes.status === 'fulfilled' && sizes.value.size > 0) this.#sizes = sizes.value

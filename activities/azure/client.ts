@@ -1,16 +1,10 @@
 import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
-import { DefaultAzureCredential, WorkloadIdentityCredential } from '@azure/identity'
+import type { TokenCredential } from '@azure/identity'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import type { AzureConfig } from './azure-config.ts'
-
-export interface AzureCredentials {
-  readonly tenantId?: string
-  readonly clientId?: string
-  readonly tokenFilePath?: string
-  readonly authorityHost?: string
-}
+import { armScope } from './clouds.ts'
 
 export interface AzureClient {
   readonly compute: ComputeManagementClient
@@ -30,28 +24,21 @@ const requestTimeout: PipelinePolicy = {
 
 /**
  * The SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
- * (reference/azure-sdk.md, "Errors").
+ * (reference/azure-sdk.md, "Errors"). `policies` see every request.
  */
-export function createAzureClient(config: AzureConfig, credentials: AzureCredentials): AzureClient {
-  const { tenantId, clientId, tokenFilePath, authorityHost } = credentials
-  const credential =
-    tenantId !== undefined && clientId !== undefined && tokenFilePath !== undefined
-      ? new WorkloadIdentityCredential({
-          tenantId,
-          clientId,
-          tokenFilePath,
-          ...(authorityHost === undefined ? {} : { authorityHost, disableInstanceDiscovery: true }),
-        })
-      : new DefaultAzureCredential()
+export function createAzureClient(
+  config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery'>,
+  credential: TokenCredential,
+  policies: readonly PipelinePolicy[] = [],
+): AzureClient {
   const auxiliary = auxiliaryTokenFor(config)
+  const all = [requestTimeout, ...(auxiliary === undefined ? [] : [auxiliary]), ...policies]
   const options = {
     retryOptions: { maxRetries: 0 },
-    additionalPolicies: [requestTimeout, ...(auxiliary === undefined ? [] : [auxiliary])].map((policy) => ({
-      policy,
-      position: 'perCall' as const,
-    })),
+    additionalPolicies: all.map((policy) => ({ policy, position: 'perCall' as const })),
     userAgentOptions: { userAgentPrefix: 'joiner' },
     ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
+    ...(config.tokenAudience === undefined ? {} : { credentialScopes: [armScope(config.tokenAudience)] }),
   }
   return {
     compute: new ComputeManagementClient(credential, config.subscriptionId, options),

@@ -46,7 +46,7 @@ export function checkRequest(request: ArmRequest, config: SimulatorConfig): void
 export function operationOf({ method, url }: FastifyRequest): string {
   const path = url.split('?')[0] ?? ''
   const types =
-    /(virtualMachines|skus|usages|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
+    /(virtualMachines|skus|usages|permissions|virtualNetworks|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
   return `${method} ${[...path.matchAll(types)].at(-1)?.[0] ?? path}`
 }
 

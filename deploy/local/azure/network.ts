@@ -32,6 +32,15 @@ export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
   )
   app.delete(`${nics}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, 'networkInterfaces', deps))
 
+  app.get(`${networkPath}/virtualNetworks/:vnet`, (request: ArmRequest) => {
+    const { vnet = '', group = '' } = request.params
+    const asked = decodeURIComponent(request.url.split('?')[0] ?? '')
+    const found = resources.virtualNetwork()
+    if (asked.toLowerCase() !== String(found['id']).toLowerCase())
+      throw resourceNotFound('Microsoft.Network/virtualNetworks', vnet, group)
+    return found
+  })
+
   app.get(`${networkPath}/virtualNetworks/:vnet/subnets/:name`, (request: ArmRequest) => {
     const { vnet = '', name = '', group = '' } = request.params
     const asked = decodeURIComponent(request.url.split('?')[0] ?? '')

@@ -123,6 +123,22 @@ export class Resources {
     }
   }
 
+  /** The network that the subnet lies in. */
+  virtualNetwork(): Record<string, unknown> {
+    const id = this.#config.subnetId.replace(/\/subnets\/[^/]+$/i, '')
+    return {
+      id,
+      name: id.slice(id.lastIndexOf('/') + 1),
+      type: 'Microsoft.Network/virtualNetworks',
+      location: this.#config.location,
+      properties: {
+        addressSpace: { addressPrefixes: ['10.224.0.0/12'] },
+        resourceGuid: '00000000-0000-4000-8000-0000000000aa',
+        provisioningState: 'Succeeded',
+      },
+    }
+  }
+
   networkSecurityGroup(): Record<string, unknown> {
     const name = 'aks-agentpool-12345678-nsg'
     return {

@@ -1,17 +1,14 @@
 import { ComputeManagementClient, type VirtualMachine } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import { WorkloadIdentityCredential } from '@azure/identity'
-import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
 import { type AzureClient, createAzureClient } from '../../../activities/azure/client.ts'
 import { ids, type SimulatorProcess, subnetId } from './simulator-process.ts'
 
 export const group = ids.nodeResourceGroup
 
 /** The clients as Joiner makes them: workload identity, and no retries of the SDK's own. */
-export function joinersClient({ url, tokenFile }: SimulatorProcess): AzureClient {
-  const config = { subscriptionId: ids.subscriptionId, armEndpoint: url } as AzureConfig
-  const { tenantId, clientId } = ids
-  return createAzureClient(config, { tenantId, clientId, tokenFilePath: tokenFile, authorityHost: url })
+export function joinersClient(simulator: SimulatorProcess): AzureClient {
+  return createAzureClient({ subscriptionId: ids.subscriptionId, armEndpoint: simulator.url }, credential(simulator))
 }
 
 /** The SDK's clients as they are without options: they retry. */

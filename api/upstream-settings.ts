@@ -1,0 +1,103 @@
+import { isTrue } from './setting-types.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Two names of one setting: the second is read where the first is not set. */
+const synonyms: readonly (readonly [string, string])[] = [
+  ['ARM_SUBSCRIPTION_ID', 'AZURE_SUBSCRIPTION_ID'],
+  ['AZURE_TENANT_ID', 'ARM_TENANT_ID'],
+  ['JOINER_NAMESPACE', 'SYSTEM_NAMESPACE'],
+]
+
+const served = 'health and metrics are both served on JOINER_HEALTH_PORT (chart: 8080)'
+const webhook = 'the one webhook converts old API versions and is served on JOINER_CONVERSION_PORT'
+const logged = 'logs go to standard output'
+const pacing = 'requests to the API server are not limited by a number, since caches make them few'
+const batching = 'each VM is created by a request of its own as soon as it is planned'
+const machines = 'nodes are VMs; AKS machines are not made'
+const credentials = 'AZURE_TOKEN_CREDENTIALS chooses the credential; without it the log says which one was found'
+const galleries = 'only USE_SIG, SIG_SUBSCRIPTION_ID and SIG_ACCESS_TOKEN_SERVER_URL are read of shared galleries'
+
+/** Settings of Karpenter for Azure that Joiner accepts and does not read: why it needs none (reference/azure-provider.md 9.1). */
+const unread: Readonly<Record<string, string>> = {
+  KUBELET_BOOTSTRAP_TOKEN: 'every node gets a token of its own, which ends soon after the node should have joined',
+  DISABLE_LEADER_ELECTION: 'replicas share the work through Temporal; only the watches have a leader, always',
+  LEADER_ELECT: 'replicas share the work through Temporal; only the watches have a leader, always',
+  METRICS_PORT: served,
+  HEALTH_PROBE_PORT: served,
+  WEBHOOK_PORT: webhook,
+  WEBHOOK_METRICS_PORT: webhook,
+  DISABLE_WEBHOOK: webhook,
+  KUBE_CLIENT_QPS: pacing,
+  KUBE_CLIENT_BURST: pacing,
+  PROVIDER_BATCH_IDLE_DURATION: batching,
+  PROVIDER_BATCH_MAX_DURATION: batching,
+  PROVIDER_BATCH_MAX_SIZE: batching,
+  AKS_MACHINES_POOL_NAME: machines,
+  NODEBOOTSTRAPPING_SERVER_URL: "the node's configuration is written by Joiner itself",
+  SIG_ACCESS_TOKEN_SCOPE: galleries,
+  SIG_SCOPE: galleries,
+  AUXILIARY_TOKEN_SERVER_URL: galleries,
+  ARM_USE_CREDENTIAL_FROM_ENVIRONMENT: credentials,
+  ARM_USE_MANAGED_IDENTITY_EXTENSION: credentials,
+  ARM_USER_ASSIGNED_IDENTITY_ID: credentials,
+  IGNORE_DRA_REQUESTS: 'pods with resourceClaims get no node, whatever it says',
+  DISABLE_CLUSTER_STATE_OBSERVABILITY: 'the metrics of the cluster state cost little and are always there',
+  COMPUTE_RECOMMENDATION_MODE: 'offerings are chosen by price and by what Azure refused lately',
+  ENABLE_PROFILING: "profiles are taken with Node's own --cpu-prof",
+  LOG_OUTPUT_PATHS: logged,
+  LOG_ERROR_OUTPUT_PATHS: logged,
+  KARPENTER_SERVICE: 'the Service of the webhook has a fixed name',
+  KUBERNETES_MIN_VERSION: 'the chart states the oldest version',
+  CPU_REQUESTS: 'concurrency is not derived from it',
+  MEMORY_LIMIT: 'set NODE_OPTIONS=--max-old-space-size to limit the heap',
+}
+
+/** The environment with each synonym under the name that is read. */
+export function withSynonyms(env: Environment): Environment {
+  const result: Record<string, string | undefined> = { ...env }
+  for (const [name, other] of synonyms) if (!result[name] && result[other]) result[name] = result[other]
+  return result
+}
+
+interface Refusal {
+  readonly name: string
+  readonly message: string
+}
+
+/** Values that Karpenter for Azure accepts and with which Joiner would do something else than asked. */
+export function refusedSettings(env: Environment): readonly Refusal[] {
+  const refusals: Refusal[] = []
+  for (const [name, other] of synonyms)
+    if (name !== 'JOINER_NAMESPACE' && env[name] && env[other] && env[name] !== env[other])
+      refusals.push({ name: other, message: `differs from ${name} "${env[name]}", which means the same; unset one` })
+  const mode = env['PROVISION_MODE']
+  if (mode && mode !== 'aksscriptless')
+    refusals.push({
+      name: 'PROVISION_MODE',
+      message: provisionModes.has(mode)
+        ? 'is not supported: Joiner creates VMs and writes their configuration itself; set it to aksscriptless, or unset it'
+        : 'is not a provision mode; set it to aksscriptless, or unset it',
+    })
+  if (isTrue(env['MANAGE_EXISTING_AKS_MACHINES']))
+    refusals.push({
+      name: 'MANAGE_EXISTING_AKS_MACHINES',
+      message:
+        'is not supported: nobody would manage the AKS machines that exist; delete their NodeClaims while Karpenter runs, then set it to false or unset it',
+    })
+  return refusals
+}
+
+const provisionModes = new Set(['aksmachineapi', 'aksmachineapiheaderbatch', 'bootstrappingclient'])
+
+/** One line for each setting of Karpenter for Azure that is set and not read. Values are left out: one of them is a token. */
+export function settingNotes(env: Environment): readonly string[] {
+  const notes = Object.entries(unread)
+    .filter(([name]) => env[name])
+    .map(([name, why]) => `environment variable ${name} is accepted and not read: ${why}`)
+  if (env['PROVISION_MODE'])
+    notes.push('environment variable PROVISION_MODE is accepted: aksscriptless is the one mode that there is')
+  if (env['MANAGE_EXISTING_AKS_MACHINES'])
+    notes.push(`environment variable MANAGE_EXISTING_AKS_MACHINES is accepted and not read: ${machines}`)
+  return notes
+}
