@@ -6,22 +6,29 @@ import type { NodeClass } from '../../core/objects.ts'
 import { pauseFor } from '../activity-context.ts'
 import type { AzureConfig } from './azure-config.ts'
 import type { AzureClient } from './client.ts'
-import { instanceTypes } from './instance-types.ts'
+import { InstanceTypeLists } from './instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 import { fetchPrices, Prices } from './pricing.ts'
 import { type FamilyUsage, hasQuota, usagesByFamily } from './quota.ts'
 import { parseSku, type VmSize } from './sku.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 
-/** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
 /** Lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
 const mostCached = 100
+/** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
 const usageLifetimeMs = 15 * 60_000
 const usageEveryMs = 10 * 60_000
 /** Other replicas' refusals are known here at the latest after this long. */
 const marksEveryMs = 5000
 const loadPatienceMs = 10_000
 const catalogueEveryMs = 12 * 3_600_000
+
+interface CachedList {
+  readonly key: string
+  readonly settingsKey: string
+  readonly lists: InstanceTypeLists
+  readonly types: readonly InstanceType[]
+}
 
 /** What the region sells: sizes, prices and quota, the last good answer of each. */
 export class Catalogue {
@@ -34,13 +41,9 @@ export class Catalogue {
   #prices = new Prices()
   #usages: ReadonlyMap<string, FamilyUsage> = new Map()
   #usagesAt = Number.NEGATIVE_INFINITY
-  /** Changes with sizes and prices. */
   #version = 0
   #usagesVersion = 0
-  readonly #cache = new Map<
-    string,
-    { readonly key: string; readonly base: string; readonly types: readonly InstanceType[] }
-  >()
+  readonly #cache = new Map<string, CachedList>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #isStopped = false
 
@@ -149,26 +152,29 @@ export class Catalogue {
     const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
     const quota = this.#usagesAreFresh()
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
-    const base = `${this.#version}/${JSON.stringify(relevant(settings))}`
-    const key = `${this.#unavailable.version}/${this.#usagesVersion}/${quota}/${base}`
+    const settingsKey = JSON.stringify(relevant(settings))
+    const key = `${this.#version}/${this.#unavailable.version}/${this.#usagesVersion}/${quota}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
-    const types = instanceTypes(
-      {
-        sizes: this.#sizes.values(),
-        region: this.#config.location,
-        nodeClass: settings,
-        prices: this.#prices,
-        isMarked: (offering) => this.#unavailable.isMarked(offering),
-        hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
-        memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
-        nodeResourceGroup: this.#config.nodeResourceGroup,
-      },
-      cached?.base === base ? cached.types : [],
-    )
+    const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings)
+    const types = lists.list({
+      sizes: this.#sizes.values(),
+      prices: this.#prices,
+      isMarked: (offering) => this.#unavailable.isMarked(offering),
+      hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
+    })
     if (this.#cache.size >= mostCached) this.#cache.clear()
-    this.#cache.set(slot, { key, base, types })
+    this.#cache.set(slot, { key, settingsKey, lists, types })
     return types
+  }
+
+  #listsOf(nodeClass: NodeClassSettings): InstanceTypeLists {
+    return new InstanceTypeLists({
+      region: this.#config.location,
+      nodeClass,
+      memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
+      nodeResourceGroup: this.#config.nodeResourceGroup,
+    })
   }
 
   /** On-demand quota by the last usages; unknown families and stale data count as free. */

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../test/golden-cases.ts'
-import { type InstanceTypeInput, instanceTypes } from './instance-types.ts'
+import { InstanceTypeLists, instanceTypes, type Sale } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
-import { Prices } from './pricing.ts'
+import { pricesOf } from './pricing.ts'
 import type { VmSize } from './sku.ts'
 
 const size = (name: string): VmSize => ({
@@ -26,39 +26,46 @@ const size = (name: string): VmSize => ({
   zones: ['1', '2'],
 })
 
-function input(changes: Partial<InstanceTypeInput> = {}): InstanceTypeInput {
-  const config = goldenConfig('westus2', {
-    nodeResourceGroup: 'MC_group',
-    networkPlugin: 'azure',
-    networkPluginMode: 'overlay',
-    vmMemoryOverheadPercent: 0.075,
-  })
-  return {
-    sizes: [size('Standard_D4s_v5'), size('Standard_D4s_v6')],
-    region: 'westus2',
-    nodeClass: nodeClassSettings(goldenNodeClass({}), config),
-    prices: new Prices(),
-    isMarked: () => false,
-    hasQuota: () => true,
-    memoryOverheadPercent: 0.075,
-    nodeResourceGroup: 'MC_group',
-    ...changes,
-  }
+const config = goldenConfig('westus2', {
+  nodeResourceGroup: 'MC_group',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+  vmMemoryOverheadPercent: 0.075,
+})
+const setting = {
+  region: 'westus2',
+  nodeClass: nodeClassSettings(goldenNodeClass({}), config),
+  memoryOverheadPercent: 0.075,
+  nodeResourceGroup: 'MC_group',
+}
+const priced = (price: number) => pricesOf([{ armSkuName: 'Standard_D4s_v6', retailPrice: price }])
+const sale: Sale = {
+  sizes: [size('Standard_D4s_v5'), size('Standard_D4s_v6')],
+  prices: priced(1),
+  isMarked: () => false,
+  hasQuota: () => true,
 }
 
 it('makes anew only the types of which offerings came or went, and the same as without memory', () => {
-  const before = instanceTypes(input())
-  const marked = input({
+  const lists = new InstanceTypeLists(setting)
+  const before = lists.list(sale)
+  const marked: Sale = {
+    ...sale,
     isMarked: ({ instanceType, zone, capacityType }) =>
       instanceType === 'Standard_D4s_v6' && zone === 'westus2-2' && capacityType === 'spot',
-  })
-  const after = instanceTypes(marked, before)
-  expect(after).toEqual(instanceTypes(marked))
+  }
+  const after = lists.list(marked)
+  expect(after).toEqual(instanceTypes({ ...setting, ...marked }))
   expect(after.map((type, index) => type === before[index])).toEqual([true, false])
-  expect(instanceTypes(input(), after)).toEqual(before)
+  expect(lists.list(sale)).toEqual(before)
 })
 
-it('sees quota that is used up', () => {
-  const without = input({ hasQuota: () => false })
-  expect(instanceTypes(without, instanceTypes(input()))).toEqual(instanceTypes(without))
+it('sees quota that is used up, and new prices', () => {
+  const lists = new InstanceTypeLists(setting)
+  const before = lists.list(sale)
+  const without = { ...sale, hasQuota: () => false }
+  expect(lists.list(without)).toEqual(instanceTypes({ ...setting, ...without }))
+  const dearer = { ...sale, prices: priced(2) }
+  expect(lists.list(dearer)).toEqual(instanceTypes({ ...setting, ...dearer }))
+  expect(lists.list(sale)).toEqual(before)
 })

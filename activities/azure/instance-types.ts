@@ -1,66 +1,164 @@
-import { capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../core/instance-type.ts'
+import type { InstanceType, Offering } from '../../core/instance-type.ts'
 import { labels } from '../../core/labels.ts'
 import { integerQuantity, quantity } from '../../core/quantity.ts'
-import { inValues, type Requirement } from '../../core/requirement.ts'
+import type { Requirement } from '../../core/requirement.ts'
 import type { Requirements } from '../../core/requirements.ts'
 import type { Resources } from '../../core/resources.ts'
 import { type GpuSize, hasInstallableDriver } from './gpu-sizes.ts'
+import type { OfferingId } from './mark.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import { memoryWithoutOverhead, overheadOf } from './node-overhead.ts'
 import type { Prices } from './pricing.ts'
+import { RequirementPool } from './requirement-pool.ts'
 import type { VmSize } from './sku.ts'
 import { placementScope, regionalZone, zoneLabel } from './zones.ts'
 
-export interface InstanceTypeInput {
-  readonly sizes: Iterable<VmSize>
+/** What of the surroundings is in every type. */
+interface TypeSetting {
   readonly region: string
   readonly nodeClass: NodeClassSettings
-  readonly prices: Prices
-  readonly isMarked: (offering: {
-    readonly instanceType: string
-    readonly family: string
-    readonly vCpus: number
-    readonly zone: string
-    readonly capacityType: string
-  }) => boolean
-  /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
-  readonly hasQuota: (family: string, vCpus: number) => boolean
   readonly memoryOverheadPercent: number
   readonly nodeResourceGroup: string
 }
 
+/** What is sold just now. */
+export interface Sale {
+  readonly sizes: Iterable<VmSize>
+  readonly prices: Prices
+  readonly isMarked: (offering: OfferingId) => boolean
+  /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
+  readonly hasQuota: (family: string, vCpus: number) => boolean
+}
+
+/** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
+export function instanceTypes(input: TypeSetting & Sale): readonly InstanceType[] {
+  return new InstanceTypeLists(input).list(input)
+}
+
+/** One way to buy a size, whether it can be had or not. */
+interface Place {
+  readonly id: OfferingId & { readonly capacityType: CapacityType }
+  readonly requirements: Requirements
+}
+
+/** What a size is to a node class, whatever is sold of it. */
+interface Facts {
+  readonly places: readonly Place[]
+  readonly requirements: readonly Requirement[]
+  readonly capacity: Resources
+  readonly overhead: InstanceType['overhead']
+  /** The type as the last list had it. */
+  last?: InstanceType
+}
+
 /**
- * The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). `earlier`: what the same input
- * gave when other offerings were available; types of which nothing changed since are taken from there, since a refusal changes few and the
- * next launch waits for this.
+ * The lists of one node class, one after another. Of a size of which nothing changed the type is the same object as before: lists are made
+ * anew at each refusal, and of thousands of offerings a refusal concerns a few.
  */
-export function instanceTypes(
-  input: InstanceTypeInput,
-  earlier: readonly InstanceType[] = [],
-): readonly InstanceType[] {
-  const known = new Map(earlier.map((type) => [type.name, type]))
-  return [...input.sizes]
-    .filter((size) => fitsNodeClass(size, input.nodeClass))
-    .map((size) => {
-      const before = known.get(size.name)
-      return before !== undefined && offersTheSame(before, size, input) ? before : instanceType(size, input)
+export class InstanceTypeLists {
+  readonly #setting: TypeSetting
+  readonly #pool = new RequirementPool()
+  readonly #places = new Map<string, Requirements>()
+  readonly #facts = new WeakMap<VmSize, Facts>()
+
+  constructor(setting: TypeSetting) {
+    this.#setting = setting
+  }
+
+  list(sale: Sale): readonly InstanceType[] {
+    const types: InstanceType[] = []
+    for (const size of sale.sizes) if (fitsNodeClass(size, this.#setting.nodeClass)) types.push(this.#type(size, sale))
+    return types
+  }
+
+  #type(size: VmSize, { prices, isMarked, hasQuota }: Sale): InstanceType {
+    const facts = this.#factsOf(size)
+    const quota = hasQuota(size.family, size.vCpus)
+    const price = { 'on-demand': prices.priceOf(size, 'on-demand'), spot: prices.priceOf(size, 'spot') }
+    const offerings = facts.places.map(({ id, requirements }): Offering => {
+      const isSold = id.capacityType === 'spot' ? size.spotCapable : quota
+      return { price: price[id.capacityType], available: isSold && !isMarked(id), requirements }
     })
+    const { last } = facts
+    if (last !== undefined && isSame(offerings, last.offerings)) return last
+    facts.last = {
+      name: size.name,
+      requirements: new Map([...facts.requirements, ...this.#offered(offerings)].map((set) => [set.key, set])),
+      offerings,
+      capacity: facts.capacity,
+      overhead: facts.overhead,
+    }
+    return facts.last
+  }
+
+  #factsOf(size: VmSize): Facts {
+    let facts = this.#facts.get(size)
+    if (facts === undefined) {
+      const { nodeClass, memoryOverheadPercent } = this.#setting
+      const capacity = capacityOf(size, nodeClass, memoryOverheadPercent)
+      facts = {
+        places: this.#placesOf(size),
+        requirements: fixedRequirements(size, this.#setting).map(([key, values]) => this.#pool.set(key, values)),
+        capacity,
+        overhead: overheadOf(size, capacity, nodeClass.v1beta1Kubelet),
+      }
+      this.#facts.set(size, facts)
+    }
+    return facts
+  }
+
+  #placesOf(size: VmSize): readonly Place[] {
+    const { name: instanceType, family, vCpus } = size
+    const zones = [
+      ...size.zones.map((zone) => ({
+        zone: zoneLabel(this.#setting.region, zone),
+        ultra: size.ultraSsdZones.has(zone),
+      })),
+      { zone: regionalZone, ultra: size.ultraSsdRegional },
+    ]
+    return zones.flatMap(({ zone, ultra }) =>
+      capacityTypes.map((capacityType) => ({
+        id: { instanceType, family, vCpus, zone, capacityType },
+        requirements: this.#placeRequirements(zone, capacityType, ultra),
+      })),
+    )
+  }
+
+  #placeRequirements(zone: string, capacityType: CapacityType, ultra: boolean): Requirements {
+    const name = `${zone}/${capacityType}/${ultra}`
+    let sets = this.#places.get(name)
+    if (sets === undefined) {
+      const priority = capacityType === 'spot' ? 'spot' : 'regular'
+      sets = this.#pool.sets([
+        [labels.capacityType, [capacityType]],
+        ['kubernetes.azure.com/scalesetpriority', [priority]],
+        ['kubernetes.azure.com/priority', [priority]],
+        [labels.zone, [zone]],
+        [placementScopeKey, [placementScope(zone)]],
+        [ultraSsdKey, ultra ? ['true', 'false'] : ['false']],
+      ])
+      this.#places.set(name, sets)
+    }
+    return sets
+  }
+
+  /** Zones, capacity types and the like are those of available offerings only. */
+  #offered(offerings: readonly Offering[]): readonly Requirement[] {
+    const available = new Set(offerings.filter((o) => o.available).map((o) => o.requirements))
+    return [labels.zone, labels.capacityType, placementScopeKey, ultraSsdKey].map((key) => {
+      const values = [...available].flatMap((requirements) => [...(requirements.get(key)?.values ?? [])])
+      return this.#pool.set(key, [...new Set(values)])
+    })
+  }
 }
 
-function offersTheSame({ offerings }: InstanceType, size: VmSize, input: InstanceTypeInput): boolean {
-  return offerings.every(
-    (offering) => offering.available === isAvailable(size, zoneOf(offering), capacityTypeOf(offering), input),
-  )
-}
+const capacityTypes = ['on-demand', 'spot'] as const
+type CapacityType = (typeof capacityTypes)[number]
+const placementScopeKey = 'karpenter.azure.com/placement-scope'
+const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
 
-function isAvailable(
-  { name, family, vCpus, spotCapable }: VmSize,
-  zone: string,
-  capacityType: string,
-  { isMarked, hasQuota }: InstanceTypeInput,
-): boolean {
-  if (isMarked({ instanceType: name, family, vCpus, zone, capacityType })) return false
-  return capacityType === 'spot' ? spotCapable : hasQuota(family, vCpus)
+function isSame(a: readonly Offering[], b: readonly Offering[]): boolean {
+  return a.every((offering, at) => offering.available === b[at]?.available && offering.price === b[at].price)
 }
 
 function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
@@ -77,64 +175,19 @@ function runsOn(gpu: GpuSize, { gpuDriver, osSku }: NodeClassSettings): boolean 
   return gpu.images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
 }
 
-function instanceType(size: VmSize, input: InstanceTypeInput): InstanceType {
-  const offerings = offeringsOf(size, input)
-  const capacity = capacityOf(size, input.nodeClass, input.memoryOverheadPercent)
-  return {
-    name: size.name,
-    requirements: typeRequirements(size, offerings, input),
-    offerings,
-    capacity,
-    overhead: overheadOf(size, capacity, input.nodeClass.v1beta1Kubelet),
-  }
-}
-
-function offeringsOf(size: VmSize, input: InstanceTypeInput): readonly Offering[] {
-  const { region, prices } = input
-  const zones = [
-    ...size.zones.map((zone) => ({ zone: zoneLabel(region, zone), ultra: size.ultraSsdZones.has(zone) })),
-    { zone: regionalZone, ultra: size.ultraSsdRegional },
-  ]
-  return zones.flatMap(({ zone, ultra }) =>
-    (['on-demand', 'spot'] as const).map((capacityType) => {
-      const priority = capacityType === 'spot' ? 'spot' : 'regular'
-      return {
-        price: prices.priceOf(size, capacityType),
-        available: isAvailable(size, zone, capacityType, input),
-        requirements: sets([
-          [labels.capacityType, [capacityType]],
-          ['kubernetes.azure.com/scalesetpriority', [priority]],
-          ['kubernetes.azure.com/priority', [priority]],
-          [labels.zone, [zone]],
-          ['karpenter.azure.com/placement-scope', [placementScope(zone)]],
-          ['karpenter.azure.com/sku-storage-ultra-ssd', ultra ? ['true', 'false'] : ['false']],
-        ]),
-      }
-    }),
-  )
-}
-
-/** Zones, capacity types and the like are those of available offerings only. */
-function typeRequirements(
+/** A size's labels, apart from what depends on offerings. */
+function fixedRequirements(
   size: VmSize,
-  offerings: readonly Offering[],
-  { region, nodeClass, nodeResourceGroup }: InstanceTypeInput,
-): Requirements {
-  const offered = (key: string) => [
-    ...new Set(offerings.filter((o) => o.available).flatMap((o) => [...(o.requirements.get(key)?.values ?? [])])),
-  ]
+  { region, nodeClass, nodeResourceGroup }: TypeSetting,
+): readonly (readonly [key: string, values: readonly string[]])[] {
   const memoryMib = String(Math.trunc(size.memoryGib * 1024))
   const cpus = String(size.vCpus)
-  return sets([
+  return [
     [labels.instanceType, [size.name]],
     ['karpenter.azure.com/sku-name', [size.name]],
     [labels.arch, [size.arch]],
     [labels.os, ['linux']],
-    [labels.zone, offered(labels.zone)],
     [labels.region, [region]],
-    [labels.capacityType, offered(labels.capacityType)],
-    ['karpenter.azure.com/placement-scope', offered('karpenter.azure.com/placement-scope')],
-    ['karpenter.azure.com/sku-storage-ultra-ssd', offered('karpenter.azure.com/sku-storage-ultra-ssd')],
     ['karpenter.azure.com/sku-family', [size.seriesFamily]],
     ['karpenter.azure.com/sku-series', [size.series]],
     ['karpenter.azure.com/sku-version', [size.version]],
@@ -158,11 +211,7 @@ function typeRequirements(
     ['kubernetes.azure.com/priority', ['regular', 'spot']],
     ['kubernetes.azure.com/os-sku', [nodeClass.osSku]],
     ['kubernetes.azure.com/fips_enabled', nodeClass.fips ? ['true'] : []],
-  ])
-}
-
-function sets(entries: readonly (readonly [string, readonly string[]])[]): Requirements {
-  return new Map(entries.map(([key, values]): [string, Requirement] => [key, inValues(key, values)]))
+  ]
 }
 
 /** The node resource group as a label value (2.1). */
