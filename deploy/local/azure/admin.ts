@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
+import { bootReport } from './boot/boot-report.ts'
 import type { Timing } from './config.ts'
 import type { Fault } from './faults.ts'
 import { nicConfigurations } from './machines.ts'
@@ -59,6 +60,13 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
   app.post('/admin/operations/finish', (_request, reply) => {
     lifecycle.finish()
     return reply.code(204).send()
+  })
+  app.get<{ Params: { name: string } }>('/admin/vms/:name/boot', (request, reply): FastifyReply => {
+    const machine = machines.get(request.params.name)
+    const report = machine === undefined ? undefined : bootReport(machine)
+    return report === undefined
+      ? reply.code(404).send({ error: `no VM ${request.params.name} that has booted` })
+      : reply.send(report)
   })
   app.post<{ Params: { name: string; action: string } }>('/admin/vms/:name/:action', (request, reply): FastifyReply => {
     const machine = machines.get(request.params.name)

@@ -2,7 +2,9 @@ import { webcrypto } from 'node:crypto'
 import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
 import { Agent, type Dispatcher, request } from 'undici'
-import { sizes } from './catalogue.ts'
+import type { KubeletStart } from './boot/kubelet-start.ts'
+import { nodeName, nodeObject } from './boot/node-object.ts'
+import { provision } from './boot/provision.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { Machine, Machines } from './machines.ts'
 
@@ -11,34 +13,20 @@ x509.cryptoProvider.set(webcrypto as never)
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const bootTimeoutMs = 120_000
 
-interface NodeConfig {
-  readonly api_server_config: { readonly api_server_name: string }
-  readonly kubernetes_ca_cert: string
-  readonly bootstrapping_config: { readonly tls_bootstrapping_token: string }
-  readonly kubelet_config: {
-    readonly kubelet_flags: Record<string, string>
-    readonly kubelet_node_labels: Record<string, string>
-  }
-}
-
-/** The node's own configuration, read out of its custom data as the boothook would write it to disk. */
-function readNodeConfig(customData: string): NodeConfig {
-  const document = Buffer.from(customData, 'base64').toString()
-  const heredoc = /base64 -d <<-?'?"?(\w+)'?"?[^\n]*aks-node-controller-config\.json[^\n]*\n([\s\S]*?)\n\1/.exec(
-    document,
-  )
-  if (heredoc?.[2] === undefined) throw new Error('custom data writes no aks-node-controller-config.json')
-  return JSON.parse(Buffer.from(heredoc[2], 'base64').toString()) as NodeConfig
+/** How a VM's kubelet reaches the API server. */
+interface Connection {
+  readonly server: string
+  readonly agent: Agent
 }
 
 /**
- * What a booted VM does on the cluster: TLS bootstrapping with the token of its custom data, then its Node, as a kubelet registers it.
- * kwok plays the rest of the kubelet for as long as the Node carries its annotation.
+ * What a booted VM does on the cluster: it is provisioned from its custom data, as a node image would be; then the kubelet that this
+ * started bootstraps its certificate and registers its Node. kwok plays the rest of the kubelet for as long as the Node carries its annotation.
  */
 export class Kubelets {
   readonly #config: SimulatorConfig
   readonly #machines: Machines
-  readonly #agents = new Map<string, Agent>()
+  readonly #connections = new Map<string, Connection>()
   #running = 0
   #queue: (() => void)[] = []
 
@@ -47,15 +35,25 @@ export class Kubelets {
     this.#machines = machines
   }
 
-  /** Boots a VM; what goes wrong is logged as a console would show it. */
+  /** Boots a VM. How it went stands in the machine's `boot`; what went wrong is logged as a console would show it. */
   async boot(machine: Machine): Promise<void> {
     const customData = machine.body.properties.osProfile?.customData
     if (this.#config.kubernetes === undefined || !machine.joins || customData === undefined) return
     await this.#slot()
     try {
-      await this.#join(machine, readNodeConfig(customData))
+      const { exitCode, output, kubelet } = provision(customData)
+      machine.boot = { exitCode, output }
+      this.#machines.save(machine)
+      if (kubelet === undefined) console.error(`${machine.name}: provisioning ended with ${exitCode}: ${output}`)
+      else await this.#join(machine, kubelet)
     } catch (error) {
-      console.error(`${machine.name}: kubelet: ${error instanceof Error ? error.message : String(error)}`)
+      const message = `kubelet: ${error instanceof Error ? error.message : String(error)}`
+      machine.boot = {
+        exitCode: machine.boot?.exitCode ?? 0,
+        output: [machine.boot?.output, message].filter(Boolean).join('\n'),
+      }
+      this.#machines.save(machine)
+      console.error(`${machine.name}: ${message}`)
     } finally {
       this.#running -= 1
       this.#queue.shift()?.()
@@ -64,42 +62,55 @@ export class Kubelets {
 
   /** The VM is gone, stopped or frozen: its kubelet falls silent, so kwok must let go of the Node. */
   async silence(machine: Machine): Promise<void> {
+    const customData = machine.body.properties.osProfile?.customData
     const { credential } = machine
-    if (credential === undefined || this.#config.kubernetes === undefined) return
-    await this.#send(machine, credential, 'PATCH', `/api/v1/nodes/${nodeName(machine)}`, {
+    if (credential === undefined || customData === undefined || this.#config.kubernetes === undefined) return
+    const { kubelet } = this.#connections.has(machine.name) ? { kubelet: undefined } : provision(customData)
+    const connection =
+      this.#connections.get(machine.name) ??
+      (kubelet === undefined ? undefined : this.#connect(machine, kubelet, credential))
+    if (connection === undefined) return
+    const { agent, server } = connection
+    await send(agent, 'PATCH', `${server}/api/v1/nodes/${nodeName(machine)}`, {
       metadata: { annotations: { 'kwok.x-k8s.io/node': null } },
     }).catch(() => {
       // The Node is gone already.
     })
-    await this.#agents.get(machine.name)?.destroy()
-    this.#agents.delete(machine.name)
+    await agent.destroy()
+    this.#connections.delete(machine.name)
   }
 
-  async #join(machine: Machine, config: NodeConfig): Promise<void> {
-    const server = this.#server(config)
-    const ca = Buffer.from(config.kubernetes_ca_cert, 'base64').toString()
+  async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
     const deadline = Date.now() + bootTimeoutMs
-    machine.credential ??= await this.#bootstrap(machine, {
-      server,
-      ca,
-      token: config.bootstrapping_config.tls_bootstrapping_token,
-      deadline,
-    })
+    machine.credential ??= await this.#credential(machine, kubelet, deadline)
     this.#machines.save(machine)
+    const { agent, server } = this.#connect(machine, kubelet, machine.credential)
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
-      const answer = await this.#send(
-        machine,
-        machine.credential as NonNullable<Machine['credential']>,
-        'POST',
-        '/api/v1/nodes',
-        this.#node(machine, config),
-      )
+      const answer = await send(agent, 'POST', `${server}/api/v1/nodes`, nodeObject(machine, kubelet, this.#config))
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
     machine.joined = true
     this.#machines.save(machine)
+  }
+
+  #credential(
+    machine: Machine,
+    { identity, server, ca }: KubeletStart,
+    deadline: number,
+  ): NonNullable<Machine['credential']> | Promise<NonNullable<Machine['credential']>> {
+    if (identity.kind === 'certificate') return { cert: identity.cert, key: identity.key }
+    return this.#bootstrap(machine, { server, ca, token: identity.token, deadline })
+  }
+
+  #connect(machine: Machine, { server, ca }: KubeletStart, credential: NonNullable<Machine['credential']>): Connection {
+    const connection = {
+      server,
+      agent: new Agent({ connect: { ca, ...credential }, connections: 1, keepAliveTimeout: 1000 }),
+    }
+    this.#connections.set(machine.name, connection)
+    return connection
   }
 
   async #bootstrap(
@@ -136,71 +147,8 @@ export class Kubelets {
     }
   }
 
-  #server(config: NodeConfig): string {
-    const name = config.api_server_config.api_server_name
-    return `https://${name.includes(':') ? name : `${name}:443`}`
-  }
-
   #isGone(machine: Machine): boolean {
     return this.#machines.get(machine.name) !== machine || machine.state === 'Deleting' || machine.power !== 'running'
-  }
-
-  #node(
-    machine: Machine,
-    { kubelet_config: { kubelet_flags: flags, kubelet_node_labels: given } }: NodeConfig,
-  ): Record<string, unknown> {
-    const { body } = machine
-    const size = sizes.get(body.properties.hardwareProfile.vmSize)
-    const zone = body.zones?.[0]
-    const capacity = {
-      cpu: String(size?.vCpus ?? 2),
-      // Firmware and kernel keep a little of what the size promises.
-      memory: `${Math.floor((size?.memoryGib ?? 8) * 1024 * 1024 * 0.96)}Ki`,
-      'ephemeral-storage': `${(body.properties.storageProfile?.osDisk?.diskSizeGB ?? 128) * 1_000_000}k`,
-      pods: flags['--max-pods'] ?? '110',
-    }
-    return {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: {
-        name: nodeName(machine),
-        annotations: { 'kwok.x-k8s.io/node': 'fake' },
-        labels: {
-          ...given,
-          'kubernetes.io/hostname': nodeName(machine),
-          'kubernetes.io/os': 'linux',
-          'kubernetes.io/arch': size?.family.arch === 'Arm64' ? 'arm64' : 'amd64',
-          'node.kubernetes.io/instance-type': body.properties.hardwareProfile.vmSize,
-          'topology.kubernetes.io/region': body.location,
-          'topology.kubernetes.io/zone': zone === undefined ? '0' : `${body.location}-${zone}`,
-        },
-      },
-      spec: {
-        providerID: `azure:///subscriptions/${this.#config.subscriptionId}/resourceGroups/${this.#config.nodeResourceGroup.toLowerCase()}/providers/Microsoft.Compute/virtualMachines/${machine.name}`,
-        taints: (flags['--register-with-taints'] ?? '').split(',').filter(Boolean).map(parseTaint),
-      },
-      status: { capacity, allocatable: allocatable(capacity, flags), nodeInfo: nodeInfo() },
-    }
-  }
-
-  async #send(
-    machine: Machine,
-    credential: NonNullable<Machine['credential']>,
-    method: Dispatcher.HttpMethod,
-    path: string,
-    body: unknown,
-  ) {
-    const config = readNodeConfig(machine.body.properties.osProfile?.customData ?? '')
-    let agent = this.#agents.get(machine.name)
-    if (agent === undefined) {
-      agent = new Agent({
-        connect: { ca: Buffer.from(config.kubernetes_ca_cert, 'base64').toString(), ...credential },
-        connections: 1,
-        keepAliveTimeout: 1000,
-      })
-      this.#agents.set(machine.name, agent)
-    }
-    return send(agent, method, `${this.#server(config)}${path}`, body)
   }
 
   #shared: Agent | undefined
@@ -217,11 +165,6 @@ export class Kubelets {
   }
 }
 
-/** A Node is named as its VM's computer. */
-function nodeName(machine: Machine): string {
-  return (machine.body.properties.osProfile?.computerName ?? machine.name).toLowerCase()
-}
-
 function csrObject(pem: string): Record<string, unknown> {
   return {
     apiVersion: 'certificates.k8s.io/v1',
@@ -232,47 +175,6 @@ function csrObject(pem: string): Record<string, unknown> {
       signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
       usages: ['digital signature', 'client auth'],
     },
-  }
-}
-
-function parseTaint(text: string): Record<string, string> {
-  const [, key = '', value, effect = ''] = /^([^=:]+)(?:=([^:]*))?:(.+)$/.exec(text) ?? []
-  return { key, effect, ...(value === undefined ? {} : { value }) }
-}
-
-function allocatable(
-  capacity: Readonly<Record<string, string>>,
-  flags: Readonly<Record<string, string>>,
-): Record<string, string> {
-  const reserved = Object.fromEntries(
-    (flags['--kube-reserved'] ?? '')
-      .split(',')
-      .filter(Boolean)
-      .map((entry) => entry.split('=')),
-  ) as Record<string, string>
-  const cpuMilli = Number(capacity['cpu']) * 1000 - Number((reserved['cpu'] ?? '0m').replace('m', ''))
-  const memoryKib =
-    Number((capacity['memory'] ?? '0Ki').replace('Ki', '')) - kib(reserved['memory'] ?? '0Mi') - 750 * 1024
-  return { ...capacity, cpu: `${cpuMilli}m`, memory: `${memoryKib}Ki` }
-}
-
-function kib(text: string): number {
-  const amount = Number.parseFloat(text)
-  return text.endsWith('Gi') ? amount * 1024 * 1024 : text.endsWith('Mi') ? amount * 1024 : amount
-}
-
-function nodeInfo(): Record<string, string> {
-  return {
-    architecture: 'amd64',
-    operatingSystem: 'linux',
-    kubeletVersion: 'v1.36.3',
-    kubeProxyVersion: 'v1.36.3',
-    containerRuntimeVersion: 'containerd://2.1.0',
-    kernelVersion: '6.8.0-azure',
-    osImage: 'Ubuntu',
-    machineID: '',
-    systemUUID: '',
-    bootID: '',
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { BootResult } from './boot/provision.ts'
 import type { Journal, Table } from './journal.ts'
 import { SortedMap } from './sorted-map.ts'
 
@@ -16,6 +17,8 @@ export interface Machine {
   failure?: { readonly code: string; readonly message: string }
   power: 'running' | 'stopped' | 'deallocated' | 'frozen'
   joins: boolean
+  /** How it was provisioned, once it has booted. */
+  boot?: BootResult
   /** Its kubelet has registered the Node. */
   joined?: boolean
   /** When Azure takes a spot VM back, in epoch milliseconds. */

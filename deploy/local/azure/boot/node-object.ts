@@ -1,0 +1,106 @@
+import { sizes } from '../catalogue.ts'
+import type { SimulatorConfig } from '../config.ts'
+import type { Machine } from '../machines.ts'
+import type { KubeletStart } from './kubelet-start.ts'
+
+/** A Node is named as its VM's computer. */
+export function nodeName(machine: Machine): string {
+  return (machine.body.properties.osProfile?.computerName ?? machine.name).toLowerCase()
+}
+
+/** The Node that a VM's kubelet registers, with what Azure's cloud provider adds to it. */
+export function nodeObject(
+  machine: Machine,
+  kubelet: KubeletStart,
+  { subscriptionId, nodeResourceGroup }: Pick<SimulatorConfig, 'subscriptionId' | 'nodeResourceGroup'>,
+): Record<string, unknown> {
+  const { body } = machine
+  const size = sizes.get(body.properties.hardwareProfile.vmSize)
+  const arch = size?.family.arch === 'Arm64' ? 'arm64' : 'amd64'
+  const zone = body.zones?.[0]
+  const capacity = {
+    cpu: String(size?.vCpus ?? 2),
+    // Firmware and kernel keep a little of what the size promises.
+    memory: `${Math.floor((size?.memoryGib ?? 8) * 1024 * 1024 * 0.96)}Ki`,
+    'ephemeral-storage': `${(body.properties.storageProfile?.osDisk?.diskSizeGB ?? 128) * 1_000_000}k`,
+    pods: String(kubelet.maxPods),
+  }
+  const group = nodeResourceGroup.toLowerCase()
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name: nodeName(machine),
+      annotations: { 'kwok.x-k8s.io/node': 'fake' },
+      labels: {
+        ...kubelet.labels,
+        'kubernetes.io/hostname': nodeName(machine),
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': arch,
+        'node.kubernetes.io/instance-type': body.properties.hardwareProfile.vmSize,
+        'topology.kubernetes.io/region': body.location,
+        'topology.kubernetes.io/zone': zone === undefined ? '0' : `${body.location}-${zone}`,
+      },
+    },
+    spec: {
+      ...(kubelet.hasCloudProvider
+        ? {
+            providerID: `azure:///subscriptions/${subscriptionId}/resourceGroups/${group}/providers/Microsoft.Compute/virtualMachines/${machine.name}`,
+          }
+        : {}),
+      taints: kubelet.taints,
+    },
+    status: { capacity, allocatable: allocatable(capacity, kubelet), nodeInfo: nodeInfo(kubelet, arch) },
+  }
+}
+
+/** Capacity without what is reserved for Kubernetes and the system, and without the memory at which pods are evicted. */
+function allocatable(
+  capacity: Readonly<Record<string, string>>,
+  { kubeReserved, systemReserved, evictionHard }: KubeletStart,
+): Record<string, string> {
+  const memory = kib(capacity['memory'] ?? '0')
+  const threshold = evictionHard['memory.available'] ?? '0'
+  const evicted = threshold.endsWith('%') ? (memory * Number.parseFloat(threshold)) / 100 : kib(threshold)
+  const reserved = (resource: string, amount: (text: string) => number) =>
+    amount(kubeReserved[resource] ?? '0') + amount(systemReserved[resource] ?? '0')
+  return {
+    ...capacity,
+    cpu: `${milli(capacity['cpu'] ?? '0') - reserved('cpu', milli)}m`,
+    memory: `${Math.floor(memory - reserved('memory', kib) - evicted)}Ki`,
+  }
+}
+
+function milli(text: string): number {
+  return text.endsWith('m') ? Number.parseFloat(text) : Number.parseFloat(text) * 1000
+}
+
+const kibUnits: Readonly<Record<string, number>> = {
+  Ki: 1,
+  Mi: 1024,
+  Gi: 1024 ** 2,
+  Ti: 1024 ** 3,
+  k: 1000 / 1024,
+  M: 1000 ** 2 / 1024,
+  G: 1000 ** 3 / 1024,
+}
+
+function kib(text: string): number {
+  const unit = /[A-Za-z]+$/.exec(text)?.[0]
+  return Number.parseFloat(text) * (unit === undefined ? 1 / 1024 : (kibUnits[unit] ?? 1 / 1024))
+}
+
+function nodeInfo({ version, labels }: KubeletStart, architecture: string): Record<string, string> {
+  return {
+    architecture,
+    operatingSystem: 'linux',
+    kubeletVersion: version,
+    kubeProxyVersion: version,
+    containerRuntimeVersion: 'containerd://2.1.0',
+    kernelVersion: '6.8.0-azure',
+    osImage: labels['kubernetes.azure.com/os-sku-effective'] ?? labels['kubernetes.azure.com/os-sku'] ?? 'Ubuntu',
+    machineID: '',
+    systemUUID: '',
+    bootID: '',
+  }
+}

@@ -1,0 +1,152 @@
+import { cseEnvironment } from './cse-environment.ts'
+import { configPath, controllerUnit, firstBoot, launcherPath } from './custom-data.ts'
+import { kubeletConfigFile } from './kubelet-file.ts'
+import { type KubeletStart, kubeletStart } from './kubelet-start.ts'
+import { type NodeConfig, parseNodeConfig } from './node-config.ts'
+import type { NodeFiles } from './shell.ts'
+import { sysctlLines } from './sysctl.ts'
+import { isAtLeast } from './version.ts'
+
+/** How provisioning ended, as `/var/log/azure/aks/provision.json` says it (azure/bootstrap.md 3). It never holds a secret. */
+export interface BootResult {
+  /** 0: the scripts went through. That the node has joined is another matter. */
+  readonly exitCode: number
+  readonly output: string
+}
+
+/** What a node made of its custom data. */
+export interface Provisioned extends BootResult {
+  readonly files: NodeFiles
+  /** Environment of the provisioning scripts; empty when the controller did not get so far. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly sysctl: readonly string[]
+  readonly kubeletConfigFile?: Readonly<Record<string, unknown>>
+  /** Absent: no kubelet runs. */
+  readonly kubelet?: KubeletStart
+}
+
+/** Exit codes that the node image documents, with what stands behind them. */
+const exitCodes = {
+  kubeletStart: 34,
+  apiServerUnreachable: 51,
+  apiServerName: 52,
+  kubeletInstall: 121,
+  controller: 240,
+} as const
+
+/** A step of provisioning that failed. */
+class ProvisionError extends Error {
+  readonly exitCode: number
+
+  constructor(exitCode: number, message: string) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/**
+ * Boots a node as its image would: cloud-init and boothook, the node's controller, the provisioning scripts, the kubelet's start
+ * (azure/bootstrap.md 2 to 5). What a node refuses is a result with the exit code that it would report, and no kubelet.
+ */
+export function provision(customData: string): Provisioned {
+  const boot = firstBoot(customData)
+  const log = [...boot.problems]
+  const end = (exitCode: number, rest: Partial<Provisioned> = {}): Provisioned => ({
+    files: boot.files,
+    environment: {},
+    sysctl: [],
+    ...rest,
+    exitCode,
+    output: log.join('\n').slice(-3000),
+  })
+  let made: Pick<Provisioned, 'environment' | 'sysctl' | 'kubeletConfigFile'> = { environment: {}, sysctl: [] }
+  try {
+    const config = controllerInput(boot, log)
+    const file = kubeletConfigFile(config)
+    made = {
+      environment: cseEnvironment(config),
+      sysctl: sysctlLines(config),
+      ...(file === undefined ? {} : { kubeletConfigFile: file }),
+    }
+    if (made.environment['PRE_PROVISION_ONLY'] === 'true') {
+      log.push('pre_provision_only: an image is prepared, and no node started')
+      return end(0, made)
+    }
+    runScripts(made.environment)
+    const kubelet = startKubelet(made.environment, file)
+    log.push(...kubelet.remarks)
+    return end(0, { ...made, kubelet })
+  } catch (error) {
+    if (!(error instanceof ProvisionError)) throw error
+    log.push(error.message)
+    return end(error.exitCode, made)
+  }
+}
+
+/** What launcher and controller do before the scripts run. */
+function controllerInput(
+  { files, started }: { readonly files: NodeFiles; readonly started: readonly string[] },
+  log: string[],
+): NodeConfig {
+  if (!started.includes(launcherPath) && !started.includes(controllerUnit))
+    throw new ProvisionError(
+      exitCodes.controller,
+      'custom data started neither the launcher nor the unit of aks-node-controller: the node was never provisioned',
+    )
+  const config = files.get(configPath)
+  if (config === undefined)
+    throw new ProvisionError(exitCodes.controller, `custom data did not write ${configPath}: there is nothing to do`)
+  if (config.mode !== 0o600)
+    log.push(`${configPath} has mode ${config.mode.toString(8)}; it holds a token and should have mode 600`)
+  let parsed: NodeConfig
+  try {
+    parsed = parseNodeConfig(config.content)
+  } catch (error) {
+    throw new ProvisionError(exitCodes.controller, `aks-node-controller: ${(error as Error).message}`)
+  }
+  const version = parsed.text('version')
+  if (version === 'v0') log.push('aks-node-controller: version "v0" of the node configuration is deprecated; use "v1"')
+  else if (version !== 'v1')
+    throw new ProvisionError(
+      exitCodes.controller,
+      `aks-node-controller: version "${version}" of the node configuration is not supported; use "v1"`,
+    )
+  return parsed
+}
+
+/** The checks of the provisioning scripts that depend on the configuration alone. */
+function runScripts(environment: Readonly<Record<string, string>>): void {
+  const {
+    KUBERNETES_VERSION: version = '',
+    API_SERVER_NAME: server = '',
+    KUBE_CA_CRT: authority = '',
+    BOOTSTRAP_PROFILE_CONTAINER_REGISTRY_SERVER: registry,
+  } = environment
+  if (!/^\d+\.\d+\.\d+/.test(version))
+    throw new ProvisionError(exitCodes.kubeletInstall, `kubernetes_version "${version}" is no version to install`)
+  const binaries = ['KUBE_BINARY_URL', 'CUSTOM_KUBE_BINARY_URL', 'PRIVATE_KUBE_BINARY_URL']
+  if (!isAtLeast(version, 1, 34) && !registry && binaries.every((name) => !environment[name]))
+    throw new ProvisionError(
+      exitCodes.kubeletInstall,
+      `kube_binary_config names no binaries for Kubernetes ${version}; below 1.34 the image has none`,
+    )
+  // Real nodes take a bare host name; the port is the simulator's allowance for API servers of this machine.
+  if (!/^[\w.-]+(:\d+)?$/.test(server))
+    throw new ProvisionError(exitCodes.apiServerName, `api_server_name "${server}" is no host name`)
+  if (!Buffer.from(authority, 'base64').toString().includes('-----BEGIN CERTIFICATE-----'))
+    throw new ProvisionError(
+      exitCodes.apiServerUnreachable,
+      'kubernetes_ca_cert is not a certificate in base64: the API server cannot be trusted',
+    )
+}
+
+function startKubelet(
+  environment: Readonly<Record<string, string>>,
+  file: Readonly<Record<string, unknown>> | undefined,
+): KubeletStart {
+  try {
+    return kubeletStart(environment, file)
+  } catch (error) {
+    throw new ProvisionError(exitCodes.kubeletStart, `kubelet: ${(error as Error).message}`)
+  }
+}
