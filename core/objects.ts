@@ -152,6 +152,8 @@ export interface Node {
   readonly capacity: Resources
   readonly allocatable: Resources
   readonly conditions: readonly Condition[]
+  /** Such as `v1.34.2`. */
+  readonly kubeletVersion?: string
 }
 
 export interface NodeClassRef {

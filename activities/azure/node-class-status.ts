@@ -5,6 +5,7 @@ import { refreshNodePools } from '../kubernetes/node-pool-status.ts'
 import { setConditions } from '../kubernetes/status-writes.ts'
 import { scrubbedMessage } from './azure-error.ts'
 import type { AzureDeps } from './dependencies.ts'
+import { refreshDrift } from './drift.ts'
 import { stampNodeClass } from './drift-hashes.ts'
 import type { Finding } from './node-class/finding.ts'
 import { findImages } from './node-class/images-status.ts'
@@ -30,6 +31,7 @@ export async function refreshNodeClasses(
     ),
   )
   await refreshNodePools(deps)
+  await refreshDrift(deps)
   throwJoined(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return {
     nodeClasses: nodeClasses.length,

@@ -131,7 +131,13 @@ function claimName(podName: string, volume: NonNullable<PodSpecJson['volumes']>[
 
 export function decodeNode(json: Json): Node {
   const spec = (json['spec'] ?? {}) as { providerID?: string; taints?: Taint[]; unschedulable?: boolean }
-  const status = (json['status'] ?? {}) as { capacity?: Text; allocatable?: Text; conditions?: Condition[] }
+  const status = (json['status'] ?? {}) as {
+    capacity?: Text
+    allocatable?: Text
+    conditions?: Condition[]
+    nodeInfo?: { kubeletVersion?: string }
+  }
+  const kubeletVersion = status.nodeInfo?.kubeletVersion
   return {
     kind: 'Node',
     metadata: decodeMeta(json),
@@ -141,6 +147,7 @@ export function decodeNode(json: Json): Node {
     allocatable: parseResources(status.allocatable),
     conditions: status.conditions ?? [],
     ...(spec.providerID ? { providerId: spec.providerID } : {}),
+    ...(kubeletVersion ? { kubeletVersion } : {}),
   }
 }
 

@@ -1,0 +1,120 @@
+import { type ConditionChange, conditionOf, isTrue, isTrueAt } from './conditions.ts'
+import { annotations, labels } from './labels.ts'
+import type { Node, NodeClaim, NodeClass, NodePool } from './objects.ts'
+
+/** Why a node is not what its AKSNodeClass asks for now (reference/azure-provider.md 8.1). */
+type AzureDriftReason = 'NodeClassDrift' | 'K8sVersionDrift' | 'KubeletIdentityDrift' | 'ImageDrift'
+
+const azureReasons: ReadonlySet<string> = new Set<AzureDriftReason>([
+  'NodeClassDrift',
+  'K8sVersionDrift',
+  'KubeletIdentityDrift',
+  'ImageDrift',
+])
+
+export type Drift =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'drifted'; readonly reason: AzureDriftReason; readonly message: string }
+  /** It cannot be told; what was told before stays. */
+  | { readonly kind: 'unknown'; readonly message: string }
+
+/** What drift is told by. */
+export interface DriftView {
+  readonly claim: NodeClaim
+  /** The pool that the claim's label names. */
+  readonly nodePool: NodePool | undefined
+  /** The class that the pool's template names: what a new node would be made from. */
+  readonly nodeClass: NodeClass | undefined
+  readonly node: Node | undefined
+  /** Client id of the identity that kubelets have now; empty: not known. */
+  readonly kubeletIdentityClientId: string
+}
+
+const none: Drift = { kind: 'none' }
+const kubeletIdentityLabel = 'kubernetes.azure.com/kubelet-identity-client-id'
+
+/**
+ * Whether a claim's node differs from what its pool's AKSNodeClass asks for now; the first difference counts. Versions and images of a class
+ * whose status is not about its present spec tell nothing, so after an edit the hash alone decides until the class was looked at
+ * (reference/azure-provider.md 1.3 and 8.1). A subnet is part of the hash.
+ */
+export function azureDrift(view: DriftView): Drift {
+  const { claim, nodePool, nodeClass } = view
+  if (claim.metadata.labels[labels.nodePool] === undefined || nodePool === undefined) return none
+  if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return none
+  if (claim.status.providerId === undefined)
+    return { kind: 'unknown', message: `NodeClaim ${claim.metadata.name}: status.providerID is not set` }
+  for (const look of [hashDrift, kubernetesDrift, identityDrift, imageDrift]) {
+    const drift = look(view, nodeClass)
+    if (drift.kind !== 'none') return drift
+  }
+  return none
+}
+
+type Look = (view: DriftView, nodeClass: NodeClass) => Drift
+
+/** Hashes of two versions cannot be compared. */
+const hashDrift: Look = ({ claim }, { metadata }) => {
+  const [own, wanted] = [claim.metadata.annotations, metadata.annotations]
+  const { nodeClassHash, nodeClassHashVersion } = annotations
+  if (own[nodeClassHash] === undefined || wanted[nodeClassHash] === undefined) return none
+  if (own[nodeClassHashVersion] === undefined || own[nodeClassHashVersion] !== wanted[nodeClassHashVersion]) return none
+  if (own[nodeClassHash] === wanted[nodeClassHash]) return none
+  return drifted('NodeClassDrift', `the spec of AKSNodeClass ${metadata.name} changed since the node was made`)
+}
+
+const kubernetesDrift: Look = ({ node }, { metadata, status }) => {
+  const wanted = status.kubernetesVersion
+  if (!wanted || !isTrueAt(status.conditions, 'KubernetesVersionReady', metadata.generation)) return none
+  const own = isThere(node) ? node.kubeletVersion?.replace(/^v/, '') : undefined
+  if (own === undefined || own === '' || own === wanted) return none
+  return drifted('K8sVersionDrift', `the kubelet is of version ${own}, AKSNodeClass ${metadata.name} of ${wanted}`)
+}
+
+const identityDrift: Look = ({ node, kubeletIdentityClientId }) => {
+  const own = isThere(node) ? node.metadata.labels[kubeletIdentityLabel] : undefined
+  if (!own || kubeletIdentityClientId === '' || own === kubeletIdentityClientId) return none
+  return drifted(
+    'KubeletIdentityDrift',
+    `the kubelet has the identity ${own}, new ones have ${kubeletIdentityClientId}`,
+  )
+}
+
+/** ARM's ids know no case. */
+const imageDrift: Look = ({ claim }, { metadata, status }) => {
+  if (!isTrueAt(status.conditions, 'ImagesReady', metadata.generation)) return none
+  const { imageId } = claim.status
+  if (!imageId) return { kind: 'unknown', message: `NodeClaim ${claim.metadata.name}: status.imageID is not set` }
+  if (status.images.length === 0)
+    return { kind: 'unknown', message: `AKSNodeClass ${metadata.name}: status.images is empty` }
+  if (status.images.some(({ id }) => id.toLowerCase() === imageId.toLowerCase())) return none
+  return drifted('ImageDrift', `AKSNodeClass ${metadata.name} has other images than ${imageId}`)
+}
+
+function drifted(reason: AzureDriftReason, message: string): Drift {
+  return { kind: 'drifted', reason, message }
+}
+
+function isThere(node: Node | undefined): node is Node {
+  return node !== undefined && node.metadata.deletionTimestamp === undefined
+}
+
+const type = 'Drifted'
+
+/**
+ * What becomes of the condition Drifted; undefined: it is as it should be. A claim that is not launched has nothing that could drift. What
+ * another part of Karpenter found, such as NodePoolDrifted, is not Azure's to take away (reference/karpenter-core.md 5.2).
+ */
+export function driftChange(
+  { status: { conditions } }: NodeClaim,
+  drift: Drift,
+): { readonly conditions: readonly ConditionChange[] } | { readonly clear: readonly string[] } | undefined {
+  const before = conditionOf(conditions, type)
+  const clear = before === undefined ? undefined : { clear: [type] }
+  if (!isTrue(conditions, 'Launched')) return clear
+  if (drift.kind === 'unknown') return undefined
+  if (drift.kind === 'none') return azureReasons.has(before?.reason ?? '') ? clear : undefined
+  const { reason, message } = drift
+  if (before?.status === 'True' && before.reason === reason && before.message === message) return undefined
+  return { conditions: [{ type, status: 'True', reason, message }] }
+}
