@@ -1,37 +1,7 @@
 import { parseQuantity } from '../../core/quantity.ts'
+import { type Shape, wrong } from '../../core/shape.ts'
 
-/** What is wrong with a value, where in it, and what would be right. */
-export interface Problem {
-  readonly path: readonly (string | number)[]
-  readonly value: unknown
-  readonly remedy: string
-}
-
-/** Finds the first thing that is wrong; absent values are a matter of `record`. Nothing is allocated for a value that is right. */
-export type Shape = (value: unknown) => Problem | undefined
-
-const wrong = (value: unknown, remedy: string): Problem => ({ path: [], value, remedy })
-const within = (key: string | number, problem: Problem): Problem => ({ ...problem, path: [key, ...problem.path] })
-const isAbsent = (value: unknown) => value === undefined || value === null
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export const text: Shape = (value) => (typeof value === 'string' ? undefined : wrong(value, 'write a text'))
-
-export const flag: Shape = (value) => (typeof value === 'boolean' ? undefined : wrong(value, 'write true or false'))
-
-export const number: Shape = (value) =>
-  typeof value === 'number' && Number.isFinite(value) ? undefined : wrong(value, 'write a number')
-
-export const wholeNumber: Shape = (value) =>
-  Number.isInteger(value) ? undefined : wrong(value, 'write a whole number')
-
-export const time: Shape = (value) =>
-  typeof value === 'string' && !Number.isNaN(Date.parse(value))
-    ? undefined
-    : wrong(value, 'write a time such as 2026-03-01T12:00:00Z')
+export * from '../../core/shape.ts'
 
 const quantitiesSeen = new Set<unknown>()
 
@@ -42,63 +12,6 @@ export const quantity: Shape = (value) => {
     return wrong(value, 'write a quantity such as 500m or 2Gi')
   quantitiesSeen.add(value)
   return undefined
-}
-
-export function oneOf(...values: readonly string[]): Shape {
-  return (value) => (values.includes(value as string) ? undefined : wrong(value, `use ${values.join(', ')}`))
-}
-
-export function list(each: Shape): Shape {
-  return (value) => {
-    if (!Array.isArray(value)) return wrong(value, 'write a list')
-    for (let at = 0; at < value.length; at++) {
-      const problem = isAbsent(value[at]) ? undefined : each(value[at])
-      if (problem !== undefined) return within(at, problem)
-    }
-    return undefined
-  }
-}
-
-/** An object whose keys may be anything. */
-export function map(each: Shape): Shape {
-  return (value) => {
-    if (!isObject(value)) return wrong(value, 'write a map')
-    for (const key in value) {
-      const problem = isAbsent(value[key]) ? undefined : each(value[key])
-      if (problem !== undefined) return within(key, problem)
-    }
-    return undefined
-  }
-}
-
-/** An object with these fields, of which those in `needed` must be there. */
-export function record(fields: Readonly<Record<string, Shape>>, needed: readonly string[] = []): Shape {
-  return (value) => {
-    if (!isObject(value)) return wrong(value, 'write a map')
-    for (const name of needed) if (isAbsent(value[name])) return within(name, wrong(value[name], 'add it'))
-    for (const name in value) {
-      const own = value[name]
-      const problem = isAbsent(own) || !Object.hasOwn(fields, name) ? undefined : fields[name]?.(own)
-      if (problem !== undefined) return within(name, problem)
-    }
-    return undefined
-  }
-}
-
-/** `spec.containers[0].resources`. */
-export function pathText(path: readonly (string | number)[]): string {
-  return path.reduce<string>((all, key) => {
-    if (typeof key === 'number') return `${all}[${key}]`
-    if (!/^[\w-]+$/.test(key)) return `${all}[${JSON.stringify(key)}]`
-    return all === '' ? key : `${all}.${key}`
-  }, '')
-}
-
-/** A value as errors show it. */
-export function valueText(value: unknown): string {
-  if (value === undefined) return 'is missing'
-  const json = JSON.stringify(value)
-  return `is ${json.length > 60 ? `${json.slice(0, 57)}...` : json}`
 }
 
 /** Bad input: the command ends with its messages and without a stack. */

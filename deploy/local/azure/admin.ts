@@ -1,14 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { bootReport } from './boot/boot-report.ts'
-import type { Timing } from './config.ts'
 import type { Fault } from './faults.ts'
 import { nicConfigurations } from './machines.ts'
-import { Throttling, type ThrottlingSetting } from './throttling.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
 export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, lifecycle, faults, calls, journal } = deps
+  const { machines, lifecycle, faults, calls, journal } = deps
   app.get('/admin/state', () => ({
     virtualMachines: machines.all.map(({ name, state, power, joins, timeCreated, body }) => ({
       name,
@@ -37,17 +35,7 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     deps.throttling.clearCounts()
     return reply.code(204).send()
   })
-  app.get('/admin/throttling', () => ({ setting: config.throttling ?? 'off', buckets: deps.throttling.counts }))
-  app.post<{ Body: { readonly setting: ThrottlingSetting } }>('/admin/throttling', (request, reply) => {
-    config.throttling = request.body.setting
-    deps.throttling = new Throttling(request.body.setting)
-    return reply.code(204).send()
-  })
   app.get('/admin/journal', () => journal)
-  app.post<{ Body: Timing }>('/admin/timing', (request, reply) => {
-    Object.assign(config, request.body)
-    return reply.code(204).send()
-  })
   app.get('/admin/faults', () => faults.list)
   app.post<{ Body: Fault }>('/admin/faults', (request, reply) => {
     faults.add(request.body)

@@ -1,11 +1,15 @@
 import type { CallCounts } from './call-counts.ts'
+import type { CapacityPools } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { Faults } from './faults.ts'
 import type { AccessTokens } from './identity.ts'
+import type { ImageVersions } from './image-versions.ts'
 import type { MachineLifecycle } from './lifecycle.ts'
 import type { Machines } from './machines.ts'
 import type { Operations } from './operations.ts'
+import type { Quotas } from './quota.ts'
 import type { Resources } from './resources.ts'
+import type { SkuCatalogue } from './sku-catalogue.ts'
 import type { Throttling } from './throttling.ts'
 
 /** What the parts of the simulated Resource Manager work with. */
@@ -19,6 +23,10 @@ export interface ArmDeps {
   readonly tokens: AccessTokens
   /** Replaced whole when its setting changes. */
   throttling: Throttling
+  readonly catalogue: SkuCatalogue
+  readonly images: ImageVersions
+  readonly quotas: Quotas
+  readonly pools: CapacityPools
   /** For tests that count ARM's load. */
   readonly calls: CallCounts
   /** Every request that changes a VM, in order. */

@@ -1,4 +1,5 @@
-import type { SimulatorConfig } from './config.ts'
+import type { PriceItem } from './price-list.ts'
+import type { SkuJson } from './sku-catalogue.ts'
 
 interface Family {
   /** Family name as quota knows it. */
@@ -171,10 +172,7 @@ export const sizes: ReadonlyMap<string, Size> = new Map(
 )
 
 /** A size as Microsoft.Compute/skus lists it. */
-export function skuJson(
-  { name, family, vCpus, memoryGib }: Size,
-  { location }: SimulatorConfig,
-): Record<string, unknown> {
+export function skuJson({ name, family, vCpus, memoryGib }: Size, location: string): SkuJson {
   const localGb = (family.localGbPerVCpu ?? 0) * vCpus
   const capabilities: Record<string, string> = {
     vCPUs: String(vCpus),
@@ -206,10 +204,7 @@ export function skuJson(
 const spotShare = 0.2
 
 /** The retail prices of a size: on demand, and spot where there is spot. */
-export function priceItems(
-  { name, family, price }: Size,
-  { location }: SimulatorConfig,
-): readonly Record<string, unknown>[] {
+export function priceItems({ name, family, price }: Size, location: string): readonly PriceItem[] {
   const common = {
     currencyCode: 'USD',
     armRegionName: location,
@@ -229,64 +224,4 @@ export function priceItems(
     windows,
     { ...onDemand, retailPrice: spotPrice, unitPrice: spotPrice, skuName: `${short} Spot`, meterName: `${short} Spot` },
   ]
-}
-
-/** The quota that spot VMs count against, instead of their family's. */
-export const spotFamily = 'lowPriorityCores'
-
-/** Quota families with their vCPUs in use. Spot does not count against the region's cores either. */
-export function usageItems(used: ReadonlyMap<string, number>): readonly Record<string, unknown>[] {
-  const total = [...used].reduce((sum, [name, vCpus]) => (name === spotFamily ? sum : sum + vCpus), 0)
-  const item = (value: string, limit: number, currentValue: number) => ({
-    unit: 'Count',
-    limit,
-    currentValue,
-    name: { value, localizedValue: value },
-  })
-  const names = [...new Set(families.map(({ family }) => family))]
-  return [
-    item('cores', 100_000, total),
-    item(spotFamily, 100_000, used.get(spotFamily) ?? 0),
-    ...names.map((name) => item(name, 50_000, used.get(name) ?? 0)),
-  ]
-}
-
-const galleries: Readonly<Record<string, readonly string[]>> = {
-  'AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2': [
-    '2204gen2containerd',
-    '2204containerd',
-    '2204gen2arm64containerd',
-    '2204gen2TLcontainerd',
-    '2404gen2containerd',
-    '2404containerd',
-    '2404gen2arm64containerd',
-    '2404gen2TLcontainerd',
-  ],
-  'AKSAzureLinux-f7c7cda5-1c9a-4bdc-a222-9614c968580b': [
-    'V2gen2',
-    'V2',
-    'V2gen2arm64',
-    'V2gen2TL',
-    'V3gen2',
-    'V3',
-    'V3gen2arm64',
-    'V3gen2TL',
-  ],
-}
-
-interface ImageVersion {
-  readonly name: string
-  readonly publishedDate: string
-}
-
-const versions: readonly ImageVersion[] = [
-  { name: '202604.10.0', publishedDate: '2026-04-12T00:00:00Z' },
-  { name: '202610.20.0', publishedDate: '2026-10-22T00:00:00Z' },
-]
-
-/** Versions that a community gallery publishes of a definition, oldest first; undefined: no such gallery or definition. */
-export function imageVersions(gallery: string, definition: string): readonly ImageVersion[] | undefined {
-  const found = Object.entries(galleries).find(([name]) => name.toLowerCase() === gallery.toLowerCase())
-  const has = found?.[1].some((name) => name.toLowerCase() === definition.toLowerCase()) ?? false
-  return has ? versions : undefined
 }

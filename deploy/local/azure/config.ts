@@ -1,7 +1,8 @@
-import type { ThrottlingSetting } from './throttling.ts'
+import type { LiveSettings } from './settings.ts'
 
 /** Configuration of the Azure simulator, as it stands in the file that `--config` names. */
-export interface SimulatorConfig extends Timing {
+export interface SimulatorConfig extends LiveSettings {
+  /** 0: any that is free; the address is printed. */
   readonly port: number
   /** VMs and their NICs and disks are kept here, so that they outlive the process. */
   readonly stateDir: string
@@ -16,22 +17,16 @@ export interface SimulatorConfig extends Timing {
   readonly location: string
   readonly subnetId: string
   readonly clusterName: string
-  /** Token buckets that requests draw from. Default `off`. */
-  throttling?: ThrottlingSetting
   /** Entries on a page of a list. Default 100. */
   readonly pageSize?: number
   /** How long an access token is good for. Default one hour. */
   readonly tokenSeconds?: number
-}
-
-/** How long Azure takes, in milliseconds; set anew while the simulator runs by its admin endpoint. */
-export interface Timing {
-  /** Time from an accepted PUT to a created VM. Default 0. */
-  readonly createMs?: number
-  /** Time from a created VM to its kubelet's first request. Default 0. */
-  readonly bootMs?: number
-  /** Time from an accepted PATCH to a VM that is updated. Default 0. */
-  readonly updateMs?: number
-  /** Time from an accepted DELETE to a VM that is gone. Default 0. */
-  readonly deleteMs?: number
+  /** An answer of `GET Microsoft.Compute/skus` with the sizes of the location. Default: the simulator's own table. */
+  readonly catalogueFile?: string
+  /** Answers of the retail price API. Default: the own table's prices, and none for a catalogue from a file. */
+  readonly pricesFiles?: readonly string[]
+  /** What happens when, as YAML; see docs/simulator.md. */
+  readonly scenarioFile?: string
+  /** What drawn durations and evictions follow from. Default 1. */
+  readonly seed?: number | string
 }

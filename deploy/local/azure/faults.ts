@@ -1,5 +1,5 @@
 /** Which VMs a fault hits: all that is named must match. A request that names no VM size matches nothing of it. */
-interface Match {
+export interface Match {
   readonly sku?: string
   /** ARM zone number; `0` for a regional VM. */
   readonly zone?: string

@@ -1,9 +1,13 @@
+import { allocationMessage } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
+import { sampleMs } from './durations.ts'
 import type { Attempt, Faults } from './faults.ts'
 import type { Kubelets } from './kubelet.ts'
-import type { Machine, MachineBody, Machines } from './machines.ts'
+import type { AsyncFailure, Machine, MachineBody, Machines } from './machines.ts'
 import type { Operation, Operations } from './operations.ts'
 import type { Resources } from './resources.ts'
+import type { Timing } from './settings.ts'
+import type { VmSize } from './sku-catalogue.ts'
 
 export interface LifecycleDeps {
   readonly config: SimulatorConfig
@@ -37,56 +41,67 @@ export class MachineLifecycle {
     }
   }
 
-  create(name: string, body: MachineBody): { readonly machine: Machine; readonly operation: Operation } {
-    const { machines, operations, faults, config } = this.#deps
-    const attempt = attemptOf(body)
-    const machine = machines.draft(name, body)
-    this.#takeFaults(machine, attempt)
+  /** `failure`: Azure accepts the VM and then cannot make it. */
+  create(input: {
+    readonly name: string
+    readonly body: MachineBody
+    readonly size: VmSize
+    readonly failure: AsyncFailure | undefined
+  }): { readonly machine: Machine; readonly operation: Operation } {
+    const { machines, operations, faults } = this.#deps
+    const attempt = attemptOf(input.body)
+    const machine = machines.draft(input.name, input.body, input.size)
+    const createMs = this.#ms('createMs', machine)
+    this.#takeFaults(machine, attempt, createMs, input.failure)
     machine.joins = faults.take('neverJoins', attempt) === undefined
     machines.add(machine)
-    const operation = operations.begin('create', machine, config.createMs ?? 0)
+    const operation = operations.begin('create', machine, createMs)
     this.#schedule(operation)
     return { machine, operation }
   }
 
   /** A PUT over a VM that failed: Azure tries again to create it. */
-  createAgain(machine: Machine, body: MachineBody): Operation {
-    const { machines, operations, config } = this.#deps
+  createAgain(machine: Machine, body: MachineBody, failure: AsyncFailure | undefined): Operation {
+    const { machines, operations } = this.#deps
     machine.body = body
     machine.state = 'Creating'
     delete machine.failure
-    this.#takeFaults(machine, attemptOf(body))
+    const createMs = this.#ms('createMs', machine)
+    this.#takeFaults(machine, attemptOf(body), createMs, failure)
     machines.save(machine)
-    const operation = operations.begin('create', machine, config.createMs ?? 0)
+    const operation = operations.begin('create', machine, createMs)
     this.#schedule(operation)
     return operation
   }
 
-  #takeFaults(machine: Machine, attempt: Attempt): void {
-    const { faults } = this.#deps
-    const failure = faults.take('failAsync', attempt)
-    if (failure !== undefined)
-      machine.failure = { code: failure.code, message: failure.message ?? `Allocation failed: ${failure.code}` }
+  #takeFaults(machine: Machine, attempt: Attempt, createMs: number, failure: AsyncFailure | undefined): void {
+    const { faults, config } = this.#deps
+    const fault = faults.take('failAsync', attempt)
+    if (failure !== undefined) machine.failure = failure
+    else if (fault !== undefined) {
+      const message = fault.message ?? allocationMessage(fault.code, attempt.sku, config.location)
+      machine.failure = { code: fault.code, message }
+    }
     if (faults.take('keepsNics', attempt) !== undefined) machine.keepsNics = true
     const eviction = attempt.capacityType === 'spot' ? faults.take('evict', attempt) : undefined
-    if (eviction !== undefined) machine.evictAtMs = Date.now() + (this.#deps.config.createMs ?? 0) + eviction.afterMs
+    if (eviction !== undefined) machine.evictAtMs = Date.now() + createMs + eviction.afterMs
   }
 
   /** Changes tags and identity. A VM that is still being created, or that failed, keeps its state. */
   update(machine: Machine, change: Pick<MachineBody, 'tags' | 'identity'>): Operation {
-    const { machines, operations, config } = this.#deps
+    const { machines, operations } = this.#deps
     machine.body = { ...machine.body, ...change }
     const isSettled = machine.state === 'Succeeded'
     if (isSettled) machine.state = 'Updating'
     machines.save(machine)
-    const operation = operations.begin('update', machine, config.updateMs ?? 0)
+    const operation = operations.begin('update', machine, this.#ms('updateMs', machine))
     this.#schedule(operation)
     return operation
   }
 
   /** Deletes a VM. What is going on with it is called off; a deletion that is going on already is shared. */
   delete(machine: Machine): Operation {
-    const { machines, operations, kubelets, config } = this.#deps
+    const { machines, operations, kubelets } = this.#deps
     for (const operation of operations.inFlight.filter(({ vmId }) => vmId === machine.vmId)) {
       if (operation.kind === 'delete') return operation
       operations.end(operation, 'Canceled', {
@@ -97,7 +112,7 @@ export class MachineLifecycle {
     machine.state = 'Deleting'
     machines.save(machine)
     void kubelets.silence(machine)
-    const operation = operations.begin('delete', machine, config.deleteMs ?? 0)
+    const operation = operations.begin('delete', machine, this.#ms('deleteMs', machine))
     this.#schedule(operation)
     return operation
   }
@@ -124,6 +139,11 @@ export class MachineLifecycle {
     for (const operation of this.#deps.operations.inFlight) this.#end(operation)
   }
 
+  #ms(subject: keyof Timing, { name }: Machine): number {
+    const { config } = this.#deps
+    return sampleMs(config[subject], config.seed ?? 1, `${subject}/${name.toLowerCase()}`)
+  }
+
   #schedule(operation: Operation): void {
     after(operation.dueMs - Date.now(), () => this.#end(operation))
   }
@@ -137,7 +157,7 @@ export class MachineLifecycle {
 
   /** The VM is written down before the operation: a kill between the two does this again. */
   #complete(operation: Operation, machine: Machine): void {
-    const { machines, operations, resources, kubelets, config } = this.#deps
+    const { machines, operations, resources, kubelets } = this.#deps
     if (operation.kind === 'delete') {
       machines.remove(machine, resources.leftovers(machine))
       operations.end(operation, 'Succeeded')
@@ -155,7 +175,7 @@ export class MachineLifecycle {
     machines.save(machine)
     operations.end(operation, machine.state, machine.failure)
     if (machine.state === 'Failed') return
-    after(config.bootMs ?? 0, () => void kubelets.boot(machine))
+    after(this.#ms('bootMs', machine), () => void kubelets.boot(machine))
     this.#scheduleEviction(machine)
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { BootResult } from './boot/provision.ts'
 import type { Journal, Table } from './journal.ts'
+import type { VmSize } from './sku-catalogue.ts'
 import { SortedMap } from './sorted-map.ts'
 
 type ProvisioningState = 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
@@ -13,8 +14,9 @@ export interface Machine {
   body: MachineBody
   readonly timeCreated: string
   readonly ip: string
+  readonly size: VmSize
   state: ProvisioningState
-  failure?: { readonly code: string; readonly message: string }
+  failure?: AsyncFailure
   power: 'running' | 'stopped' | 'deallocated' | 'frozen'
   joins: boolean
   /** How it was provisioned, once it has booted. */
@@ -29,6 +31,12 @@ export interface Machine {
   partTags?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** The Node's client certificate, once it has one: a restarted simulator goes on being that kubelet. */
   credential?: { readonly cert: string; readonly key: string }
+}
+
+/** Why a VM could not be made, told after its PUT was accepted. */
+export interface AsyncFailure {
+  readonly code: string
+  readonly message: string
 }
 
 export interface MachineBody {
@@ -133,13 +141,14 @@ export class Machines {
   }
 
   /** A new VM, not kept yet. */
-  draft(name: string, body: MachineBody): Machine {
+  draft(name: string, body: MachineBody, size: VmSize): Machine {
     return {
       name,
       vmId: randomUUID(),
       body,
       timeCreated: new Date().toISOString(),
       ip: ipOf(this.#nextIp++),
+      size,
       state: 'Creating',
       power: 'running',
       joins: true,

@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const vms = () => azure.compute.virtualMachines
 const create = (name: string) => vms().createOrUpdate(group, name, vmBody(name), { updateIntervalInMs: 20 })
-const throttle = (setting: ThrottlingSetting) => simulator.admin('POST', '/throttling', { setting })
+const throttle = (setting: ThrottlingSetting) => simulator.admin('POST', '/settings', { throttling: setting })
 
 async function buckets(): Promise<Readonly<Record<string, BucketCounts>>> {
   const { buckets: counts } = await simulator.admin<{ buckets: Record<string, BucketCounts> }>('GET', '/throttling')

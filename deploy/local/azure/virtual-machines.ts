@@ -2,20 +2,24 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
 import { type ArmRequest, pageOf, sameLocation } from './arm-request.ts'
-import { imageVersions, sizes } from './catalogue.ts'
+import { allocationMessage } from './capacity-pools.ts'
+import type { Attempt, Fault } from './faults.ts'
 import { attemptOf } from './lifecycle.ts'
 import { type Machine, type MachineBody, nicConfigurations } from './machines.ts'
 import type { Operation } from './operations.ts'
+import type { VmSize } from './sku-catalogue.ts'
 
 const vmPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines'
 const operationPath = '/subscriptions/:subscription/providers/Microsoft.Compute/locations/:location/operations/:id'
+
+type Refusal = Fault & { readonly kind: 'failSync' }
 
 /**
  * Virtual machines and their long-running operations, which announce themselves in `Azure-AsyncOperation` and `Location`
  * (https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations).
  */
 export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, lifecycle, operations, resources, faults } = deps
+  const { config, machines, lifecycle, operations, resources, faults, quotas, pools } = deps
 
   app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => {
     const { name = '' } = request.params
@@ -23,11 +27,12 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const existing = machines.get(name)
     if (existing !== undefined) return putAgain(request, reply, existing)
     const attempt = attemptOf(request.body)
-    checkReferences(request.body, deps)
+    const size = checkReferences(request.body, deps)
+    quotas.check(size, attempt.capacityType === 'spot')
+    const failure = pools.admit(attempt, size)
     const refusal = faults.take('failSync', attempt)
-    if (refusal !== undefined)
-      throw new ArmError(refusal.status ?? 409, refusal.code, refusal.message ?? `Allocation failed: ${refusal.code}`)
-    const { machine, operation } = lifecycle.create(name, request.body)
+    if (refusal !== undefined) throw wanted(refusal, attempt)
+    const { machine, operation } = lifecycle.create({ name, body: request.body, size, failure })
     if (faults.take('resetAfterCommit', attempt) !== undefined) {
       reply.hijack()
       request.raw.socket.destroy()
@@ -91,9 +96,13 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const operation =
       operations.inFlightOn(machine.vmId) ??
       (machine.state === 'Failed'
-        ? lifecycle.createAgain(machine, request.body)
+        ? lifecycle.createAgain(machine, request.body, pools.admit(attemptOf(machine.body), machine.size))
         : lifecycle.update(machine, changeOf(request.body)))
     return announced(request, reply.code(200), operation).send(resources.vm(machine))
+  }
+
+  function wanted({ status, code, message }: Refusal, { sku }: Attempt): ArmError {
+    return new ArmError(status ?? 409, code, message ?? allocationMessage(code, sku, config.location))
   }
 
   function announced(request: ArmRequest<never> | ArmRequest, reply: FastifyReply, { id }: Operation): FastifyReply {
@@ -150,7 +159,7 @@ function checkBody(body: Partial<MachineBody> | undefined): void {
 }
 
 /** What a new VM refers to must be there: region, size, image, subnet, backend pools; and its disk's name must be free. */
-function checkReferences(body: MachineBody, { config, machines, resources }: ArmDeps): void {
+function checkReferences(body: MachineBody, { config, machines, resources, catalogue, images }: ArmDeps): VmSize {
   const { hardwareProfile, storageProfile } = body.properties
   if (!sameLocation(body.location, config.location)) {
     throw new ArmError(
@@ -159,9 +168,16 @@ function checkReferences(body: MachineBody, { config, machines, resources }: Arm
       `Location '${body.location}' is not available for resource type 'Microsoft.Compute/virtualMachines'. Available: '${config.location}'.`,
     )
   }
-  if (!sizes.has(hardwareProfile.vmSize))
+  const size = catalogue.size(hardwareProfile.vmSize)
+  if (size === undefined)
     throw new ArmError(400, 'InvalidParameter', `The value ${hardwareProfile.vmSize} of parameter vmSize is invalid.`)
-  checkImage(storageProfile?.imageReference?.communityGalleryImageId, config.location)
+  const image = storageProfile?.imageReference?.communityGalleryImageId ?? storageProfile?.imageReference?.id
+  if (image !== undefined && !images.has(image))
+    throw new ArmError(
+      404,
+      'GalleryImageNotFound',
+      `The gallery image ${image} is not available in ${config.location}.`,
+    )
   const nics = nicConfigurations({ body })
   const known = new Set([config.subnetId.toLowerCase(), ...resources.poolIds().map((id) => id.toLowerCase())])
   const references = nics
@@ -183,12 +199,5 @@ function checkReferences(body: MachineBody, { config, machines, resources }: Arm
       `Disk ${disk} exists already in resource group ${config.nodeResourceGroup}; only createOption Attach can use it.`,
     )
   }
-}
-
-function checkImage(id: string | undefined, location: string): void {
-  if (id === undefined) return
-  const [, gallery = '', definition = '', version] =
-    /^\/communityGalleries\/([^/]+)\/images\/([^/]+)\/versions\/([^/]+)$/i.exec(id) ?? []
-  if (imageVersions(gallery, definition)?.some(({ name }) => name === version) !== true)
-    throw new ArmError(404, 'GalleryImageNotFound', `The gallery image ${id} is not available in ${location}.`)
+  return size
 }

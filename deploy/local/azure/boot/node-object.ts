@@ -1,4 +1,3 @@
-import { sizes } from '../catalogue.ts'
 import type { SimulatorConfig } from '../config.ts'
 import type { Machine } from '../machines.ts'
 import type { KubeletStart } from './kubelet-start.ts'
@@ -14,14 +13,13 @@ export function nodeObject(
   kubelet: KubeletStart,
   { subscriptionId, nodeResourceGroup }: Pick<SimulatorConfig, 'subscriptionId' | 'nodeResourceGroup'>,
 ): Record<string, unknown> {
-  const { body } = machine
-  const size = sizes.get(body.properties.hardwareProfile.vmSize)
-  const arch = size?.family.arch === 'Arm64' ? 'arm64' : 'amd64'
+  const { body, size } = machine
+  const { arch } = size
   const zone = body.zones?.[0]
   const capacity = {
-    cpu: String(size?.vCpus ?? 2),
+    cpu: String(size.vCpus),
     // Firmware and kernel keep a little of what the size promises.
-    memory: `${Math.floor((size?.memoryGib ?? 8) * 1024 * 1024 * 0.96)}Ki`,
+    memory: `${Math.floor(size.memoryGib * 1024 * 1024 * 0.96)}Ki`,
     'ephemeral-storage': `${(body.properties.storageProfile?.osDisk?.diskSizeGB ?? 128) * 1_000_000}k`,
     pods: String(kubelet.maxPods),
   }

@@ -1,0 +1,9 @@
+import type { ArmDeps } from './arm-deps.ts'
+import type { LiveSettings } from './settings.ts'
+import { Throttling } from './throttling.ts'
+
+/** Sets settings anew while the simulator runs: what is given replaces what was. The input has the shape of `settingsShape`. */
+export function changeSettings(deps: ArmDeps, settings: LiveSettings): void {
+  Object.assign(deps.config, settings)
+  if (settings.throttling !== undefined) deps.throttling = new Throttling(settings.throttling)
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fastify } from 'fastify'
+import { registerAdmin } from './admin.ts'
+import { registerAdminSettings } from './admin-settings.ts'
+import { registerArm } from './arm.ts'
+import type { ArmDeps } from './arm-deps.ts'
+import { CallCounts } from './call-counts.ts'
+import { CapacityPools } from './capacity-pools.ts'
+import type { SimulatorConfig } from './config.ts'
+import { Faults } from './faults.ts'
+import { AccessTokens, registerIdentity } from './identity.ts'
+import { ImageVersions } from './image-versions.ts'
+import { Journal } from './journal.ts'
+import { Kubelets } from './kubelet.ts'
+import { MachineLifecycle } from './lifecycle.ts'
+import { Machines } from './machines.ts'
+import { Operations } from './operations.ts'
+import { registerPrices } from './price-list.ts'
+import { Quotas } from './quota.ts'
+import { Resources } from './resources.ts'
+import { SkuCatalogue } from './sku-catalogue.ts'
+import { Throttling } from './throttling.ts'
+import { VmUsage } from './vm-usage.ts'
+
+/** A simulator that listens. */
+export interface RunningSimulator {
+  /** `https://127.0.0.1:PORT`. */
+  readonly address: string
+  close(): Promise<void>
+}
+
+/** Starts the simulator in this process, with the state that is on disk. Errors: a file that cannot be used, a port that is taken. */
+export async function startSimulator(config: SimulatorConfig): Promise<RunningSimulator> {
+  const app = fastify({
+    https: { cert: readFileSync(config.certFile), key: readFileSync(config.keyFile) },
+    routerOptions: { caseSensitive: false },
+    bodyLimit: 4 * 1024 * 1024,
+  })
+  const deps = makeDeps(config)
+  registerIdentity(app, config, deps.tokens)
+  registerArm(app, deps)
+  registerPrices(app, config)
+  registerAdmin(app, deps)
+  registerAdminSettings(app, deps)
+  deps.lifecycle.resume()
+  const address = await app.listen({ port: config.port, host: '127.0.0.1' })
+  return { address, close: () => app.close() }
+}
+
+function makeDeps(config: SimulatorConfig): ArmDeps {
+  const journal = new Journal(join(config.stateDir, 'state.jsonl'))
+  const machines = new Machines(journal)
+  const operations = new Operations(journal)
+  const resources = new Resources(config)
+  const faults = new Faults()
+  const kubelets = new Kubelets(config, machines)
+  const catalogue = new SkuCatalogue(config)
+  const usage = new VmUsage(machines)
+  return {
+    config,
+    machines,
+    operations,
+    resources,
+    faults,
+    catalogue,
+    lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults }),
+    images: new ImageVersions(),
+    quotas: new Quotas({ config, catalogue, usage }),
+    pools: new CapacityPools({ config, catalogue, usage }),
+    tokens: new AccessTokens(config),
+    calls: new CallCounts(),
+    throttling: new Throttling(config.throttling ?? 'off'),
+    journal: [],
+  }
+}
