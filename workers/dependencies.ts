@@ -3,6 +3,8 @@ import type { Logger } from 'pino'
 import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import type { Cloud } from '../activities/azure/clouds.ts'
+import { NetworkFacts } from '../activities/azure/network-facts.ts'
+import { RefusedAttempts } from '../activities/azure/refused-attempts.ts'
 import { requestLog } from '../activities/azure/request-log.ts'
 import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
 import { VmList } from '../activities/azure/vm-list.ts'
@@ -60,6 +62,14 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     unavailable,
     catalogue: new Catalogue({ azure, config: settings, unavailable, log, now }),
     vms: new VmList(() => azure.compute.virtualMachines.list(settings.nodeResourceGroup), log),
+    network: new NetworkFacts(
+      {
+        securityGroups: () => azure.network.networkSecurityGroups.list(settings.nodeResourceGroup),
+        loadBalancers: () => azure.network.loadBalancers.list(settings.nodeResourceGroup),
+      },
+      { nodeResourceGroup: settings.nodeResourceGroup, log, now },
+    ),
+    refusedAttempts: new RefusedAttempts(now),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),

@@ -114,6 +114,7 @@ async function work(input: Work): Promise<void> {
   missing.add('the watch caches')
   void deps.cache.synced().then(() => missing.delete('the watch caches'))
   if (roles.has('azure') || roles.has('planner')) deps.catalogue.start()
+  if (roles.has('azure')) deps.network.warm()
   const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
   const bridge = new Bridge({
     deps,

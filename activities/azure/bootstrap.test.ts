@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../test/golden-cases.ts'
-import { aksNodeConfig, type BootstrapInput, customData } from './bootstrap.ts'
+import { aksNodeConfig, type BootstrapInput } from './bootstrap.ts'
+import { customData } from './custom-data.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { kubeletMaySet } from './node-labels.ts'
 
@@ -16,6 +17,11 @@ function input(change: Partial<BootstrapInput> = {}): BootstrapInput {
   return {
     config,
     nodeClass: nodeClassSettings(goldenNodeClass({}), config),
+    network: {
+      securityGroupId: '/nsg',
+      securityGroupName: 'aks-agentpool-12345678-nsg',
+      routeTableName: 'aks-agentpool-12345678-routetable',
+    },
     vmSize: 'Standard_D4s_v5',
     arch: 'amd64',
     kubernetesVersion: '1.36.3',
@@ -89,7 +95,8 @@ describe('custom data', () => {
   it('writes the configuration where the node looks for it, for root alone, and starts the node controller without waiting', () => {
     expect(document).toContain('/opt/azure/containers/aks-node-controller-config.json')
     expect(document).toMatch(/chmod 0600 \S+config\.json/)
-    expect(document.indexOf('umask 077')).toBeLessThan(document.indexOf('base64 -d'))
+    // The launcher must not inherit the mask: what it writes is for others too.
+    expect(document).toMatch(/\(\numask 077\nbase64 -d [^)]*\n\)\nchmod/)
     expect(document).toContain('nohup /bin/bash /opt/azure/containers/aks-node-controller-launcher.sh')
     expect(document).toContain('systemctl start --no-block aks-node-controller.service')
   })

@@ -2,6 +2,8 @@ import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
 import type { AzureConfig } from './azure-config.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AzureClient } from './client.ts'
+import type { NetworkFacts } from './network-facts.ts'
+import type { RefusedAttempts } from './refused-attempts.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 import type { VmList } from './vm-list.ts'
 
@@ -12,4 +14,6 @@ export interface AzureDeps extends KubernetesDeps {
   readonly catalogue: Catalogue
   readonly unavailable: UnavailableOfferings
   readonly vms: VmList
+  readonly network: NetworkFacts
+  readonly refusedAttempts: RefusedAttempts
 }

@@ -2,24 +2,16 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf } from '../../core/conditions.ts'
 import { kubeletConversion, kubeletErrors } from '../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
-import { requirements } from '../../core/requirements.ts'
 import { activityScope } from '../activity-context.ts'
 import { liveClaim } from '../kubernetes/object-writes.ts'
-import { armErrorCode, armErrorText, classifyRefusal, scrubbedMessage } from './azure-error.ts'
 import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
-import { chooseOffering } from './choose-offering.ts'
-import { capacityTypeOfVm, deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
+import { chooseLaunch } from './choose-launch.ts'
+import { getVm } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { imageIdOf, type ResolvedImage, selectImage } from './images.ts'
-import { nodeClassSettings } from './node-class-settings.ts'
-import { type Chosen, requiresUltraSsd } from './node-labels.ts'
-import { recordLaunch } from './record-launch.ts'
-import { judgeFailedVm, markRefused, setLaunchedUnknown } from './refusal.ts'
-import type { VmSize } from './sku.ts'
-import { attemptOf, vmName } from './virtual-machine.ts'
-import { vmRequest } from './vm-request.ts'
-import { zoneLabelOf } from './zones.ts'
+import { putVm } from './put-vm.ts'
+import { setLaunchedUnknown } from './refusal.ts'
+import { takeOver } from './take-over.ts'
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -35,20 +27,12 @@ export async function launch(
   attempt: number,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
-  const tokenExpiresAtMs = deps.now() + registrationMs + tokenMarginMs
-  const mayHaveToken = attempt > 1 || !activityScope().isFirst
-  // What a launch reads, it reads at once: pods wait for it. What turns out not to matter may not fail it.
-  const reads = {
-    vm: getVm(deps, ref.name),
-    marks: deps.unavailable.refresh(),
-    token: mayHaveToken ? findBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs) : Promise.resolve(undefined),
-  }
-  for (const read of Object.values(reads)) read.catch(() => {})
+  const looks = beginLooking(deps, ref, attempt)
   const claim = await liveClaim(deps, ref)
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
-  const vm = await reads.vm
+  const vm = await looks.vm
   if (vm !== undefined) {
     const taken = await takeOver(deps, claim, vm, attempt, signal)
     if (taken !== undefined) return taken
@@ -58,13 +42,40 @@ export async function launch(
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
   const invalid = kubeletErrors(claim.metadata.annotations)
   if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
-  await reads.marks
+  await looks.marks
   // Making room for the VM may have taken long.
   await deps.unavailable.refresh()
-  return choose(deps, claim, nodeClass, attempt, async () => {
-    return (await reads.token) ?? mintBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs)
-  })
+  return choose(deps, claim, nodeClass, attempt, looks.token)
 }
+
+interface Looks {
+  /** The VM of the claim's name. */
+  readonly vm: Promise<VirtualMachine | undefined>
+  /** The token of an earlier attempt that nobody joined with. */
+  readonly token: Promise<string | undefined>
+  readonly marks: Promise<void>
+}
+
+/**
+ * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, and
+ * has its token. What turns out not to be needed may fail.
+ */
+function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
+  const left = deps.refusedAttempts.take(ref.uid, attempt)
+  const mayHaveToken = attempt > 1 || !activityScope().isFirst
+  const looks: Looks = {
+    vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
+    token:
+      left !== undefined || !mayHaveToken
+        ? Promise.resolve(left?.token)
+        : findBootstrapToken(deps.client, ref.uid, tokenEnd(deps)),
+    marks: deps.unavailable.refresh(),
+  }
+  for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
+  return looks
+}
+
+const tokenEnd = (deps: AzureDeps) => deps.now() + registrationMs + tokenMarginMs
 
 /** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
 async function unreadiness(
@@ -93,131 +104,16 @@ async function choose(
   claim: NodeClaim,
   nodeClass: NodeClass,
   attempt: number,
-  token: () => Promise<string>,
+  earlierToken: Promise<string | undefined>,
 ): Promise<LaunchOutcome> {
-  const wanted = requirements(claim.spec.requirements)
-  const { images } = nodeClass.status
   const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
-  const request = { uid: claim.metadata.uid, requirements: wanted, requests: claim.spec.requests }
-  const choice = chooseOffering(
-    types.filter((type) => selectImage(images, type) !== undefined),
-    request,
-  )
-  const image = choice && selectImage(images, choice.instanceType)
-  const size = choice && deps.catalogue.size(choice.instanceType.name)
-  if (choice === undefined || image === undefined || size === undefined) {
-    const without = chooseOffering(types, request)
-    if (without === undefined)
-      return { kind: 'exhausted', message: 'all requested instance types were unavailable during launch' }
-    return {
-      kind: 'nodeClassNotReady',
-      message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${without.instanceType.name}; choose another imageFamily or other instance types`,
-    }
-  }
-  const { instanceType, zone, capacityType } = choice
-  const chosen = { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) }
-  return put(deps, { claim, chosen, size, image, attempt, nodeClass, token })
-}
-
-interface PutInput {
-  readonly claim: NodeClaim
-  readonly chosen: Chosen
-  readonly size: VmSize
-  readonly image: ResolvedImage
-  readonly attempt: number
-  readonly nodeClass: NodeClass
-  /** The bootstrap token of an earlier attempt, or a new one. */
-  readonly token: () => Promise<string>
-}
-
-async function put(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
-  const { claim, chosen, image, size, attempt, nodeClass } = input
-  const { name } = claim.metadata
-  const body = vmRequest({
-    config: deps.config,
-    nodeClass: nodeClassSettings(nodeClass, deps.config, kubeletConversion(claim.metadata.annotations)),
-    claim,
-    chosen,
-    size,
-    imageId: image.id,
-    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
-    attempt,
-    bootstrapToken: await input.token(),
-  })
-  try {
-    await deps.azure.compute.virtualMachines
-      .createOrUpdate(deps.config.nodeResourceGroup, vmName(name), body)
-      .submitted()
-  } catch (error) {
-    return refused(deps, input, error)
-  }
-  const { typeName, zone, capacityType } = chosen
-  deps.log.info({ nodeClaim: name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
-  return recordLaunch(deps, claim, chosen, image.id)
-}
-
-/** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure, shown in the condition. */
-async function refused(deps: AzureDeps, { claim, chosen }: PutInput, error: unknown): Promise<LaunchOutcome> {
-  const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  const attempted = { instanceType: chosen.typeName, zone: chosen.zone, capacityType: chosen.capacityType }
-  const refusal = classifyRefusal(armErrorCode(error) ?? '', armErrorText(error), attempted)
-  if (refusal === undefined) {
-    await setLaunchedUnknown(deps, ref, 'CreateInstanceFailed', scrubbedMessage(error))
-    throw error
-  }
-  await Promise.all([
-    markRefused(deps, attempted, refusal),
-    setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),
-  ])
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering refused')
-  if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }
-  return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }
-}
-
-/** What a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first. */
-async function takeOver(
-  deps: AzureDeps,
-  claim: NodeClaim,
-  vm: VirtualMachine,
-  attempt: number,
-  signal: AbortSignal,
-): Promise<LaunchOutcome | undefined> {
-  const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  const owner = ownerOf(deps, vm, ref)
-  if (owner === 'otherCluster') {
-    throw new Error(
-      `VM ${vm.name}: the tag karpenter.azure.com_cluster names another cluster than "${deps.config.clusterName}"; delete the VM, or correct CLUSTER_NAME or AZURE_NODE_RESOURCE_GROUP`,
-    )
-  }
-  const state = vm.provisioningState
-  if (owner === 'claim' && (state === 'Creating' || state === 'Updating' || state === 'Succeeded'))
-    return adopt(deps, claim, vm)
-  // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
-  const failure =
-    owner === 'claim' && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, vm) : undefined
-  if (state !== 'Deleting') await deleteVm(deps, ref.name)
-  await vmGone(deps, ref.name, signal)
-  if (failure === undefined || !failure.isCapacity) return undefined
-  await setLaunchedUnknown(deps, ref, failure.reason, failure.message)
-  return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
-}
-
-async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
-  const typeName = vm.hardwareProfile?.vmSize ?? ''
-  const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
-  const kubelet = kubeletConversion(claim.metadata.annotations)
-  const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
-  deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted an existing VM')
-  return recordLaunch(
-    deps,
-    claim,
-    {
-      typeName,
-      instanceType: types.find(({ name }) => name === typeName),
-      zone: zoneLabelOf(vm),
-      capacityType: capacityTypeOfVm(vm),
-      ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
-    },
-    imageIdOf(vm.storageProfile?.imageReference),
-  )
+  const choice = chooseLaunch(types, claim, nodeClass)
+  if (choice.kind !== 'chosen') return choice
+  const { chosen, image } = choice
+  const size = deps.catalogue.size(chosen.typeName)
+  if (size === undefined)
+    throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
+  const bootstrapToken =
+    (await earlierToken) ?? (await mintBootstrapToken(deps.client, claim.metadata.uid, tokenEnd(deps)))
+  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
 }

@@ -1,6 +1,8 @@
 import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import type { AzureConfig } from './azure-config.ts'
+import type { DnsZone, DnsZones } from './node-dns.ts'
+import type { LinuxOs } from './node-os.ts'
 
 /** What of an AKSNodeClass decides instance types and VMs, with defaults applied. */
 export interface NodeClassSettings {
@@ -11,13 +13,16 @@ export interface NodeClassSettings {
   readonly maxPods: number
   readonly subnetId: string
   readonly fips: boolean
-  readonly encryptionAtHost: boolean
+  /** Undefined: nothing is said of it, to Azure neither. */
+  readonly encryptionAtHost: boolean | undefined
   readonly trustedLaunch: boolean
   readonly vtpm: boolean
   readonly secureBoot: boolean
   readonly gpuDriver: boolean
   readonly artifactStreaming: boolean
   readonly localDnsEnabled: boolean
+  readonly localDnsZones: DnsZones
+  readonly linuxOs: LinuxOs | undefined
   readonly tags: Readonly<Record<string, string>>
   /** Of the node class; empty where `v1beta1Kubelet` is there. */
   readonly kubelet: Readonly<Record<string, unknown>>
@@ -37,7 +42,12 @@ interface SpecJson {
     readonly encryptionAtHost?: boolean
     readonly trustedLaunch?: { readonly vtpm?: boolean; readonly secureBoot?: boolean }
   }
-  readonly localDNS?: { readonly mode?: string }
+  readonly localDNS?: {
+    readonly mode?: string
+    readonly vnetDNSOverrides?: readonly DnsZone[]
+    readonly kubeDNSOverrides?: readonly DnsZone[]
+  }
+  readonly linuxOSConfig?: LinuxOs
   readonly gpu?: { readonly mode?: string }
   readonly artifactStreaming?: { readonly enabled?: boolean }
 }
@@ -64,13 +74,15 @@ export function nodeClassSettings(
     maxPods: v1beta1Kubelet?.maxPods ?? maxPodsOf(config.networkPlugin, config.networkPluginMode, spec.maxPods),
     subnetId: spec.vnetSubnetID ?? config.subnetId,
     fips: spec.fipsMode === 'FIPS',
-    encryptionAtHost: spec.security?.encryptionAtHost ?? false,
+    encryptionAtHost: spec.security?.encryptionAtHost,
     trustedLaunch: vtpm || secureBoot,
     vtpm,
     secureBoot,
     gpuDriver: (spec.gpu?.mode ?? 'Driver') === 'Driver',
     artifactStreaming: spec.artifactStreaming?.enabled ?? false,
     localDnsEnabled: spec.localDNS?.mode === 'Required' || isPreferredAndOn,
+    localDnsZones: { vnet: spec.localDNS?.vnetDNSOverrides ?? [], kube: spec.localDNS?.kubeDNSOverrides ?? [] },
+    linuxOs: spec.linuxOSConfig,
     tags: spec.tags ?? {},
     kubelet: v1beta1Kubelet === undefined ? (spec.kubelet ?? {}) : {},
     v1beta1Kubelet,

@@ -1,7 +1,9 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import type { AzureConfig } from './azure-config.ts'
+import type { NodeNetwork } from './network-facts.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import type { VmSize } from './sku.ts'
+import { isAksManaged, parseSubnet } from './subnet.ts'
 import { nodeTags, tagKeys } from './tags.ts'
 import { armZones, regionalZone } from './zones.ts'
 
@@ -10,6 +12,7 @@ export { tagKeys }
 export interface VirtualMachineInput {
   readonly config: AzureConfig
   readonly nodeClass: NodeClassSettings
+  readonly network: NodeNetwork
   readonly claim: { readonly name: string; readonly uid: string; readonly nodePool?: string }
   readonly size: VmSize
   /** Zone label; `0` is regional. */
@@ -83,7 +86,16 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
   }
 }
 
-function vmTags({ config, nodeClass, claim }: VirtualMachineInput): Record<string, string> {
+/** Tags of all that is made for a claim: those of every implementation, and whose it is. */
+export function vmTags({
+  config,
+  nodeClass,
+  claim,
+}: {
+  readonly config: Pick<AzureConfig, 'additionalTags' | 'clusterName'>
+  readonly nodeClass: Pick<NodeClassSettings, 'tags'>
+  readonly claim: { readonly uid: string; readonly nodePool?: string }
+}): Record<string, string> {
   return { ...nodeTags(config, nodeClass, claim.nodePool), [tagKeys.claimUid]: claim.uid }
 }
 
@@ -111,11 +123,12 @@ function imageReference(id: string): { id: string } | { communityGalleryImageId:
 }
 
 function networkInterface(input: VirtualMachineInput) {
-  const { config, nodeClass, claim, attempt, size } = input
+  const { config, nodeClass, network, claim, attempt, size } = input
   const name = `${vmName(claim.name)}-${attempt}`
-  const { maxPods } = nodeClass
-  const secondary = config.networkPlugin === 'azure' && config.networkPluginMode !== 'overlay' ? maxPods - 1 : 0
+  const secondary =
+    config.networkPlugin === 'azure' && config.networkPluginMode !== 'overlay' ? nodeClass.maxPods - 1 : 0
   const subnet = { id: nodeClass.subnetId }
+  const pools = network.poolIds.map((id) => ({ id }))
   return {
     name,
     tags: vmTags(input),
@@ -123,11 +136,18 @@ function networkInterface(input: VirtualMachineInput) {
     deleteOption: 'Delete' as const,
     enableAcceleratedNetworking: size.acceleratedNetworking,
     enableIPForwarding: false,
+    ...(needsSecurityGroup(input) ? { networkSecurityGroup: { id: network.securityGroupId } } : {}),
     ipConfigurations: [
-      { name, primary: true, subnet },
+      { name, primary: true, subnet, ...(pools.length === 0 ? {} : { loadBalancerBackendAddressPools: pools }) },
       ...Array.from({ length: secondary }, (_, index) => ({ name: `ipconfig${index + 1}`, primary: false, subnet })),
     ],
   }
+}
+
+/** AKS guards the subnet that it makes itself; in anybody else's network the NIC brings the cluster's security group. */
+function needsSecurityGroup({ config, nodeClass }: VirtualMachineInput): boolean {
+  const subnet = parseSubnet(nodeClass.subnetId)
+  return subnet === undefined || !isAksManaged(subnet, config.nodeResourceGroup)
 }
 
 function securityProfile({
@@ -136,10 +156,10 @@ function securityProfile({
   vtpm,
   secureBoot,
 }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
-  if (!encryptionAtHost && !trustedLaunch) return {}
+  if (encryptionAtHost === undefined && !trustedLaunch) return {}
   return {
     securityProfile: {
-      ...(encryptionAtHost ? { encryptionAtHost: true } : {}),
+      ...(encryptionAtHost === undefined ? {} : { encryptionAtHost }),
       ...(trustedLaunch
         ? { securityType: 'TrustedLaunch' as const, uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
         : {}),

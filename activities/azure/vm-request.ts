@@ -3,9 +3,11 @@ import { labels } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
 import type { AzureConfig } from './azure-config.ts'
-import { aksNodeConfig, customData } from './bootstrap.ts'
+import { aksNodeConfig } from './bootstrap.ts'
+import { customData } from './custom-data.ts'
 import { resolveImageFamily } from './images.ts'
 import { kubeletFlags } from './kubelet-flags.ts'
+import type { NodeNetwork } from './network-facts.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import { type Chosen, kubeletLabels, labelsBeforeLaunch } from './node-labels.ts'
 import type { VmSize } from './sku.ts'
@@ -14,6 +16,7 @@ import { virtualMachine } from './virtual-machine.ts'
 export interface VmRequestInput {
   readonly config: AzureConfig
   readonly nodeClass: NodeClassSettings
+  readonly network: NodeNetwork
   readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
   readonly chosen: Chosen
   readonly size: VmSize
@@ -26,12 +29,13 @@ export interface VmRequestInput {
 
 /** The body of the PUT that makes a claim's node: the VM and, in its custom data, all that the node needs to join. */
 export function vmRequest(input: VmRequestInput): VirtualMachine {
-  const { config, nodeClass, claim, chosen, size, attempt, imageId } = input
+  const { config, nodeClass, network, claim, chosen, size, attempt, imageId } = input
   const { name, uid } = claim.metadata
   const nodePool = claim.metadata.labels[labels.nodePool]
   return virtualMachine({
     config,
     nodeClass,
+    network,
     claim: { name, uid, ...(nodePool === undefined ? {} : { nodePool }) },
     size,
     zone: chosen.zone,
@@ -46,6 +50,7 @@ export function vmRequest(input: VmRequestInput): VirtualMachine {
 function nodeCustomData({
   config,
   nodeClass,
+  network,
   claim,
   chosen,
   size,
@@ -57,6 +62,7 @@ function nodeCustomData({
     aksNodeConfig({
       config,
       nodeClass,
+      network,
       vmSize: chosen.typeName,
       arch: size.arch,
       gpuVendor: size.gpu?.vendor,

@@ -1,0 +1,34 @@
+import { ComputeManagementClient } from '@azure/arm-compute'
+import { NetworkManagementClient } from '@azure/arm-network'
+import { createHttpHeaders, type HttpClient, type PipelineRequest } from '@azure/core-rest-pipeline'
+import type { AzureClient } from '../activities/azure/client.ts'
+
+/** What a request is answered with. */
+interface Answer {
+  readonly status: number
+  readonly body?: unknown
+}
+
+/** The SDK's clients, whose requests a function answers: what goes over the wire can be looked at as it is. */
+export function fakeArm(answer: (request: PipelineRequest) => Answer): AzureClient {
+  const httpClient: HttpClient = {
+    sendRequest: (request) => {
+      const { status, body } = answer(request)
+      const bodyAsText = body === undefined ? '' : JSON.stringify(body)
+      const headers = createHttpHeaders({ 'content-type': 'application/json' })
+      return Promise.resolve({ request, status, headers, bodyAsText })
+    },
+  }
+  const credential = { getToken: () => Promise.resolve({ token: 'test', expiresOnTimestamp: Date.now() + 3_600_000 }) }
+  const options = { httpClient, retryOptions: { maxRetries: 0 } }
+  return {
+    compute: new ComputeManagementClient(credential, 'subscription', options),
+    network: new NetworkManagementClient(credential, 'subscription', options),
+  }
+}
+
+/** The last part of a request's path: the name of what it is about. */
+export function resourceName({ url }: PipelineRequest): string {
+  const { pathname } = new URL(url)
+  return decodeURIComponent(pathname.slice(pathname.lastIndexOf('/') + 1))
+}
