@@ -26,9 +26,3 @@ export function fakeArm(answer: (request: PipelineRequest) => Answer): AzureClie
     network: new NetworkManagementClient(credential, 'subscription', options),
   }
 }
-
-/** The last part of a request's path: the name of what it is about. */
-export function resourceName({ url }: PipelineRequest): string {
-  const { pathname } = new URL(url)
-  return decodeURIComponent(pathname.slice(pathname.lastIndexOf('/') + 1))
-}

@@ -217,7 +217,7 @@ function fixedRequirements(
 /** The node resource group as a label value (2.1). */
 export function clusterLabel(nodeResourceGroup: string): string {
   const cut = nodeResourceGroup.replace(/[()]/g, '-').slice(0, 63)
-  return /[-_.]$/.test(cut) ? `${cut.slice(0, -1)}z` : cut
+  return /[-_.]$/.test(cut) ? `${cut.slice(0, 62)}z` : cut
 }
 
 function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent: number): Resources {

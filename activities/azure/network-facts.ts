@@ -108,7 +108,7 @@ export function clusterIdOf(securityGroupName: string): string | undefined {
 }
 
 /** The one security group that AKS made for the cluster's nodes. */
-export function clusterNetwork(
+function clusterNetwork(
   groups: readonly Pick<NetworkSecurityGroup, 'id' | 'name'>[],
   nodeResourceGroup: string,
 ): ClusterNetwork {
@@ -136,7 +136,7 @@ const clusterBalancers: ReadonlySet<string> = new Set(['kubernetes', 'kubernetes
 const ipv6Pools: ReadonlySet<string> = new Set(['aksoutboundbackendpool-ipv6', 'kubernetes-ipv6'])
 
 /** The pools of a load balancer that nodes join by their NIC: AKS' own balancers, without IPv6 and without pools of addresses. */
-export function backendPools({ name = '', backendAddressPools = [] }: LoadBalancer): readonly string[] {
+function backendPools({ name = '', backendAddressPools = [] }: LoadBalancer): readonly string[] {
   if (!clusterBalancers.has(name.toLowerCase())) return []
   return backendAddressPools.flatMap(({ id, name: pool = '', loadBalancerBackendAddresses = [] }) => {
     const isOfAddresses = loadBalancerBackendAddresses.some(

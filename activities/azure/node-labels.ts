@@ -150,13 +150,18 @@ const kubeletOwn: ReadonlySet<string> = new Set([
   'beta.kubernetes.io/arch',
 ])
 
+/** Whether a label is one that every kubelet sets by itself, or the cloud provider for it. */
+export function isKubeletOwn(key: string): boolean {
+  return kubeletOwn.has(key)
+}
+
 /** Whether NodeRestriction lets a kubelet set a label on its own node. */
 export function kubeletMaySet(key: string): boolean {
   const slash = key.indexOf('/')
   const domain = slash < 0 ? '' : key.slice(0, slash)
   const within = (suffix: string) => domain === suffix || domain.endsWith(`.${suffix}`)
   if (!within('kubernetes.io') && !within('k8s.io')) return true
-  return kubeletOwn.has(key) || within('kubelet.kubernetes.io') || within('node.kubernetes.io')
+  return isKubeletOwn(key) || within('kubelet.kubernetes.io') || within('node.kubernetes.io')
 }
 
 /** The labels that requirements leave no choice for. */

@@ -7,7 +7,7 @@ export interface SubnetId {
 }
 
 const shape =
-  /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/virtualNetworks\/([^/]+)\/subnets\/([^/]+)$/i
+  /^\/subscriptions\/([^/]*)\/resourceGroups\/([^/]*)\/providers\/Microsoft\.Network\/virtualNetworks\/([^/]*)\/subnets\/([^/]*)$/i
 
 /** Reads a subnet's id; undefined when the text is none. */
 export function parseSubnet(id: string): SubnetId | undefined {

@@ -40,9 +40,16 @@ export function attemptOf(vm: VirtualMachine): number | undefined {
   return digits === undefined || vm.tags?.[tagKeys.claimUid] === undefined ? undefined : Number(digits)
 }
 
-/** The node's provider id: ARM's id with the resource group in lower case. */
-export function providerId(config: AzureConfig, claimName: string): string {
-  return `azure:///subscriptions/${config.subscriptionId}/resourceGroups/${config.nodeResourceGroup.toLowerCase()}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`
+/** The provider id of a claim's node. */
+export function providerId({ subscriptionId, nodeResourceGroup }: AzureConfig, claimName: string): string {
+  return providerIdOf(
+    `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`,
+  )
+}
+
+/** A VM's id as the cloud provider writes it on Nodes: with the resource group in lower case. */
+export function providerIdOf(vmId: string): string {
+  return `azure://${vmId.replace(/(?<=\/resourceGroups\/)[^/]*/i, (group) => group.toLowerCase())}`
 }
 
 /**

@@ -210,10 +210,12 @@ function expectedNic({ nic, nicName }: NonNullable<CreateCase['expected']>): Jso
       ...properties,
       primary: true,
       deleteOption: 'Delete',
-      ipConfigurations: ipConfigurations.map(({ name, properties: { privateIPAllocationMethod: _notInline, ...ip } }) => ({
-        name: name === nicName ? attemptName(name) : name,
-        properties: ip,
-      })),
+      ipConfigurations: ipConfigurations.map(
+        ({ name, properties: { privateIPAllocationMethod: _notInline, ...ip } }) => ({
+          name: name === nicName ? attemptName(name) : name,
+          properties: ip,
+        }),
+      ),
     },
   }
 }
