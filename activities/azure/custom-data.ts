@@ -9,11 +9,10 @@ const configPath = `${containers}/aks-node-controller-config.json`
 const mostBytes = 65_535
 
 /**
- * cloud-init's document around the configuration, base64 as `osProfile.customData` wants it (azure/bootstrap.md 2). Errors: the
- * configuration is not what the node's controller takes, or too large; neither tells a value, since it holds a token.
+ * cloud-init's document around a node configuration, base64 as `osProfile.customData` wants it (azure/bootstrap.md 2). Errors: it is too
+ * large for Azure.
  */
-export function customData(nodeConfig: NodeConfig): string {
-  assertUsable(nodeConfig)
+export function customData(nodeConfig: Readonly<Record<string, unknown>>): string {
   const payload = Buffer.from(JSON.stringify(nodeConfig)).toString('base64')
   const document =
     `MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="${boundary}"\r\n\r\n` +
@@ -28,8 +27,11 @@ export function customData(nodeConfig: NodeConfig): string {
   return Buffer.from(document).toString('base64')
 }
 
-/** A node ignores what it does not know and cannot do without some fields, and would only be noticed by never joining. */
-function assertUsable(nodeConfig: NodeConfig): void {
+/**
+ * A node ignores what it does not know and cannot do without some fields, and would only be noticed by never joining. Errors: what is
+ * wrong, by its path and without its value, since a configuration holds a token.
+ */
+export function assertUsable(nodeConfig: NodeConfig): void {
   const { problems } = parseNodeConfig(nodeConfig)
   const unknown = problems.map(({ path, kind, what }) =>
     kind === 'unknown' ? `${path} is no known ${what}` : `${path} is ${what}`,

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
 import type { AzureConfig } from './azure-config.ts'
 import { aksNodeConfig } from './bootstrap.ts'
-import { customData } from './custom-data.ts'
+import { assertUsable, customData } from './custom-data.ts'
 import { resolveImageFamily } from './images.ts'
 import { kubeletFlags } from './kubelet-flags.ts'
 import type { NodeNetwork } from './network-facts.ts'
@@ -58,36 +58,36 @@ function nodeCustomData({
   bootstrapToken,
 }: VmRequestInput): string {
   const overhead = chosen.instanceType?.overhead
-  return customData(
-    aksNodeConfig({
+  const nodeConfig = aksNodeConfig({
+    config,
+    nodeClass,
+    network,
+    vmSize: chosen.typeName,
+    arch: size.arch,
+    gpuVendor: size.gpu?.vendor,
+    kubernetesVersion,
+    bootstrapToken,
+    nodeLabels: kubeletLabels({
       config,
       nodeClass,
-      network,
-      vmSize: chosen.typeName,
-      arch: size.arch,
-      gpuVendor: size.gpu?.vendor,
       kubernetesVersion,
-      bootstrapToken,
-      nodeLabels: kubeletLabels({
-        config,
-        nodeClass,
-        kubernetesVersion,
-        imageFamilyResolved: resolveImageFamily(nodeClass, kubernetesVersion),
-        claimLabels: labelsBeforeLaunch(claim.metadata.labels),
-        wanted: requirements(claim.spec.requirements),
-        chosen,
-      }),
-      kubeletFlags: kubeletFlags({
-        kubernetesVersion,
-        maxPods: nodeClass.maxPods,
-        clusterDnsServiceIp: config.clusterDnsServiceIp,
-        kubelet: nodeClass.kubelet,
-        v1beta1Kubelet: nodeClass.v1beta1Kubelet,
-        taints: claim.spec.taints,
-        startupTaints: claim.spec.startupTaints,
-        kubeReserved: overhead?.kubeReserved ?? {},
-        systemReserved: overhead?.systemReserved ?? {},
-      }),
+      imageFamilyResolved: resolveImageFamily(nodeClass, kubernetesVersion),
+      claimLabels: labelsBeforeLaunch(claim.metadata.labels),
+      wanted: requirements(claim.spec.requirements),
+      chosen,
     }),
-  )
+    kubeletFlags: kubeletFlags({
+      kubernetesVersion,
+      maxPods: nodeClass.maxPods,
+      clusterDnsServiceIp: config.clusterDnsServiceIp,
+      kubelet: nodeClass.kubelet,
+      v1beta1Kubelet: nodeClass.v1beta1Kubelet,
+      taints: claim.spec.taints,
+      startupTaints: claim.spec.startupTaints,
+      kubeReserved: overhead?.kubeReserved ?? {},
+      systemReserved: overhead?.systemReserved ?? {},
+    }),
+  })
+  assertUsable(nodeConfig)
+  return customData(nodeConfig)
 }
