@@ -4,6 +4,7 @@ import { parity } from './parity.ts'
 import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
+import { stormReport } from './storm.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
 /** `5,100` -> [5, 100]. */
@@ -49,6 +50,15 @@ program
   .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')
   .option('--scenarios <count>', 'how many', count, 50)
   .action(async ({ scenarios }: { readonly scenarios: number }) => parity(scenarios))
+program
+  .command('storm')
+  .description('pods come and go while Azure fails, throttles and loses answers, and Joiner is killed again and again')
+  .option('--pods <count>', 'how many', count, 300)
+  .option('--cycles <count>', 'how often they come and go', count, 3)
+  .option('--seed <count>', 'what the chances of faults follow from', count, 1)
+  .action(async ({ pods, cycles, seed }: { readonly pods: number; readonly cycles: number; readonly seed: number }) =>
+    stormReport({ pods, cycles, seed, killEveryMs: 20_000, throttleEveryMs: 7000, limitMs: 240_000 }),
+  )
 program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')

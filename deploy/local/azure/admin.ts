@@ -37,6 +37,7 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
   })
   app.get('/admin/journal', () => journal)
   app.get('/admin/faults', () => faults.list)
+  app.get('/admin/faults/hits', () => faults.hits)
   app.post<{ Body: Fault }>('/admin/faults', (request, reply) => {
     faults.add(request.body)
     return reply.code(204).send()

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Faults } from './faults.ts'
 
 const attempt = { sku: 'Standard_D4s_v5', zone: '1', capacityType: 'spot' } as const
@@ -28,6 +28,18 @@ describe('a fault', () => {
     expect(share).toBeLessThan(0.34)
     expect(drawn(7)).toEqual(drawn(7))
     expect(drawn(7)).not.toEqual(drawn(8))
+  })
+
+  it('with a time hits all that comes in it, and nothing after', () => {
+    vi.useFakeTimers()
+    const faults = new Faults()
+    faults.add({ kind: 'failSync', code: 'AllocationFailed', forMs: 1000 })
+    vi.advanceTimersByTime(999)
+    expect(hits(faults, 3)).toEqual([true, true, true])
+    vi.advanceTimersByTime(1)
+    expect(hits(faults, 1)).toEqual([false])
+    expect(faults.list).toEqual([])
+    vi.useRealTimers()
   })
 
   it('that is not drawn leaves the next one its turn', () => {

@@ -8,8 +8,10 @@ export interface Match {
 
 export type Fault = {
   readonly match?: Match
-  /** How often it hits. Default 1; with a probability, without end. */
+  /** How often it hits. Default 1; with a probability or a time, without end. */
   count?: number
+  /** How long it hits, from when it was added. Default: until its count is used up. */
+  readonly forMs?: number
   /** How likely it hits what it matches, from 0 to 1. Default 1. */
   readonly probability?: number
   /** What the chances follow from: the same seed and the same requests give the same hits. Default 1. */
@@ -59,12 +61,15 @@ export interface Attempt {
 /** Faults on demand, each for its next `count` hits. They are not kept on disk. */
 export class Faults {
   #armed: Armed[] = []
+  readonly #hits = new Map<Fault['kind'], number>()
 
   add(fault: Fault): void {
-    const { probability, seed = 1 } = fault
-    const count = fault.count ?? (probability === undefined ? 1 : Number.POSITIVE_INFINITY)
+    const { probability, forMs, seed = 1 } = fault
+    const isBounded = probability === undefined && forMs === undefined
+    const count = fault.count ?? (isBounded ? 1 : Number.POSITIVE_INFINITY)
     const isDrawn = probability === undefined ? () => true : chances(probability, seed)
-    this.#armed.push({ fault: { ...fault, count }, isDrawn })
+    const untilMs = forMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + forMs
+    this.#armed.push({ fault: { ...fault, count }, untilMs, isDrawn })
   }
 
   clear(): void {
@@ -75,18 +80,26 @@ export class Faults {
     return this.#armed.map(({ fault }) => fault)
   }
 
+  /** How often faults of each kind have hit since the start. */
+  get hits(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#hits)
+  }
+
   /** The next fault of a kind that applies; it is used up by one. */
   take<K extends Fault['kind']>(
     kind: K,
     attempt: Attempt | undefined,
     operation = createOperation,
   ): (Fault & { readonly kind: K }) | undefined {
+    const now = Date.now()
+    this.#armed = this.#armed.filter(({ untilMs }) => untilMs > now)
     const found = this.#armed.find(
       ({ fault, isDrawn }) =>
         fault.kind === kind && isAimedAt(fault, operation) && applies(fault.match, attempt) && isDrawn(),
     )
     if (found === undefined) return undefined
     found.fault.count -= 1
+    this.#hits.set(kind, (this.#hits.get(kind) ?? 0) + 1)
     if (found.fault.count === 0) this.#armed = this.#armed.filter((armed) => armed !== found)
     return found.fault as Fault & { readonly kind: K }
   }
@@ -94,6 +107,7 @@ export class Faults {
 
 interface Armed {
   readonly fault: Fault & { count: number }
+  readonly untilMs: number
   readonly isDrawn: () => boolean
 }
 
