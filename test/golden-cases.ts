@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
 import { covers, type Mark, type OfferingId } from '../activities/azure/mark.ts'
-import { type PriceItem, type Prices, pricesOf } from '../activities/azure/pricing.ts'
+import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/pricing.ts'
 import { parseSku, type VmSize } from '../activities/azure/sku.ts'
 import type { NodeClass } from '../core/objects.ts'
 
@@ -32,13 +32,13 @@ export function goldenSizes(skusFile: string, region: string): readonly VmSize[]
 }
 
 /** The on-demand prices of a region for both capacity types: what most vectors were made with. What has no price costs 999. */
-export function goldenPrices(region: string): Prices {
+export function goldenPrices(region: string): PriceList {
   const items = priceItems('prices.json', region)
   return pricesOf(items.flatMap((item) => [item, { ...item, skuName: `${item.skuName} Spot` }]))
 }
 
 /** The prices of a region after all rows of some files were read, in their order. */
-export function goldenLivePrices(files: readonly string[], region: string): Prices {
+export function goldenLivePrices(files: readonly string[], region: string): PriceList {
   return pricesOf(files.flatMap((file) => priceItems(file, region)))
 }
 

@@ -60,7 +60,15 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     azure,
     config: settings,
     unavailable,
-    catalogue: new Catalogue({ azure, config: settings, unavailable, log, now }),
+    catalogue: new Catalogue({
+      azure,
+      config: settings,
+      unavailable,
+      kubernetes,
+      namespace: config.JOINER_NAMESPACE,
+      log,
+      now,
+    }),
     vms: new VmList(() => azure.compute.virtualMachines.list(settings.nodeResourceGroup), log),
     network: new NetworkFacts(
       {

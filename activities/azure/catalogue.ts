@@ -4,13 +4,17 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import { pauseFor } from '../activity-context.ts'
+import type { KubernetesClient } from '../kubernetes/client.ts'
 import type { AzureConfig } from './azure-config.ts'
 import type { AzureClient } from './client.ts'
+import { DurableDocument } from './durable-document.ts'
 import { InstanceTypeLists } from './instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
-import { fetchPrices, Prices } from './pricing.ts'
+import { decodePrices, encodePrices, fetchPrices, modelledPrices, pricesFormat, type RegionPrices } from './pricing.ts'
 import { type FamilyUsage, hasQuota, usagesByFamily } from './quota.ts'
-import { parseSku, type VmSize } from './sku.ts'
+import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
+import { decodeSizes, encodeSizes, readSizes, type Sizes, sizesFormat } from './size-list.ts'
+import type { VmSize } from './sku.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 
 /** Lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
@@ -21,7 +25,17 @@ const usageEveryMs = 10 * 60_000
 /** Other replicas' refusals are known here at the latest after this long. */
 const marksEveryMs = 5000
 const loadPatienceMs = 10_000
-const catalogueEveryMs = 12 * 3_600_000
+
+interface CatalogueDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly unavailable: UnavailableOfferings
+  /** Where the last good answers are kept. */
+  readonly kubernetes: KubernetesClient
+  readonly namespace: string
+  readonly log: Logger
+  readonly now: () => number
+}
 
 interface CachedList {
   readonly key: string
@@ -30,58 +44,34 @@ interface CachedList {
   readonly types: readonly InstanceType[]
 }
 
-/** What the region sells: sizes, prices and quota, the last good answer of each. */
+/** What the region sells: sizes, prices and quota, the last good answer of each. Nobody waits for Azure here but `refresh`. */
 export class Catalogue {
+  readonly sizes: RefreshedAnswer<Sizes>
+  readonly prices: RefreshedAnswer<RegionPrices>
   readonly #azure: AzureClient
   readonly #config: AzureConfig
   readonly #unavailable: UnavailableOfferings
   readonly #log: Logger
   readonly #now: () => number
-  #sizes: ReadonlyMap<string, VmSize> = new Map()
-  #prices = new Prices()
   #usages: ReadonlyMap<string, FamilyUsage> = new Map()
   #usagesAt = Number.NEGATIVE_INFINITY
-  #version = 0
   #usagesVersion = 0
   readonly #cache = new Map<string, CachedList>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #isStopped = false
 
-  constructor(deps: {
-    readonly azure: AzureClient
-    readonly config: AzureConfig
-    readonly unavailable: UnavailableOfferings
-    readonly log: Logger
-    readonly now: () => number
-  }) {
+  constructor(deps: CatalogueDeps) {
     this.#azure = deps.azure
     this.#config = deps.config
     this.#unavailable = deps.unavailable
     this.#log = deps.log
     this.#now = deps.now
+    this.sizes = new RefreshedAnswer(sizeSource(deps), deps.log, deps.now)
+    this.prices = new RefreshedAnswer(priceSource(deps), deps.log, deps.now)
   }
 
   /** Loads in the background and again from time to time; a failed load is tried again soon. */
   start(): void {
-    const load = async () => {
-      const ok = await this.refresh().then(
-        () => true,
-        (error: unknown) => {
-          this.#log.error(
-            {
-              err: error,
-              region: this.#config.location,
-              armEndpoint: this.#config.armEndpoint ?? 'the public cloud',
-              pricesEndpoint: this.#config.pricesEndpoint ?? 'none in this cloud',
-            },
-            'instance types or prices could not be loaded; the last good ones stay in use, and it is tried again. ' +
-              'Check LOCATION, the workload identity, and that both endpoints can be reached',
-          )
-          return false
-        },
-      )
-      this.#later('load', load, ok ? catalogueEveryMs : 5000)
-    }
     const usages = async () => {
       await this.#refreshUsages().catch((error: unknown) =>
         this.#log.warn({ err: error }, 'usages could not be read; quota counts as free'),
@@ -94,7 +84,8 @@ export class Catalogue {
         .catch((error: unknown) => this.#log.warn({ err: error }, 'unavailable offerings could not be read'))
       this.#later('marks', marks, marksEveryMs)
     }
-    void load()
+    this.sizes.start()
+    this.prices.start()
     void usages()
     void marks()
   }
@@ -102,6 +93,8 @@ export class Catalogue {
   /** Ends the background loading. */
   stop(): void {
     this.#isStopped = true
+    this.sizes.stop()
+    this.prices.stop()
     for (const timer of this.#timers.values()) clearTimeout(timer)
   }
 
@@ -111,7 +104,7 @@ export class Catalogue {
    */
   async whenLoaded(signal: AbortSignal): Promise<void> {
     const deadline = this.#now() + loadPatienceMs
-    while (this.#sizes.size === 0) {
+    while (this.sizes.answer === undefined) {
       if (this.#now() >= deadline) {
         throw new Error(
           `instance types of region "${this.#config.location}" are not loaded yet; see the log for what Azure says`,
@@ -122,26 +115,16 @@ export class Catalogue {
   }
 
   size(instanceType: string): VmSize | undefined {
-    return this.#sizes.get(instanceType)
+    return this.sizes.answer?.value.get(instanceType)
   }
 
-  /** Reads sizes and prices anew. Errors: what Azure says; the last good answers stay. */
+  /** Reads sizes and prices anew, for all replicas. Errors: what Azure says; the last good answers stay. */
   async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
-    const [sizes, prices] = await Promise.allSettled([
-      this.#readSizes(),
-      this.#config.pricesEndpoint === undefined
-        ? new Prices()
-        : fetchPrices(this.#config.pricesEndpoint, this.#config.location),
+    const [sizes, prices] = await Promise.all([
+      this.sizes.refresh(),
+      this.#config.pricesEndpoint === undefined ? undefined : this.prices.refresh(),
     ])
-    if (prices.status === 'fulfilled' && prices.value.size > 0) this.#prices = prices.value
-    if (sizes.status === 'fulfilled' && sizes.value.size > 0) this.#sizes = sizes.value
-    this.#version += 1
-    if (sizes.status === 'rejected') throw sizes.reason
-    if (sizes.value.size === 0) {
-      throw new Error(`resource SKUs: region "${this.#config.location}" lists no usable VM size; check LOCATION`)
-    }
-    if (prices.status === 'rejected') throw prices.reason
-    return { instanceTypes: this.#sizes.size, prices: this.#prices.size }
+    return { instanceTypes: sizes.size, prices: prices?.list.size ?? 0 }
   }
 
   /**
@@ -153,13 +136,13 @@ export class Catalogue {
     const quota = this.#usagesAreFresh()
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
     const settingsKey = JSON.stringify(relevant(settings))
-    const key = `${this.#version}/${this.#unavailable.version}/${this.#usagesVersion}/${quota}/${settingsKey}`
+    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${this.#usagesVersion}/${quota}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
     const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings)
     const types = lists.list({
-      sizes: this.#sizes.values(),
-      prices: this.#prices,
+      sizes: this.sizes.answer?.value.values() ?? [],
+      prices: this.prices.answer?.value.list ?? modelledPrices,
       isMarked: (offering) => this.#unavailable.isMarked(offering),
       hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
     })
@@ -186,17 +169,6 @@ export class Catalogue {
     return this.#now() - this.#usagesAt <= usageLifetimeMs
   }
 
-  async #readSizes(): Promise<ReadonlyMap<string, VmSize>> {
-    const sizes = new Map<string, VmSize>()
-    for await (const sku of this.#azure.compute.resourceSkus.list({
-      filter: `location eq '${this.#config.location}'`,
-    })) {
-      const parsed = parseSku(sku, this.#config.location)
-      if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
-    }
-    return sizes
-  }
-
   async #refreshUsages(): Promise<void> {
     const items: Usage[] = []
     for await (const item of this.#azure.compute.usage.list(this.#config.location)) items.push(item)
@@ -215,4 +187,35 @@ export class Catalogue {
 
 function relevant({ name: _name, tags: _tags, kubelet: _kubelet, ...rest }: NodeClassSettings): unknown {
   return rest
+}
+
+/** A restart asks for sizes anew, since that is one request and restrictions may have been lifted meanwhile; prices are many pages. */
+function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<Sizes> {
+  const about = { format: sizesFormat, subscription: config.subscriptionId, region: config.location }
+  return {
+    what: 'VM sizes',
+    remedy: `Check LOCATION "${config.location}", the identity's right to read Microsoft.Compute/skus, and that ${config.armEndpoint ?? 'ARM'} can be reached`,
+    ask: () => readSizes(azure, config.location),
+    asksAtStart: true,
+    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-catalogue', about }),
+    encode: encodeSizes,
+    decode: decodeSizes,
+  }
+}
+
+function priceSource({ config, kubernetes, namespace }: CatalogueDeps): AnswerSource<RegionPrices> {
+  const { pricesEndpoint, location } = config
+  return {
+    what: 'prices',
+    remedy: `Check that ${pricesEndpoint ?? ''} can be reached`,
+    ask: pricesEndpoint === undefined ? undefined : () => fetchPrices(pricesEndpoint, location),
+    asksAtStart: false,
+    document: new DurableDocument(kubernetes, {
+      namespace,
+      name: 'joiner-prices',
+      about: { format: pricesFormat, askedFor: location },
+    }),
+    encode: encodePrices,
+    decode: decodePrices,
+  }
 }

@@ -5,6 +5,7 @@ import type { TokenCredential } from '@azure/identity'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import type { AzureConfig } from './azure-config.ts'
 import { armScope } from './clouds.ts'
+import { zoneDetailSpelling } from './size-list.ts'
 
 export interface AzureClient {
   readonly compute: ComputeManagementClient
@@ -32,7 +33,7 @@ export function createAzureClient(
   policies: readonly PipelinePolicy[] = [],
 ): AzureClient {
   const auxiliary = auxiliaryTokenFor(config)
-  const all = [requestTimeout, ...(auxiliary === undefined ? [] : [auxiliary]), ...policies]
+  const all = [requestTimeout, zoneDetailSpelling, ...(auxiliary === undefined ? [] : [auxiliary]), ...policies]
   const options = {
     retryOptions: { maxRetries: 0 },
     additionalPolicies: all.map((policy) => ({ policy, position: 'perCall' as const })),

@@ -7,7 +7,7 @@ import type { AzureConfig } from './azure-config.ts'
 import { instanceTypes } from './instance-types.ts'
 import { kubeletFlags } from './kubelet-flags.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
-import { Prices } from './pricing.ts'
+import { modelledPrices } from './pricing.ts'
 import type { VmSize } from './sku.ts'
 
 const config = { networkPlugin: 'azure', networkPluginMode: 'overlay', subnetId: 'subnet' } as AzureConfig
@@ -46,7 +46,7 @@ function typeWith(kubelet?: KubeletConversion, spec?: Record<string, unknown>): 
     sizes: [size],
     region: 'westeurope',
     nodeClass: nodeClassSettings(nodeClass(spec), config, kubelet),
-    prices: new Prices(),
+    prices: modelledPrices,
     isMarked: () => false,
     hasQuota: () => true,
     memoryOverheadPercent: 0,

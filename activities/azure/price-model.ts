@@ -1,0 +1,54 @@
+/** What of a size the model of prices looks at. */
+export interface PricedSize {
+  readonly name: string
+  /** The letter of its family, such as `D`. */
+  readonly seriesFamily: string
+  readonly arch: 'amd64' | 'arm64'
+  readonly vCpus: number
+  readonly memoryGib: number
+  readonly gpus: number
+  readonly gpuName?: string
+}
+
+/** USD an hour of a vCPU by the family's letter, without its memory. Rounded from what such sizes cost; nobody's list. */
+const ofVCpu: Readonly<Record<string, number>> = {
+  A: 0.035,
+  B: 0.022,
+  D: 0.033,
+  E: 0.03,
+  F: 0.042,
+  G: 0.2,
+  H: 0.02,
+  L: 0.05,
+  M: 0.05,
+  N: 0.03,
+}
+const ofAnyVCpu = 0.04
+const ofGib = 0.0045
+/** USD an hour of one GPU by its name in the size's; of one that the name does not tell, something in between. */
+const ofGpu: Readonly<Record<string, number>> = {
+  A10: 0.1,
+  A100: 2.2,
+  GB200: 12,
+  GB300: 14,
+  H100: 7,
+  H200: 9,
+  RTXPRO6000BSE: 2.5,
+  T4: 0.25,
+  V710: 0.2,
+}
+const ofAnyGpu = 1.5
+const arm64Share = 0.8
+/** Prices of spot follow the market; this is about the middle of them. */
+const spotShare = 0.25
+
+/**
+ * A price for a size by its family and what it holds, in USD an hour. It stands in only while no price list was ever read: it puts small before
+ * large, Arm before x64 and spot before on-demand, so that a price API that cannot be reached does not keep a new cluster from scaling.
+ */
+export function modelledPrice(size: PricedSize, capacityType: 'spot' | 'on-demand'): number {
+  const { seriesFamily, arch, vCpus, memoryGib, gpus, gpuName = '' } = size
+  const machine = vCpus * (ofVCpu[seriesFamily] ?? ofAnyVCpu) + memoryGib * ofGib
+  const price = machine * (arch === 'arm64' ? arm64Share : 1) + gpus * (ofGpu[gpuName] ?? ofAnyGpu)
+  return Math.round(price * (capacityType === 'spot' ? spotShare : 1) * 100_000) / 100_000
+}

@@ -1,0 +1,142 @@
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { StoredDocument } from './durable-document.ts'
+import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
+
+const hour = 3_600_000
+const start = Date.parse('2026-01-01T00:00:00Z')
+
+/** One ConfigMap for all that share it. */
+class Document {
+  stored: StoredDocument | undefined
+
+  read(newerThanMs = Number.NEGATIVE_INFINITY): Promise<StoredDocument | undefined> {
+    return Promise.resolve(this.stored !== undefined && this.stored.readAtMs > newerThanMs ? this.stored : undefined)
+  }
+
+  write(document: StoredDocument): Promise<void> {
+    this.stored = document
+    return Promise.resolve()
+  }
+}
+
+let document: Document
+let asked: string[]
+const made: RefreshedAnswer<string>[] = []
+
+/** A replica whose Azure gives these answers one after the other, and fails after the last. */
+function replica(name: string, answers: readonly string[], changes: Partial<AnswerSource<string>> = {}) {
+  let next = 0
+  const answer = new RefreshedAnswer<string>(
+    {
+      what: 'words',
+      remedy: 'Speak up',
+      ask: () => {
+        asked.push(name)
+        const word = answers[next++]
+        return word === undefined ? Promise.reject(new Error('silence')) : Promise.resolve(word)
+      },
+      asksAtStart: false,
+      document,
+      encode: (word) => ({ word }),
+      decode: (json) => (json as { word: string }).word,
+      ...changes,
+    },
+    pino({ level: 'silent' }),
+    Date.now,
+  )
+  made.push(answer)
+  answer.start()
+  return answer
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: start })
+  document = new Document()
+  asked = []
+})
+
+afterEach(() => {
+  for (const answer of made.splice(0)) answer.stop()
+  vi.useRealTimers()
+})
+
+describe('a refreshed answer', () => {
+  it('is asked for at the first start, and kept', async () => {
+    const answer = replica('a', ['hello'])
+    await vi.advanceTimersByTimeAsync(0)
+    expect(answer.answer).toEqual({ value: 'hello', readAtMs: start, source: 'list' })
+    expect(document.stored).toEqual({ json: { word: 'hello' }, readAtMs: start })
+  })
+
+  it('is taken from what was kept, and not asked for while that is young', async () => {
+    document.stored = { json: { word: 'kept' }, readAtMs: start - hour }
+    const answer = replica('a', ['hello'])
+    await vi.advanceTimersByTimeAsync(hour)
+    expect(answer.answer).toEqual({ value: 'kept', readAtMs: start - hour, source: 'durable' })
+    expect(asked).toEqual([])
+  })
+
+  it('is there at once, though it is asked for at each start', async () => {
+    document.stored = { json: { word: 'kept' }, readAtMs: start - hour }
+    const answer = replica('a', [], { asksAtStart: true })
+    await vi.advanceTimersByTimeAsync(0)
+    expect([answer.answer?.value, asked]).toEqual(['kept', ['a']])
+  })
+
+  it('is asked for once by all replicas each twelve hours', async () => {
+    document.stored = { json: { word: 'kept' }, readAtMs: start }
+    const replicas = ['a', 'b', 'c'].map((name) => replica(name, [`of ${name}`]))
+    await vi.advanceTimersByTimeAsync(12 * hour - 60_000)
+    expect(asked).toEqual([])
+    await vi.advanceTimersByTimeAsync(2 * hour)
+    expect(new Set(replicas.map(({ answer }) => answer?.value))).toEqual(new Set([`of ${asked.at(-1)}`]))
+  })
+
+  it('outlives failures, which are repeated with growing pauses of ten minutes at most', async () => {
+    const answer = replica('a', ['hello'])
+    await vi.advanceTimersByTimeAsync(13 * hour)
+    expect(answer.answer?.value).toBe('hello')
+    const before = asked.length
+    await vi.advanceTimersByTimeAsync(hour)
+    expect(asked.length - before).toBeGreaterThanOrEqual(6)
+    expect(asked.length - before).toBeLessThanOrEqual(9)
+  })
+
+  it('comes soon after a start at which nobody answered', async () => {
+    let isSilent = true
+    const answer = replica('a', [], {
+      ask: () => (isSilent ? Promise.reject(new Error('silence')) : Promise.resolve('hello')),
+    })
+    await vi.advanceTimersByTimeAsync(1000)
+    isSilent = false
+    expect(answer.answer).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(answer.answer?.value).toBe('hello')
+  })
+
+  it('is what was kept where nobody can be asked', async () => {
+    document.stored = { json: { word: 'kept' }, readAtMs: start - 100 * hour }
+    const answer = replica('a', [], { ask: undefined })
+    await vi.advanceTimersByTimeAsync(hour)
+    expect(answer.answer?.value).toBe('kept')
+    await expect(answer.refresh()).rejects.toThrow('words: nobody can be asked')
+  })
+
+  it('is asked for once when several ask for it at a time', async () => {
+    document.stored = { json: { word: 'kept' }, readAtMs: start }
+    const answer = replica('a', ['first', 'second'])
+    await vi.advanceTimersByTimeAsync(0)
+    const version = answer.version
+    expect(await Promise.all([answer.refresh(), answer.refresh()])).toEqual(['first', 'first'])
+    expect([asked, answer.version]).toEqual([['a'], version + 1])
+  })
+
+  it('survives a document that cannot be read or written', async () => {
+    const answer = replica('a', ['hello'], {
+      document: { read: () => Promise.reject(new Error('no')), write: () => Promise.reject(new Error('no')) },
+    })
+    await vi.advanceTimersByTimeAsync(0)
+    expect(answer.answer?.value).toBe('hello')
+  })
+})

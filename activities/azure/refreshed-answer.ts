@@ -1,0 +1,154 @@
+import type { Logger } from 'pino'
+import type { DurableDocument } from './durable-document.ts'
+
+const hourMs = 3_600_000
+/** Answers older than this are asked for anew. */
+const lifetimeMs = 12 * hourMs
+/** Replicas do not all ask at the same time: each waits up to this much longer, and finds what another has read meanwhile. */
+const spreadMs = 0.5 * hourMs
+/** What other replicas have read is known here at the latest after this time. */
+const lookEveryMs = 5 * 60_000
+const firstRetryMs = 5000
+const longestRetryMs = 10 * 60_000
+
+/** Where an answer comes from. */
+export interface AnswerSource<T> {
+  /** Its name in the log: `VM sizes`. */
+  readonly what: string
+  /** What a reader of the log should look at when asking fails. */
+  readonly remedy: string
+  /** Asks for it; undefined: there is nobody to ask, and only what was kept is used. */
+  readonly ask: (() => Promise<T>) | undefined
+  /** Whether to ask at every start, though what was kept is young. */
+  readonly asksAtStart: boolean
+  readonly document: Pick<DurableDocument, 'read' | 'write'>
+  readonly encode: (value: T) => unknown
+  readonly decode: (json: unknown) => T
+}
+
+interface Answer<T> {
+  readonly value: T
+  readonly readAtMs: number
+  /** `list`: this process asked; `durable`: it is what another, or one before it, has kept. */
+  readonly source: 'list' | 'durable'
+}
+
+/**
+ * A slow answer of Azure's that nobody waits for: the last good one, taken from its ConfigMap at the start, asked for again each twelve hours,
+ * and kept there for other replicas and for starts at which nobody answers. Failures are repeated with growing pauses and change nothing.
+ */
+export class RefreshedAnswer<T> {
+  readonly #source: AnswerSource<T>
+  readonly #log: Logger
+  readonly #now: () => number
+  #answer: Answer<T> | undefined
+  #version = 0
+  #asking: Promise<Answer<T>> | undefined
+  #failures = 0
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(source: AnswerSource<T>, log: Logger, now: () => number) {
+    this.#source = source
+    this.#log = log
+    this.#now = now
+  }
+
+  /** The last good answer; undefined: there was none yet. */
+  get answer(): Answer<T> | undefined {
+    return this.#answer
+  }
+
+  /** Changes with the answer. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** How often asking has failed since it was last answered. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** Begins to keep the answer fresh in the background. */
+  start(): void {
+    void this.#turn(this.#source.asksAtStart)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  /** Asks now, and keeps what is answered; who asks meanwhile gets the same. Errors: those of asking; the last good answer stays. */
+  async refresh(): Promise<T> {
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined
+    })
+    return (await this.#asking).value
+  }
+
+  async #ask(): Promise<Answer<T>> {
+    const { ask, what } = this.#source
+    if (ask === undefined) throw new Error(`${what}: nobody can be asked in this cloud`)
+    const value = await ask()
+    const answer: Answer<T> = { value, readAtMs: this.#now(), source: 'list' }
+    this.#failures = 0
+    this.#take(answer)
+    await this.#keep(answer)
+    return answer
+  }
+
+  async #keep({ value, readAtMs }: Answer<T>): Promise<void> {
+    const { document, encode, what } = this.#source
+    await document
+      .write({ json: encode(value), readAtMs })
+      .catch((error: unknown) => this.#log.warn({ err: error, what }, 'could not be kept for restarts without Azure'))
+  }
+
+  async #turn(mustAsk: boolean): Promise<void> {
+    await this.#look()
+    if (mustAsk || this.#isDue()) await this.#tryToAsk()
+    if (this.#isStopped) return
+    this.#timer = setTimeout(() => void this.#turn(false), this.#failures > 0 ? this.#retryMs() : lookEveryMs)
+    this.#timer.unref()
+  }
+
+  /** Takes what another replica has read, if it is later than what is known here. */
+  async #look(): Promise<void> {
+    const { document, decode, what } = this.#source
+    try {
+      const stored = await document.read(this.#answer?.readAtMs)
+      if (stored !== undefined) this.#take({ value: decode(stored.json), readAtMs: stored.readAtMs, source: 'durable' })
+    } catch (error) {
+      this.#log.warn({ err: error, what }, 'what was kept cannot be read')
+    }
+  }
+
+  async #tryToAsk(): Promise<void> {
+    try {
+      await this.refresh()
+    } catch (error) {
+      this.#failures += 1
+      const { what, remedy } = this.#source
+      const inUse = this.#answer === undefined ? 'there are none yet' : 'the last good ones stay in use'
+      this.#log.error({ err: error, what, failures: this.#failures }, `could not be read; ${inUse}. ${remedy}`)
+    }
+  }
+
+  #take(answer: Answer<T>): void {
+    if (this.#answer !== undefined && this.#answer.readAtMs > answer.readAtMs) return
+    this.#answer = answer
+    this.#version += 1
+  }
+
+  #isDue(): boolean {
+    if (this.#source.ask === undefined) return false
+    if (this.#answer === undefined || this.#failures > 0) return true
+    return this.#now() - this.#answer.readAtMs >= lifetimeMs + Math.random() * spreadMs
+  }
+
+  #retryMs(): number {
+    const pause = Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#failures - 1))
+    return pause * (0.75 + Math.random() / 4)
+  }
+}

@@ -1,0 +1,95 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Catalogue } from '../activities/azure/catalogue.ts'
+import { createAzureClient } from '../activities/azure/client.ts'
+import { DurableDocument } from '../activities/azure/durable-document.ts'
+import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
+import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import { azureIds } from '../deploy/local/cluster.ts'
+import { goldenConfig, goldenNodeClass } from './golden-cases.ts'
+import { World } from './world.ts'
+
+const namespace = 'joiner'
+const nobody = 'https://127.0.0.1:9'
+let world: World
+/** With the rights of Joiner's ServiceAccount and no others. */
+let kubernetes: KubernetesClient
+const started: Catalogue[] = []
+
+beforeAll(async () => {
+  world = await World.start()
+  kubernetes = await KubernetesClient.load(world.installation.kubeconfig)
+})
+
+afterAll(async () => {
+  for (const catalogue of started) catalogue.stop()
+  await kubernetes?.close()
+  await world?.stop()
+})
+
+/** The catalogue of a process to which neither ARM nor the price list answers. */
+function startWithoutAzure(): Catalogue {
+  const config = {
+    ...goldenConfig(azureIds.location, {
+      nodeResourceGroup: azureIds.nodeResourceGroup,
+      networkPlugin: 'azure',
+      networkPluginMode: 'overlay',
+      vmMemoryOverheadPercent: 0.075,
+    }),
+    subscriptionId: azureIds.subscriptionId,
+    armEndpoint: nobody,
+    pricesEndpoint: nobody,
+  }
+  const token = { token: 'any', expiresOnTimestamp: Date.now() + 3_600_000 }
+  const catalogue = new Catalogue({
+    azure: createAzureClient(config, { getToken: () => Promise.resolve(token) }),
+    config,
+    unavailable: new UnavailableOfferings(kubernetes, namespace, Date.now),
+    kubernetes,
+    namespace,
+    log: pino({ level: 'silent' }),
+    now: Date.now,
+  })
+  catalogue.start()
+  started.push(catalogue)
+  return catalogue
+}
+
+test('without Azure and without anything kept there are no types, and prices are modelled', async () => {
+  const catalogue = startWithoutAzure()
+  await world.until('both have failed once', () =>
+    Promise.resolve(catalogue.sizes.failures > 0 && catalogue.prices.failures > 0),
+  )
+  expect(catalogue.instanceTypesFor(goldenNodeClass({}))).toEqual([])
+  expect(catalogue.prices.answer).toBeUndefined()
+})
+
+test('what a Joiner has read is there for a start to which nobody answers', async () => {
+  world.startJoiner()
+  for (const name of ['joiner-catalogue', 'joiner-prices']) {
+    const map = await world.until(`ConfigMap ${name}`, () =>
+      world.operator.api<{ readonly data: Readonly<Record<string, string>> }>(
+        'GET',
+        `/api/v1/namespaces/${namespace}/configmaps/${name}`,
+      ),
+    )
+    expect(Date.now() - Date.parse(map.data['readAt'] ?? '')).toBeLessThan(60_000)
+  }
+  await world.crash()
+  const catalogue = startWithoutAzure()
+  await catalogue.whenLoaded(AbortSignal.timeout(10_000))
+  await world.until('prices are there', () => Promise.resolve(catalogue.prices.answer))
+  expect([catalogue.sizes.answer?.source, catalogue.prices.answer?.source]).toEqual(['durable', 'durable'])
+  const type = catalogue.instanceTypesFor(goldenNodeClass({})).find(({ name }) => name === 'Standard_D4s_v5')
+  expect(new Set(type?.offerings.map(({ price }) => price))).toEqual(new Set([0.192, 0.0384]))
+})
+
+test('of several replicas the one that has read last wins', async () => {
+  const document = (region: string) =>
+    new DurableDocument(kubernetes, { namespace, name: 'joiner-prices', about: { region } })
+  const here = document('here')
+  await Promise.all([3, 1, 4, 2].map((readAtMs) => here.write({ json: { readAtMs }, readAtMs })))
+  expect(await here.read()).toEqual({ json: { readAtMs: 4 }, readAtMs: 4 })
+  expect(await here.read(4)).toBeUndefined()
+  expect(await document('there').read()).toBeUndefined()
+})
