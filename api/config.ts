@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { azureConflicts, azureSettings } from './azure-settings.ts'
+import { nodeSettings } from './node-settings.ts'
 import { featureGates, schedulerConfig } from './scheduler-settings.ts'
 import { commaList, duration, optionalText, port, required } from './setting-types.ts'
 import { refusedSettings, settingNotes, withSynonyms } from './upstream-settings.ts'
@@ -39,6 +40,7 @@ const environment = z.object({
   TEMPORAL_ADDRESS: required('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   ...azureSettings,
+  ...nodeSettings,
 })
 
 export type Config = z.infer<typeof environment>

@@ -4,6 +4,7 @@ import { type Cloud, cloudOf } from '../activities/azure/clouds.ts'
 import { type DescribedCloud, parseEnvironmentFile } from '../api/azure-cloud.ts'
 import { certificateForm } from '../api/azure-settings.ts'
 import type { Config } from '../api/config.ts'
+import { readNodeEgress } from './node-egress.ts'
 
 /** The cloud that the environment means. Errors: throws what is wrong with the file of AZURE_ENVIRONMENT_FILEPATH. */
 export async function readCloud(config: Config): Promise<Cloud> {
@@ -37,9 +38,10 @@ export interface FoundFacts {
   readonly vnetGuid?: string | undefined
 }
 
-/** What the environment and the cluster say of Azure, as activities use it. Errors: the file with the API server's CA cannot be read. */
+/** What the environment and the cluster say of Azure, as activities use it. Errors: a file with CAs cannot be read. */
 export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFacts): Promise<AzureConfig> {
   const vnetGuid = config.VNET_GUID || facts.vnetGuid
+  const clusterEndpoint = new URL(config.CLUSTER_ENDPOINT).host
   return {
     subscriptionId: config.ARM_SUBSCRIPTION_ID,
     location: config.LOCATION,
@@ -47,7 +49,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     clusterResourceGroup: config.ARM_RESOURCE_GROUP,
     nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
     clusterName: config.CLUSTER_NAME,
-    clusterEndpoint: new URL(config.CLUSTER_ENDPOINT).host,
+    clusterEndpoint,
     clusterCaBundle: await clusterCa(config),
     subnetId: config.VNET_SUBNET_ID,
     systemNamespace: config.SYSTEM_NAMESPACE ?? config.JOINER_NAMESPACE,
@@ -71,7 +73,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     ...sharedGalleryOf(config),
     // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
     billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
-    customCaCerts: [],
+    ...(await readNodeEgress(config, clusterEndpoint)),
     azureReplicas: config.JOINER_AZURE_REPLICAS,
     clusterDnsServiceIp: config.DNS_SERVICE_IP ?? facts.clusterDnsServiceIp,
     vmMemoryOverheadPercent: config.VM_MEMORY_OVERHEAD_PERCENT,

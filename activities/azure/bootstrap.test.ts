@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../test/golden-cases.ts'
 import { aksNodeConfig, type BootstrapInput } from './bootstrap.ts'
-import { customData } from './custom-data.ts'
+import { assertUsable, customData } from './custom-data.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { kubeletMaySet } from './node-labels.ts'
 
@@ -71,6 +71,91 @@ describe('the node configuration', () => {
     expect(aksNodeConfig(input({ gpuVendor, nodeClass }))).toMatchObject({
       gpu_config: { enable_nvidia: expected, config_gpu_driver: expected },
     })
+  })
+})
+
+describe('what a node class asks of the node itself', () => {
+  const of = (spec: Readonly<Record<string, unknown>>, change: Partial<BootstrapInput> = {}) =>
+    aksNodeConfig(input({ nodeClass: nodeClassSettings(goldenNodeClass(spec), config), ...change }))
+
+  it('is left out where nothing is asked', () => {
+    const written = Object.keys(aksNodeConfig(input()))
+    for (const field of [
+      'custom_linux_os_config',
+      'local_dns_profile',
+      'enable_artifact_streaming',
+      'http_proxy_config',
+      'custom_ca_certs',
+    ])
+      expect(written).not.toContain(field)
+    expect(aksNodeConfig(input()).kubelet_config).not.toHaveProperty('enable_kubelet_config_file')
+  })
+
+  it('is kernel settings, DNS and kubelet fields without a flag', () => {
+    expect(
+      of({
+        linuxOSConfig: { sysctls: { vmSwappiness: 10 } },
+        localDNS: { mode: 'Required' },
+        kubelet: { failSwapOn: false },
+      }),
+    ).toMatchObject({
+      custom_linux_os_config: { sysctl_config: { vm_swappiness: 10 } },
+      local_dns_profile: { enable_local_dns: true },
+      kubelet_config: { enable_kubelet_config_file: true, kubelet_config_file_config: { fail_swap_on: false } },
+    })
+  })
+
+  it.each([
+    ['amd64', true],
+    ['arm64', undefined],
+  ] as const)('is artifact streaming on %s: %s', (arch, expected) => {
+    expect(of({ artifactStreaming: { enabled: true } }, { arch }).enable_artifact_streaming).toBe(expected)
+  })
+
+  it.each([
+    ['azure', 'overlay', 'cilium', 'NETWORK_PLUGIN_NONE'],
+    ['azure', '', 'cilium', 'NETWORK_PLUGIN_NONE'],
+    ['azure', '', 'azure', 'NETWORK_PLUGIN_AZURE'],
+    ['none', '', '', 'NETWORK_PLUGIN_NONE'],
+  ] as const)('of network %s %s %s is set up by %s', (networkPlugin, networkPluginMode, networkDataplane, plugin) => {
+    const other = { ...config, networkPlugin, networkPluginMode, networkDataplane }
+    expect(of({}, { config: other }).network_config).toEqual({ network_plugin: plugin })
+  })
+})
+
+describe('what all nodes trust and go out through', () => {
+  it('stands in their configuration', () => {
+    const httpProxy = { httpProxy: 'http://p:1', httpsProxy: 'http://p:2', noProxy: ['localhost'], trustedCa: 'Y2E=' }
+    const nodeConfig = aksNodeConfig(input({ config: { ...config, customCaCerts: ['Y2VydDE='], httpProxy } }))
+    expect(nodeConfig).toMatchObject({
+      custom_ca_certs: ['Y2VydDE='],
+      http_proxy_config: {
+        http_proxy: 'http://p:1',
+        https_proxy: 'http://p:2',
+        no_proxy_entries: ['localhost'],
+        proxy_trusted_ca: 'Y2E=',
+      },
+    })
+    expect(() => assertUsable(nodeConfig)).not.toThrow()
+  })
+})
+
+describe('a configuration with which no node would join', () => {
+  it('is refused by the paths of what is wrong, without its values', () => {
+    const nodeClass = nodeClassSettings(goldenNodeClass({ vnetSubnetID: 'nonsense' }), config)
+    const other = { ...config, location: '' }
+    expect(() => assertUsable(aksNodeConfig(input({ nodeClass, config: other })))).toThrow(
+      /^node configuration: cluster_config.location is missing, cluster_config.cluster_network_config.vnet_name is missing; .*VNET_SUBNET_ID/,
+    )
+    const typo = { ...aksNodeConfig(input()), tls_token: 'abcdef.0123456789abcdef', is_vhd: 'yes' } as never
+    expect(() => assertUsable(typo)).toThrow('is_vhd is not true or false, tls_token is no known field')
+    expect(() => assertUsable(typo)).not.toThrow(/0123456789abcdef|yes/)
+  })
+
+  it('is refused when Azure would not take so much', () => {
+    const certificate = Buffer.alloc(60_000, 'x').toString('base64')
+    const nodeConfig = aksNodeConfig(input({ config: { ...config, customCaCerts: [certificate] } }))
+    expect(() => customData(nodeConfig)).toThrow(/bytes of custom data, and Azure takes 65535; name fewer CAs/)
   })
 })
 

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { commaList, optionalText } from './setting-types.ts'
+
+const proxyUrl = optionalText.refine(
+  (text) => text === undefined || z.url({ protocol: /^https?$/ }).safeParse(text).success,
+  'is not the URL of a proxy; write it like http://proxy.example.com:3128, or leave it empty',
+)
+const file = optionalText.refine(
+  (text) => text === undefined || text.startsWith('/'),
+  'is not an absolute path; write it from / on',
+)
+
+/** What nodes trust and go out through, besides what their image brings. */
+export const nodeSettings = {
+  JOINER_NODE_CUSTOM_CA_FILE: file,
+  JOINER_NODE_HTTP_PROXY: proxyUrl,
+  JOINER_NODE_HTTPS_PROXY: proxyUrl,
+  JOINER_NODE_NO_PROXY: commaList.default([]),
+  JOINER_NODE_PROXY_CA_FILE: file,
+}
+
+/** The certificates of a PEM file, each in PEM of its own; none when there is none. */
+export function certificatesOf(pem: string): readonly string[] {
+  return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map(
+    (certificate) => `${certificate}\n`,
+  )
+}
