@@ -116,6 +116,12 @@ export const azureSettings = {
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
   JOINER_BILLING_EXTENSION: flag(false),
   JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),
+  // Other clusters and people use the subscription's limits as well; the rest is theirs.
+  JOINER_ARM_BUDGET_SHARE: z.coerce
+    .number('is not a number; write the share of Azure’s request limits that is Joiner’s, such as 0.9')
+    .gt(0, 'leaves no requests; write the share of Azure’s request limits that is Joiner’s, such as 0.9')
+    .max(1, 'is more than all of Azure’s request limits; write a share such as 0.9')
+    .default(0.9),
   DNS_SERVICE_IP: optionalText.refine(
     (text) => text === undefined || z.union([z.ipv4(), z.ipv6()]).safeParse(text).success,
     'is not an IP address; take the cluster IP of the Service kube-dns, or leave it empty',

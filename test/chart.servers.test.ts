@@ -282,6 +282,7 @@ describe('values', () => {
       ARM_CLOUD: 'AzurePublicCloud',
       ARM_RESOURCE_GROUP: '',
       JOINER_AZURE_REPLICAS: 1,
+      JOINER_ARM_BUDGET_SHARE: 0.9,
       NETWORK_DATAPLANE: 'cilium',
       NETWORK_POLICY: '',
       VNET_GUID: '',

@@ -1,5 +1,9 @@
+import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
+import { ArmBudget } from '../activities/azure/arm-budget.ts'
+import { armBudgetPolicy } from '../activities/azure/arm-budget-policy.ts'
+import { createArmMetrics } from '../activities/azure/arm-metrics.ts'
 import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import type { Cloud } from '../activities/azure/clouds.ts'
@@ -7,7 +11,7 @@ import { NetworkFacts } from '../activities/azure/network-facts.ts'
 import { RefusedAttempts } from '../activities/azure/refused-attempts.ts'
 import { requestLog } from '../activities/azure/request-log.ts'
 import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
-import { VmList } from '../activities/azure/vm-list.ts'
+import { paceWithin, VmList } from '../activities/azure/vm-list.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
@@ -39,7 +43,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   const azure = createAzureClient(
     { ...cloud, ...sharedGalleryOf(config), subscriptionId: config.ARM_SUBSCRIPTION_ID },
     identity.credential,
-    config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [],
+    [armBudget(config), ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])],
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()
@@ -69,7 +73,6 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
       log,
       now,
     }),
-    vms: new VmList(() => azure.compute.virtualMachines.list(settings.nodeResourceGroup), log),
     network: new NetworkFacts(
       {
         securityGroups: () => azure.network.networkSecurityGroups.list(settings.nodeResourceGroup),
@@ -78,6 +81,11 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
       { nodeResourceGroup: settings.nodeResourceGroup, log, now },
     ),
     refusedAttempts: new RefusedAttempts(now),
+    vms: new VmList(
+      () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
+      log,
+      paceWithin(armShare(config)),
+    ),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),
@@ -91,4 +99,14 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     batchIdleMs: config.BATCH_IDLE_DURATION,
     batchMaxMs: config.BATCH_MAX_DURATION,
   }
+}
+
+/** Which part of Azure's limits is this process's. */
+function armShare({ JOINER_ARM_BUDGET_SHARE, JOINER_AZURE_REPLICAS }: Config): number {
+  return JOINER_ARM_BUDGET_SHARE / JOINER_AZURE_REPLICAS
+}
+
+function armBudget(config: Config): PipelinePolicy {
+  const budget = new ArmBudget({ share: armShare(config), now: () => performance.now() })
+  return armBudgetPolicy({ budget, metrics: createArmMetrics(budget), replicas: config.JOINER_AZURE_REPLICAS })
 }

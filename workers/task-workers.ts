@@ -1,11 +1,18 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
+import { armLimits } from '../activities/azure/arm-limits.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
 import { createPlanningActivities } from '../activities/planning/activities.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
 import { workflowBundle } from './bundle.ts'
+
+/**
+ * What all replicas together begin: as many as ARM takes writes at once. The budgets of requests are what holds Azure's limits; this holds off
+ * whatever would start activities without end.
+ */
+const azureActivitiesPerSecond = armLimits.armWrites.burst
 
 export interface TaskWorkersInput {
   readonly connection: NativeConnection
@@ -58,6 +65,7 @@ export async function createTaskWorkers({
       taskQueue: taskQueue('azure', deps.cluster),
       activities: createAzureActivities(deps),
       maxConcurrentActivityTaskExecutions: 2000,
+      maxTaskQueueActivitiesPerSecond: azureActivitiesPerSecond,
     })
   }
   if (roles.has('planner')) {

@@ -1,4 +1,6 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import { ArmBudgetExhausted } from './arm-budget.ts'
+import { retryAfterMs } from './retry-after.ts'
 
 /** Which offerings a refusal speaks of (reference/azure-provider.md 5). "Placement" is zonal or regional, as the attempt was. */
 export type MarkScope =
@@ -137,7 +139,8 @@ export function scrubbedMessage(error: unknown): string {
 
 /** Seconds that Azure asks to wait before the next try. */
 export function retryAfterSeconds(error: unknown): number | undefined {
+  if (error instanceof ArmBudgetExhausted) return error.retryAfterMs / 1000
   if (!(error instanceof RestError)) return undefined
-  const seconds = Number(error.response?.headers.get('retry-after'))
-  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
+  const ms = retryAfterMs((name) => error.response?.headers.get(name), Date.now())
+  return ms === undefined || ms === 0 ? undefined : ms / 1000
 }

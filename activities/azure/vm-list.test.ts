@@ -1,20 +1,21 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { VirtualMachine } from '@azure/arm-compute'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { VmList } from './vm-list.ts'
 
 const log = pino({ level: 'silent' })
-const pace = { fastestMs: 1, slowestMs: 4 }
+const pace = { fastestMs: 1, slowestMs: 4, pagesPerSecond: 100_000 }
 const never = new AbortController().signal
 
-/** A list whose answers are given one by one; the last one is repeated. */
+/** A list whose answers are given one by one, each VM on a page of its own; the last one is repeated. */
 function scripted(...answers: (readonly string[] | Error)[]) {
   const state = { calls: 0 }
   const vms = new VmList(
-    async function* (): AsyncGenerator<VirtualMachine> {
+    async function* (): AsyncGenerator<readonly VirtualMachine[]> {
       const answer = answers[Math.min(state.calls++, answers.length - 1)] ?? []
       if (answer instanceof Error) throw answer
-      for (const name of answer) yield { name, location: 'westus2' }
+      for (const name of answer) yield [{ name, location: 'westus2' }]
     },
     log,
     pace,
@@ -55,6 +56,41 @@ describe('the shared list', () => {
     cancelled.abort(new Error('stop'))
     await expect(lost).rejects.toThrow('stop')
     expect(await kept).toBe('a')
+  })
+
+  it('is read less often the more pages it has', async () => {
+    const times: number[] = []
+    const vms = new VmList(
+      async function* (): AsyncGenerator<readonly VirtualMachine[]> {
+        times.push(performance.now())
+        for (let page = 0; page < 10; page++) yield []
+      },
+      log,
+      { fastestMs: 1, slowestMs: 4, pagesPerSecond: 200 },
+    )
+    const three = vms.waitFor(() => (times.length === 3 ? true : undefined), never)
+    // Who comes meanwhile makes it no faster.
+    const soon = new Promise((resolve) => setTimeout(resolve, 5)).then(() =>
+      vms.waitFor(() => times.length > 2 || undefined, never),
+    )
+    await Promise.all([three, soon])
+    const [first = 0, second = 0, third = 0] = times
+    expect(second - first).toBeGreaterThanOrEqual(48)
+    expect(third - second).toBeGreaterThanOrEqual(48)
+  })
+
+  it('goes on for the others when the activity ends in which it began', async () => {
+    const { vms } = scripted([], [], ['a'])
+    const storage = new AsyncLocalStorage<string>()
+    const seen: (string | undefined)[] = []
+    const wait = storage.run('an activity', () =>
+      vms.waitFor((snapshot) => {
+        seen.push(storage.getStore())
+        return snapshot.get('a')
+      }, never),
+    )
+    await wait
+    expect(seen).toEqual([undefined, undefined, undefined])
   })
 
   it('tells a wait what its look threw', async () => {

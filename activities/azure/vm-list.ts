@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { Logger } from 'pino'
+import { armLimits } from './arm-limits.ts'
 
 /** VMs by name; `undefined` for a name: no such VM in the last list. */
 export type VmSnapshot = ReadonlyMap<string, VirtualMachine>
@@ -9,9 +11,14 @@ export interface VmListPace {
   readonly fastestMs: number
   /** Pause while nothing happens. */
   readonly slowestMs: number
+  /** Each page is a request: a group of many pages is listed less often, so that no more than this is spent on average. */
+  readonly pagesPerSecond: number
 }
 
-const defaultPace: VmListPace = { fastestMs: 500, slowestMs: 5000 }
+/** The pace within this process's part of Azure's limit on lists of VMs, of which others need some as well (garbage collection). */
+export function paceWithin(share: number): VmListPace {
+  return { fastestMs: 500, slowestMs: 5000, pagesPerSecond: (armLimits.listVms.perSecond * share) / 2 }
+}
 
 interface Waiter {
   readonly look: (snapshot: VmSnapshot) => boolean
@@ -23,19 +30,25 @@ interface Waiter {
  * number of launches (design: workflows). It lists only while somebody waits, faster after changes and slower while nothing happens.
  */
 export class VmList {
-  readonly #list: () => AsyncIterable<VirtualMachine>
+  readonly #list: () => AsyncIterable<readonly VirtualMachine[]>
   readonly #log: Logger
   readonly #waiters = new Set<Waiter>()
   readonly #pace: VmListPace
   #polling = false
   #intervalMs: number
+  #shortestMs: number
   #wake: (() => void) | undefined
 
-  constructor(list: () => AsyncIterable<VirtualMachine>, log: Logger, pace: VmListPace = defaultPace) {
+  /** Runs what is read for all outside of the activity that happened to ask first: it goes on when that one ends. */
+  readonly #forAll = AsyncLocalStorage.snapshot()
+
+  /** `list` reads the group's VMs page by page. */
+  constructor(list: () => AsyncIterable<readonly VirtualMachine[]>, log: Logger, pace: VmListPace) {
     this.#list = list
     this.#log = log
     this.#pace = pace
     this.#intervalMs = pace.fastestMs
+    this.#shortestMs = pace.fastestMs
   }
 
   /** Waits until `observe` returns something about the list. Every look uses a list that was begun after the wait. */
@@ -69,7 +82,7 @@ export class VmList {
       this.#waiters.add(waiter)
       this.#intervalMs = this.#pace.fastestMs
       this.#wake?.()
-      if (!this.#polling) void this.#poll()
+      if (!this.#polling) void this.#forAll(() => this.#poll())
     })
   }
 
@@ -79,8 +92,7 @@ export class VmList {
       while (this.#waiters.size > 0) {
         const asked = [...this.#waiters]
         try {
-          const snapshot = new Map<string, VirtualMachine>()
-          for await (const vm of this.#list()) if (vm.name !== undefined) snapshot.set(vm.name, vm)
+          const snapshot = await this.#read()
           const answered = asked.filter((waiter) => this.#waiters.has(waiter) && waiter.look(snapshot)).length
           this.#intervalMs =
             answered > 0 ? this.#pace.fastestMs : Math.min(this.#pace.slowestMs, this.#intervalMs * 1.3)
@@ -95,6 +107,17 @@ export class VmList {
     }
   }
 
+  async #read(): Promise<VmSnapshot> {
+    const snapshot = new Map<string, VirtualMachine>()
+    let pages = 0
+    for await (const page of this.#list()) {
+      pages += 1
+      for (const vm of page) if (vm.name !== undefined) snapshot.set(vm.name, vm)
+    }
+    this.#shortestMs = Math.max(this.#pace.fastestMs, (pages / this.#pace.pagesPerSecond) * 1000)
+    return snapshot
+  }
+
   #pause(): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -102,9 +125,13 @@ export class VmList {
         this.#wake = undefined
         resolve()
       }
-      const timer = setTimeout(done, this.#intervalMs)
+      const startedAt = performance.now()
+      let timer = setTimeout(done, Math.max(this.#intervalMs, this.#shortestMs))
       // A new waiter should not sit out a long interval, yet a burst of them must not list without pause.
-      this.#wake = this.#intervalMs > this.#pace.fastestMs ? done : undefined
+      this.#wake = () => {
+        clearTimeout(timer)
+        timer = setTimeout(done, Math.max(0, startedAt + this.#shortestMs - performance.now()))
+      }
     })
   }
 }

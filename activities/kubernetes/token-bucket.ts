@@ -1,9 +1,10 @@
-/** Lets so many through a second on average, and `burst` at once. */
+/** Lets so many through a second on average, and `burst` at once. Times are in milliseconds of any one clock. */
 export class TokenBucket {
   readonly #perSecond: number
   readonly #burst: number
   #tokens: number
   #at: number
+  #closedUntil = Number.NEGATIVE_INFINITY
 
   constructor({ perSecond, burst }: { readonly perSecond: number; readonly burst: number }, now: number) {
     this.#perSecond = perSecond
@@ -20,15 +21,35 @@ export class TokenBucket {
     return true
   }
 
-  /** In how many milliseconds the next one may pass. */
-  waitMs(now: number): number {
+  /** In how many milliseconds the next one may pass, or the one after `ahead` others. */
+  waitMs(now: number, ahead = 0): number {
     this.#refill(now)
-    return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) / this.#perSecond) * 1000)
+    const missing = ahead + 1 - this.#tokens
+    return missing <= 0 ? 0 : Math.max(0, this.#closedUntil - now) + Math.ceil((missing / this.#perSecond) * 1000)
+  }
+
+  /** What it holds now. */
+  level(now: number): number {
+    this.#refill(now)
+    return this.#tokens
+  }
+
+  /** It turns out to hold no more than so many. */
+  lower(tokens: number, now: number): void {
+    this.#refill(now)
+    this.#tokens = Math.min(this.#tokens, Math.max(0, tokens))
+  }
+
+  /** It is empty, and is filled no sooner than from `untilMs` on: who waits then comes one by one. */
+  close(untilMs: number, now: number): void {
+    this.lower(0, now)
+    this.#closedUntil = Math.max(this.#closedUntil, untilMs)
   }
 
   /** A clock that was set back gives nothing and takes nothing. */
   #refill(now: number): void {
-    this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - this.#at) / 1000) * this.#perSecond)
+    const since = Math.max(this.#at, this.#closedUntil)
+    this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - since) / 1000) * this.#perSecond)
     this.#at = now
   }
 }

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest'
+import { retryAfterMs } from './retry-after.ts'
+
+const now = Date.parse('2026-01-01T00:00:00Z')
+
+it.each([
+  [{ 'retry-after': '17' }, 17_000],
+  [{ 'retry-after': '0' }, 0],
+  [{ 'retry-after': 'Thu, 01 Jan 2026 00:00:42 GMT' }, 42_000],
+  [{ 'retry-after': 'Wed, 31 Dec 2025 23:59:00 GMT' }, 0],
+  [{ 'retry-after-ms': '250', 'retry-after': '9' }, 250],
+  [{ 'x-ms-retry-after-ms': '1500' }, 1500],
+  [{ 'retry-after': 'soon' }, undefined],
+  [{}, undefined],
+] as const)('%o asks for %s ms', (headers: Readonly<Record<string, string>>, ms) => {
+  expect(retryAfterMs((name) => headers[name], now)).toBe(ms)
+})
