@@ -35,11 +35,13 @@ if (process.argv[2] === 'simulate')
 
 // What other commands load would be most of a simulation's time.
 if (process.argv[2] !== 'simulate') {
-  const [{ registerConvert }, { registerValidate }] = await Promise.all([
+  const [{ registerConvert }, { registerDoctor }, { registerValidate }] = await Promise.all([
     import('./convert.ts'),
+    import('./doctor/command.ts'),
     import('./validate.ts'),
   ])
   registerConvert(program)
+  registerDoctor(program)
   registerValidate(program)
 }
 

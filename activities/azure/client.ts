@@ -39,7 +39,7 @@ export function createAzureClient(
     additionalPolicies: all.map((policy) => ({ policy, position: 'perCall' as const })),
     userAgentOptions: { userAgentPrefix: 'joiner' },
     ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
-    ...(config.tokenAudience === undefined ? {} : { credentialScopes: [armScope(config.tokenAudience)] }),
+    ...(config.tokenAudience === undefined ? {} : { credentials: { scopes: [armScope(config.tokenAudience)] } }),
   }
   return {
     compute: new ComputeManagementClient(credential, config.subscriptionId, options),

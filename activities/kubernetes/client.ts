@@ -169,6 +169,13 @@ export class KubernetesClient {
     return String((await this.get('/version'))['gitVersion'])
   }
 
+  /** The server's clock, as the header of an answer has it; undefined: the server does not say. */
+  async serverDate(): Promise<string | undefined> {
+    const { headers, body } = await this.#send('GET', '/version', {})
+    await body.dump()
+    return headers['date']?.toString()
+  }
+
   /**
    * Watches a path from a resource version. Ends when the server ends it, throws on transport errors, `ApiError` 410 included.
    * `idleMs`: with nothing heard for so long (bookmarks count) the connection is taken for dead.

@@ -45,7 +45,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
 
   function authenticate(request: FastifyRequest, reply: FastifyReply): void {
     try {
-      tokens.check(request.headers.authorization)
+      tokens.check(request.headers.authorization, `https://${request.host}`)
     } catch (error) {
       const authority = `https://${request.host}/${config.tenantId}`
       reply.header('www-authenticate', `Bearer authorization_uri="${authority}", error="invalid_token"`)

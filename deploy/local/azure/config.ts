@@ -29,4 +29,10 @@ export interface SimulatorConfig extends LiveSettings {
   readonly scenarioFile?: string
   /** What drawn durations and evictions follow from. Default 1. */
   readonly seed?: number | string
+  /** The ServiceAccount that the identity trusts, such as `system:serviceaccount:joiner:joiner`; absent: any. */
+  readonly federatedSubject?: string
+  /** Secret of the application. Default `simulated-secret`. */
+  readonly clientSecret?: string
+  /** What a managed identity's own endpoint wants in the header X-IDENTITY-HEADER. Default `simulated-header`. */
+  readonly identityHeader?: string
 }

@@ -1,61 +1,11 @@
-import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
-import { ArmError } from './arm-error.ts'
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type AccessTokens, resourceOf } from './access-tokens.ts'
 import type { SimulatorConfig } from './config.ts'
 
-const audience = 'api://AzureADTokenExchange'
-const defaultLifetimeSeconds = 3600
+const federatedAudience = 'api://AzureADTokenExchange'
 
-/**
- * Access tokens: an end and its signature. The key is kept with the state, so a restarted simulator knows its tokens, as clients keep them
- * for an hour.
- */
-export class AccessTokens {
-  readonly lifetimeSeconds: number
-  readonly #key: Buffer
-
-  constructor({ stateDir, tokenSeconds }: Pick<SimulatorConfig, 'stateDir' | 'tokenSeconds'>) {
-    this.lifetimeSeconds = tokenSeconds ?? defaultLifetimeSeconds
-    mkdirSync(stateDir, { recursive: true })
-    const file = join(stateDir, 'token.key')
-    if (!existsSync(file)) {
-      writeFileSync(`${file}.tmp`, randomBytes(32), { mode: 0o600 })
-      renameSync(`${file}.tmp`, file)
-    }
-    this.#key = readFileSync(file)
-  }
-
-  issue(): string {
-    const body = `local.${Date.now() + this.lifetimeSeconds * 1000}.${randomUUID()}`
-    return `${body}.${this.#sign(body)}`
-  }
-
-  /** Checks an Authorization header. Errors: ARM's three answers to a token that is not good. */
-  check(header: string | undefined): void {
-    if (header === undefined)
-      throw new ArmError(401, 'AuthenticationFailed', 'Authentication failed: the request has no Authorization header.')
-    const token = header.replace(/^Bearer /, '')
-    const body = token.slice(0, token.lastIndexOf('.'))
-    const [signature, expected] = [token.slice(body.length + 1), this.#sign(body)].map((text) => Buffer.from(text))
-    if (signature?.length !== expected?.length || !timingSafeEqual(signature as Buffer, expected as Buffer))
-      throw new ArmError(401, 'InvalidAuthenticationToken', 'The access token is invalid.')
-    const end = Number(body.split('.')[1])
-    if (end <= Date.now())
-      throw new ArmError(
-        401,
-        'ExpiredAuthenticationToken',
-        `The access token expired at ${new Date(end).toISOString()}.`,
-      )
-  }
-
-  #sign(body: string): string {
-    return createHmac('sha256', this.#key).update(body).digest('base64url')
-  }
-}
-
-/** The token endpoint for workload identity: a projected ServiceAccount token in, an access token out. */
+/** Entra's token endpoint, which takes a projected ServiceAccount token or a secret, and the endpoints of managed identities. */
 export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, tokens: AccessTokens): void {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body)))),
@@ -75,12 +25,12 @@ export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, 
   app.post<{ Params: { tenant: string }; Body: Record<string, string> }>(
     '/:tenant/oauth2/v2.0/token',
     (request, reply) => {
-      const problem = assertionProblem(request.body['client_assertion'] ?? '', request.body['client_id'] ?? '', config)
+      const problem = problemOf(request.params.tenant, request.body, config)
       if (problem !== undefined) {
         return reply.code(401).send({
           error: 'invalid_client',
           error_description: problem,
-          error_codes: [700024],
+          error_codes: [Number(/^AADSTS(\d+)/.exec(problem)?.[1])],
           correlation_id: randomUUID(),
         })
       }
@@ -88,23 +38,82 @@ export function registerIdentity(app: FastifyInstance, config: SimulatorConfig, 
         token_type: 'Bearer',
         expires_in: tokens.lifetimeSeconds,
         ext_expires_in: tokens.lifetimeSeconds,
-        access_token: tokens.issue(),
+        access_token: tokens.issue(request.body['scope'] ?? ''),
       }
     },
   )
+  registerManagedIdentity(app, config, tokens)
 }
 
-function assertionProblem(assertion: string, clientId: string, config: SimulatorConfig): string | undefined {
-  if (clientId !== config.clientId) return `AADSTS700016: application "${clientId}" was not found in the directory`
+type ManagedRequest = FastifyRequest<{ Querystring: Record<string, string> }>
+
+/**
+ * The two places where a managed identity asks for tokens: the instance metadata service of a VM, and the endpoint that IDENTITY_ENDPOINT
+ * names (https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token).
+ */
+function registerManagedIdentity(app: FastifyInstance, config: SimulatorConfig, tokens: AccessTokens): void {
+  const answer = ({ query }: ManagedRequest, reply: FastifyReply) => {
+    const { resource = '', client_id: clientId = config.clientId } = query
+    if (resource === '') return refuse(reply, 'the query parameter resource is missing')
+    if (clientId !== config.clientId) return refuse(reply, 'Identity not found')
+    const end = Math.floor(Date.now() / 1000) + tokens.lifetimeSeconds
+    return reply.send({
+      access_token: tokens.issue(resource),
+      client_id: clientId,
+      expires_in: String(tokens.lifetimeSeconds),
+      expires_on: String(end),
+      resource: resourceOf(resource),
+      token_type: 'Bearer',
+    })
+  }
+  app.get('/metadata/identity/oauth2/token', (request: ManagedRequest, reply) =>
+    request.headers['metadata'] === 'true'
+      ? answer(request, reply)
+      : refuse(reply, "the header Metadata is missing; set it to 'true'"),
+  )
+  app.get('/msi/token', (request: ManagedRequest, reply) =>
+    request.headers['x-identity-header'] === (config.identityHeader ?? 'simulated-header')
+      ? answer(request, reply)
+      : reply
+          .code(401)
+          .send({ statusCode: 401, message: 'the header X-IDENTITY-HEADER is not what IDENTITY_HEADER says' }),
+  )
+}
+
+function refuse(reply: FastifyReply, description: string): FastifyReply {
+  return reply.code(400).send({ error: 'invalid_request', error_description: description })
+}
+
+/** What Entra would say against a request for a token, with its code; undefined: nothing. */
+function problemOf(
+  tenant: string,
+  body: Readonly<Record<string, string>>,
+  config: SimulatorConfig,
+): string | undefined {
+  if (tenant !== config.tenantId) return `AADSTS90002: Tenant '${tenant}' not found`
+  const clientId = body['client_id'] ?? ''
+  if (clientId !== config.clientId)
+    return `AADSTS700016: Application with identifier '${clientId}' was not found in the directory`
+  if (body['client_secret'] === undefined) return assertionProblem(body['client_assertion'] ?? '', config)
+  if (body['client_secret'] === (config.clientSecret ?? 'simulated-secret')) return undefined
+  return `AADSTS7000215: Invalid client secret provided for app '${clientId}'`
+}
+
+function assertionProblem(assertion: string, { federatedSubject }: SimulatorConfig): string | undefined {
   try {
     const claims = JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString()) as {
       aud?: string | string[]
       exp?: number
+      sub?: string
     }
-    if (![claims.aud].flat().includes(audience)) return `AADSTS700212: the assertion's audience is not ${audience}`
-    if ((claims.exp ?? 0) * 1000 < Date.now()) return 'AADSTS700024: the assertion is outside of its time range'
+    if (![claims.aud].flat().includes(federatedAudience))
+      return `AADSTS700212: No matching federated identity record found for presented assertion audience; it must be ${federatedAudience}`
+    if ((claims.exp ?? 0) * 1000 < Date.now())
+      return 'AADSTS700024: Client assertion is not within its valid time range'
+    if (federatedSubject !== undefined && claims.sub !== federatedSubject)
+      return `AADSTS700213: No matching federated identity record found for presented assertion subject '${claims.sub}'`
     return undefined
   } catch {
-    return 'AADSTS50027: the assertion is not a JSON web token'
+    return 'AADSTS50027: JWT token is invalid or malformed'
   }
 }

@@ -106,7 +106,9 @@ export class SimulatorProcess {
   }
 
   /** Writes the federated token as the kubelet projects it. Claims that are given replace good ones; text is written as it is. */
-  async federate(claims: { readonly aud?: string; readonly exp?: number } | string = {}): Promise<void> {
+  async federate(
+    claims: { readonly aud?: string; readonly exp?: number; readonly sub?: string } | string = {},
+  ): Promise<void> {
     if (typeof claims === 'string') return writeFile(this.tokenFile, claims)
     const good = { aud: ['api://AzureADTokenExchange'], exp: Math.floor(Date.now() / 1000) + 3600 }
     const parts = [
@@ -178,12 +180,17 @@ export class SimulatorProcess {
   async send(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
-    input: { readonly token?: string; readonly body?: unknown } = {},
+    input: {
+      readonly token?: string
+      readonly body?: unknown
+      readonly headers?: Readonly<Record<string, string>>
+    } = {},
   ): Promise<{ readonly status: number; readonly body: unknown }> {
     const response = await request(`${this.url}${path}`, {
       method,
       dispatcher: this.#agent,
       headers: {
+        ...input.headers,
         ...(input.token === undefined ? {} : { authorization: `Bearer ${input.token}` }),
         ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
       },

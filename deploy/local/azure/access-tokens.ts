@@ -1,0 +1,95 @@
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ArmError } from './arm-error.ts'
+import type { SimulatorConfig } from './config.ts'
+
+const defaultLifetimeSeconds = 3600
+
+/** Object id of the simulated identity, whose client id is in the configuration. */
+export const objectId = '00000000-0000-4000-8000-000000000004'
+
+/** For whom ARM's tokens are, in each cloud, without a slash at the end. */
+const armAudiences = [
+  'https://management.azure.com',
+  'https://management.core.windows.net',
+  'https://management.usgovcloudapi.net',
+  'https://management.core.usgovcloudapi.net',
+  'https://management.chinacloudapi.cn',
+  'https://management.core.chinacloudapi.cn',
+]
+
+/**
+ * Access tokens: claims and their signature. The key is kept with the state, so a restarted simulator knows its tokens, as clients keep them
+ * for an hour.
+ */
+export class AccessTokens {
+  readonly lifetimeSeconds: number
+  readonly #config: SimulatorConfig
+  readonly #key: Buffer
+
+  constructor(config: SimulatorConfig) {
+    this.#config = config
+    this.lifetimeSeconds = config.tokenSeconds ?? defaultLifetimeSeconds
+    mkdirSync(config.stateDir, { recursive: true })
+    const file = join(config.stateDir, 'token.key')
+    if (!existsSync(file)) {
+      writeFileSync(`${file}.tmp`, randomBytes(32), { mode: 0o600 })
+      renameSync(`${file}.tmp`, file)
+    }
+    this.#key = readFileSync(file)
+  }
+
+  /** A token of the one identity there is, for an audience: a resource, or a scope that ends in `/.default`. */
+  issue(audience: string): string {
+    const { tenantId, clientId } = this.#config
+    const claims = {
+      aud: resourceOf(audience),
+      exp: Math.floor(Date.now() / 1000) + this.lifetimeSeconds,
+      appid: clientId,
+      oid: objectId,
+      tid: tenantId,
+      uti: randomUUID(),
+    }
+    const body = [{ typ: 'JWT', alg: 'HS256' }, claims].map((part) =>
+      Buffer.from(JSON.stringify(part)).toString('base64url'),
+    )
+    return `${body.join('.')}.${this.#sign(body.join('.'))}`
+  }
+
+  /** Checks an Authorization header. Errors: ARM's answers to a token that is not good. `self` is ARM's own address. */
+  check(header: string | undefined, self: string): void {
+    if (header === undefined)
+      throw new ArmError(401, 'AuthenticationFailed', 'Authentication failed: the request has no Authorization header.')
+    const token = header.replace(/^Bearer /, '')
+    const body = token.slice(0, token.lastIndexOf('.'))
+    const [signature, expected] = [token.slice(body.length + 1), this.#sign(body)].map((text) => Buffer.from(text))
+    if (signature?.length !== expected?.length || !timingSafeEqual(signature as Buffer, expected as Buffer))
+      throw new ArmError(401, 'InvalidAuthenticationToken', 'The access token is invalid.')
+    const { exp, aud } = JSON.parse(Buffer.from(body.split('.')[1] ?? '', 'base64url').toString()) as {
+      exp: number
+      aud: string
+    }
+    if (exp * 1000 <= Date.now())
+      throw new ArmError(
+        401,
+        'ExpiredAuthenticationToken',
+        `The access token expired at ${new Date(exp * 1000).toISOString()}.`,
+      )
+    if (![...armAudiences, self].includes(aud))
+      throw new ArmError(
+        401,
+        'InvalidAuthenticationTokenAudience',
+        `The access token was made for another audience, '${aud}'. The allowed audiences are '${armAudiences.join(', ')}'.`,
+      )
+  }
+
+  #sign(body: string): string {
+    return createHmac('sha256', this.#key).update(body).digest('base64url')
+  }
+}
+
+/** What a scope such as `https://management.azure.com/.default` is for. */
+export function resourceOf(scope: string): string {
+  return scope.replace(/\/\.default$/, '').replace(/\/+$/, '')
+}

@@ -1,0 +1,101 @@
+/** What a check found. */
+export type Status = 'ok' | 'warn' | 'fail'
+
+export interface Finding {
+  readonly status: Status
+  /** One line: what was looked at, and how it is. */
+  readonly summary: string
+  /** Single things behind the summary, a line each. */
+  readonly details?: readonly string[]
+  /** What to run or change to mend it, a line each; none where all is well. */
+  readonly remedies?: readonly string[]
+}
+
+/** One look at the surroundings. Errors that it throws become a failed finding. */
+export interface Check {
+  readonly name: string
+  readonly run: (signal: AbortSignal) => Promise<Finding>
+  /** What to do when it does not end, or fails in a way that it does not expect. */
+  readonly remedy: string
+  /** Limit in milliseconds. Default 15 s. */
+  readonly limitMs?: number
+}
+
+export interface CheckResult extends Finding {
+  readonly name: string
+  readonly ms: number
+}
+
+const defaultLimitMs = 15_000
+
+export const ok = (summary: string, details: readonly string[] = []): Finding => ({ status: 'ok', summary, details })
+
+export const warn = (summary: string, remedies: readonly string[], details: readonly string[] = []): Finding => ({
+  status: 'warn',
+  summary,
+  remedies,
+  details,
+})
+
+export const fail = (summary: string, remedies: readonly string[], details: readonly string[] = []): Finding => ({
+  status: 'fail',
+  summary,
+  remedies,
+  details,
+})
+
+/** Runs all checks side by side, each within its limit: one that fails or hangs keeps no other from its end. `onEnd` hears of each as it ends. */
+export function runChecks(
+  checks: readonly Check[],
+  onEnd: (result: CheckResult) => void = () => {},
+): Promise<readonly CheckResult[]> {
+  return Promise.all(
+    checks.map(async (check) => {
+      const result = await runCheck(check)
+      onEnd(result)
+      return result
+    }),
+  )
+}
+
+async function runCheck({ name, run, remedy, limitMs = defaultLimitMs }: Check): Promise<CheckResult> {
+  const begun = performance.now()
+  const stop = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Finding>((resolve) => {
+    timer = setTimeout(() => resolve(fail(`did not end within ${limitMs / 1000} s`, [remedy])), limitMs)
+  })
+  const finding = await Promise.race([run(stop.signal).catch((error: unknown) => fail(reason(error), [remedy])), late])
+  clearTimeout(timer)
+  stop.abort()
+  return { name, ...finding, ms: Math.round(performance.now() - begun) }
+}
+
+/** Several findings of one check as one: the worst status, and what all of them say. */
+export function worst(findings: readonly Finding[]): Finding {
+  const status = (['fail', 'warn', 'ok'] as const).find((each) => findings.some((finding) => finding.status === each))
+  const ordered = findings.filter((finding) => finding.status === status)
+  const rest = findings.filter((finding) => finding.status !== status)
+  return {
+    status: status ?? 'ok',
+    summary: ordered[0]?.summary ?? 'nothing to look at',
+    details: [...ordered.slice(1), ...rest]
+      .map(({ summary }) => summary)
+      .concat(findings.flatMap((f) => f.details ?? [])),
+    remedies: [...new Set([...ordered, ...rest].flatMap(({ remedies = [] }) => remedies))],
+  }
+}
+
+/** What an error says, on one line and not endless. */
+export function reason(error: unknown): string {
+  const text = error instanceof Error ? messageOf(error) : String(error)
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 400)
+}
+
+/** Connections that fail on every address of a name carry no message of their own. */
+function messageOf(error: Error): string {
+  if (error.message !== '') return error.message
+  const { code } = error as { code?: unknown }
+  if (error instanceof AggregateError) return error.errors.map((each) => reason(each)).join('; ')
+  return typeof code === 'string' ? code : error.name
+}
