@@ -5,7 +5,6 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { kindRules } from '../activities/kubernetes/cached-kinds.ts'
 import { type Config, type Role, readConfig } from '../api/config.ts'
-import { rights } from '../starter/doctor/rights.ts'
 import {
   binding,
   budget,
@@ -126,30 +125,6 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
         rule: { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'list', 'delete'] },
       },
     ])
-  })
-
-  test('the rights are those that joiner doctor asks about', () => {
-    const granted = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap(({ kind, metadata, rules }) =>
-      rules.flatMap(({ apiGroups, resources, resourceNames = [], verbs }) =>
-        apiGroups.map((group) => ({
-          where: kind === 'ClusterRole' ? '' : (metadata.namespace ?? ''),
-          group,
-          resources,
-          names: resourceNames,
-          verbs,
-        })),
-      ),
-    )
-    const asked = rights.map(({ namespace = '', group, resources, names = [], verbs }) => ({
-      where: namespace === 'own' ? releaseNamespace : namespace,
-      group,
-      resources: [...resources],
-      names: [...names],
-      verbs: [...verbs],
-    }))
-    expect(new Set(asked.map((each) => JSON.stringify(each)))).toEqual(
-      new Set(granted.map((each) => JSON.stringify(each))),
-    )
   })
 
   test("no right leads to more rights, and Joiner's own roles go to its ServiceAccount only", () => {

@@ -2,7 +2,7 @@ import type { ResourceSku } from '@azure/arm-compute'
 import { imageDefinitions, resolveImageFamily } from '../../activities/azure/images.ts'
 import { instanceTypes } from '../../activities/azure/instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../../activities/azure/node-class-settings.ts'
-import { fetchPrices, Prices } from '../../activities/azure/pricing.ts'
+import { fetchPrices, modelledPrices } from '../../activities/azure/pricing.ts'
 import { type FamilyUsage, usagesByFamily } from '../../activities/azure/quota.ts'
 import { parseSku, type VmSize } from '../../activities/azure/sku.ts'
 import { capacityTypeOf, compatibleOfferings, typeMatches } from '../../core/instance-type.ts'
@@ -161,7 +161,7 @@ function buyableBy(
           sizes: sizes.values(),
           region: settings.location,
           nodeClass,
-          prices: new Prices(),
+          prices: modelledPrices,
           isMarked: () => false,
           hasQuota: () => true,
           memoryOverheadPercent: settings.vmMemoryOverheadPercent,
@@ -255,10 +255,11 @@ export function pricesCheck({ config, cloud }: DoctorContext): Check {
       if (endpoint === undefined)
         return ok(`${cloud.name} has no price list; prices are estimated from what a VM holds`)
       try {
-        const prices = await fetchPrices(endpoint, config.LOCATION)
-        return prices.size > 0
-          ? ok(`${prices.size} prices of ${config.LOCATION}`)
-          : warn(`the price list names nothing in ${config.LOCATION}`, [
+        const { region, list } = await fetchPrices(endpoint, config.LOCATION)
+        const told = `${list.size} prices of ${region}`
+        return region === config.LOCATION
+          ? ok(told)
+          : warn(`the price list names nothing in ${config.LOCATION}; ${told} take their place`, [
               `check LOCATION "${config.LOCATION}": az account list-locations --query "[].name" -o tsv`,
             ])
       } catch (error) {

@@ -43,9 +43,16 @@ export const rights: readonly Right[] = [
     namespace: 'own',
     group: '',
     resources: ['configmaps'],
-    names: ['joiner-pauses', 'joiner-unavailable-offerings'],
+    names: [
+      'joiner-pauses',
+      'joiner-catalogue',
+      'joiner-prices',
+      'joiner-unavailable-offerings',
+      'joiner-image-versions',
+    ],
     verbs: ['get', 'patch'],
   },
+  { namespace: 'own', group: '', resources: ['configmaps'], names: ['upcoming-maintenance-window'], verbs: ['get'] },
   { namespace: 'own', group: 'coordination.k8s.io', resources: ['leases'], verbs: ['create'] },
   {
     namespace: 'own',
