@@ -1,24 +1,46 @@
 import { CancelledFailure, CompleteAsyncError } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
-import { retryAfterSeconds, scrubbedMessage } from './azure/azure-error.ts'
+import { scrubbedMessage } from './azure/azure-error.ts'
+import { azureFailure, failureMessage } from './azure/azure-failure.ts'
 import { ApiError } from './kubernetes/client.ts'
 
 const maxMessageLength = 1000
 
 /**
- * The only translation of a failure into Temporal's: a short message without request bodies, the code as type, and Azure's or Kubernetes' own
- * wish for the next try. Everything is retried: what may not be retried is a value, not an exception.
+ * The only translation of a failure into Temporal's: a short message without request bodies, what it is as type, and how long to wait: what
+ * Azure or Kubernetes asks for, else what suits the failure, so that retries are not spent on what only a person can mend.
+ * Everything is retried: what may not be retried is a value, not an exception.
  */
 function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError)
     return error
-  const message = (error instanceof ApiError ? error.message : scrubbedMessage(error)).slice(0, maxMessageLength)
-  const seconds = error instanceof ApiError ? error.retryAfterSeconds : retryAfterSeconds(error)
+  const { message, type, retryAfterMs } = described(error)
   return ApplicationFailure.create({
-    message,
-    type: error instanceof ApiError ? `Kubernetes${error.reason}` : error instanceof Error ? error.name : 'Error',
-    ...(seconds === undefined ? {} : { nextRetryDelay: seconds * 1000 }),
+    message: message.slice(0, maxMessageLength),
+    type,
+    ...(retryAfterMs === undefined ? {} : { nextRetryDelay: retryAfterMs }),
   })
+}
+
+interface Described {
+  readonly message: string
+  readonly type: string
+  readonly retryAfterMs?: number | undefined
+}
+
+function described(error: unknown): Described {
+  if (error instanceof ApiError) {
+    const seconds = error.retryAfterSeconds
+    return {
+      message: error.message,
+      type: `Kubernetes${error.reason}`,
+      retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
+    }
+  }
+  const failure = azureFailure(error)
+  if (failure === undefined)
+    return { message: scrubbedMessage(error), type: error instanceof Error ? error.name : 'Error' }
+  return { message: failureMessage(error, failure), type: failure.reason, retryAfterMs: failure.retryAfterMs }
 }
 
 /** Wraps each activity so that what it throws is translated. */

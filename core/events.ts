@@ -49,6 +49,8 @@ const rules = {
   WaitingOnNodeClaimTermination: { type: 'Normal' },
   NodeClassResolutionError: { type: 'Warning' },
   AsyncProvisioningError: { type: 'Warning' },
+  // A VM that Azure does not make, for a reason that another offering does not mend.
+  LaunchFailed: { type: 'Warning', own: true },
   // A NodeClaim that ends because a deadline is over.
   LaunchTimeout: { type: 'Warning', own: true },
   RegistrationTimeout: { type: 'Warning', own: true },

@@ -3,8 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import { DurableDocument } from '../activities/azure/durable-document.ts'
+import { Quota } from '../activities/azure/quota.ts'
 import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
 import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { azureIds } from '../deploy/local/cluster.ts'
 import { goldenConfig, goldenNodeClass } from './golden-cases.ts'
 import { World } from './world.ts'
@@ -41,14 +43,19 @@ function startWithoutAzure(): Catalogue {
     pricesEndpoint: nobody,
   }
   const token = { token: 'any', expiresOnTimestamp: Date.now() + 3_600_000 }
+  const log = pino({ level: 'silent' })
+  const now = Date.now
+  const azure = createAzureClient(config, { getToken: () => Promise.resolve(token) })
+  const cache = new ClusterCache(kubernetes, log)
   const catalogue = new Catalogue({
-    azure: createAzureClient(config, { getToken: () => Promise.resolve(token) }),
+    azure,
     config,
-    unavailable: new UnavailableOfferings(kubernetes, namespace, Date.now),
+    unavailable: new UnavailableOfferings({ client: kubernetes, namespace, now, log }),
+    quota: new Quota({ azure, location: config.location, cache, sizeOf: () => undefined, log, now }),
     kubernetes,
     namespace,
-    log: pino({ level: 'silent' }),
-    now: Date.now,
+    log,
+    now,
   })
   catalogue.start()
   started.push(catalogue)

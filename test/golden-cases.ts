@@ -2,7 +2,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
-import { covers, type Mark, type OfferingId } from '../activities/azure/mark.ts'
+import {
+  isBlocked,
+  type Mark,
+  type Marks,
+  noMarks,
+  type OfferingId,
+  offeringMarks,
+  withMarks,
+} from '../activities/azure/mark.ts'
 import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/pricing.ts'
 import { parseSku, type VmSize } from '../activities/azure/sku.ts'
 import type { NodeClass } from '../core/objects.ts'
@@ -136,20 +144,39 @@ export interface GoldenMark {
   readonly ttlSeconds: number
 }
 
+/** What one call of the cases marks, at time 0. */
+export function goldenMark(mark: GoldenMark, sizes: readonly VmSize[]): readonly Mark[] {
+  const { kind, instanceType = '', zone = '', capacityType = '', ttlSeconds } = mark
+  const told = { untilMs: ttlSeconds * 1000, reason: 'test' }
+  if (kind === 'allSpot') return [{ kind, ...told }]
+  const { family = '', vCpus = 0 } = sizes.find(({ name }) => name === instanceType) ?? {}
+  return kind === 'wholeFamilyOf'
+    ? [{ kind: 'family', family, minVCpus: -1, zone, capacityType, ...told }]
+    : offeringMarks({ instanceType, family, vCpus, zone, capacityType }, told)
+}
+
+/** The content of the marks as the cases show it: how long they last is counted from time 0. */
+export function asGoldenMarks(marks: Marks): readonly GoldenMark[] {
+  return [...marks.values()].map((mark): GoldenMark => {
+    const ttlSeconds = mark.untilMs / 1000
+    if (mark.kind === 'allSpot') return { kind: 'allSpot', ttlSeconds }
+    const { zone, capacityType } = mark
+    return mark.kind === 'offering'
+      ? { kind: 'offering', instanceType: mark.instanceType, zone, capacityType, ttlSeconds }
+      : {
+          kind: 'family',
+          familyLowerCase: mark.family.toLowerCase(),
+          minVCPUs: mark.minVCpus,
+          zone,
+          capacityType,
+          ttlSeconds,
+        }
+  })
+}
+
 /** What a list of marks blocks. */
 export function blockedBy(marks: readonly GoldenMark[], sizes: readonly VmSize[]): (offering: OfferingId) => boolean {
-  const own = marks.map((mark): Mark => {
-    const size = sizes.find(({ name }) => name === mark.instanceType)
-    const all = mark.kind === 'allSpot'
-    return {
-      family: all ? '*' : (mark.familyLowerCase ?? size?.family ?? ''),
-      instanceType: all ? '*' : (mark.instanceType ?? ''),
-      minVCpus: mark.kind === 'wholeFamilyOf' ? -1 : (mark.minVCPUs ?? size?.vCpus ?? 0),
-      zone: all ? '*' : (mark.zone ?? ''),
-      capacityType: all ? 'spot' : (mark.capacityType ?? ''),
-      untilMs: mark.ttlSeconds * 1000,
-      reason: 'test',
-    }
-  })
-  return (offering) => own.some((mark) => covers(mark, offering))
+  const added = marks.flatMap((mark) => goldenMark(mark, sizes))
+  const after = withMarks(noMarks, added, 0).marks
+  return (offering) => isBlocked(after, offering, 0)
 }

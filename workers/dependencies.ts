@@ -8,6 +8,7 @@ import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import type { Cloud } from '../activities/azure/clouds.ts'
 import { NetworkFacts } from '../activities/azure/network-facts.ts'
+import { Quota } from '../activities/azure/quota.ts'
 import { RefusedAttempts } from '../activities/azure/refused-attempts.ts'
 import { requestLog } from '../activities/azure/request-log.ts'
 import { UnavailableOfferings } from '../activities/azure/unavailable-offerings.ts'
@@ -52,7 +53,30 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     placement: config.JOINER_ROLES.includes('planner'),
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
   })
-  const unavailable = new UnavailableOfferings(kubernetes, config.JOINER_NAMESPACE, now)
+  const unavailable = new UnavailableOfferings({
+    client: kubernetes,
+    namespace: config.JOINER_NAMESPACE,
+    now,
+    log,
+  })
+  const quota: Quota = new Quota({
+    azure,
+    location: settings.location,
+    cache,
+    sizeOf: (name) => catalogue.size(name),
+    log,
+    now,
+  })
+  const catalogue = new Catalogue({
+    azure,
+    config: settings,
+    unavailable,
+    quota,
+    kubernetes,
+    namespace: config.JOINER_NAMESPACE,
+    log,
+    now,
+  })
   return {
     client: kubernetes,
     cache,
@@ -64,15 +88,8 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     azure,
     config: settings,
     unavailable,
-    catalogue: new Catalogue({
-      azure,
-      config: settings,
-      unavailable,
-      kubernetes,
-      namespace: config.JOINER_NAMESPACE,
-      log,
-      now,
-    }),
+    quota,
+    catalogue,
     network: new NetworkFacts(
       {
         securityGroups: () => azure.network.networkSecurityGroups.list(settings.nodeResourceGroup),

@@ -113,7 +113,11 @@ async function work(input: Work): Promise<void> {
   deps.cache.start()
   missing.add('the watch caches')
   void deps.cache.synced().then(() => missing.delete('the watch caches'))
-  if (roles.has('azure') || roles.has('planner')) deps.catalogue.start()
+  if (roles.has('azure') || roles.has('planner')) {
+    deps.catalogue.start()
+    deps.quota.start()
+    deps.unavailable.start()
+  }
   if (roles.has('azure')) deps.network.warm()
   const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
   const bridge = new Bridge({
@@ -151,6 +155,8 @@ async function work(input: Work): Promise<void> {
     endTracking()
     await bridge.stop()
     deps.catalogue.stop()
+    deps.quota.stop()
+    deps.unavailable.stop()
     deps.cache.stop()
     await deps.solver.stop()
     await native

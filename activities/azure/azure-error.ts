@@ -27,6 +27,9 @@ export interface Attempted {
   readonly capacityType: string
 }
 
+/** Reason of the Launched condition for whatever is not about capacity, as upstream's. */
+export const launchFailedReason = 'CreateInstanceFailed'
+
 const minute = 60_000
 const hour = 60 * minute
 
@@ -85,20 +88,22 @@ export function classifyRefusal(
 }
 
 function classifyQuota(text: string, instanceType: string, capacityType: string): Refusal | undefined {
+  const numbers = quotaNumbers(text)
   if (text.includes('LowPriorityCores')) {
     return {
       reason: 'SubscriptionQuotaReached',
       scope: 'allSpot',
       ttlMs: hour,
-      remedy: "the subscription's regional vCPU quota for spot is used up; ask for more, or allow on-demand",
+      remedy: `the subscription's regional vCPU quota for spot is used up${numbers}; ask for more (lowPriorityCores) at ${askForQuota}, or allow on-demand`,
     }
   }
   if (text.includes('Family Cores quota')) {
     return {
       reason: 'SubscriptionQuotaReached',
       scope: 'allZonesOfCapacityType',
+      // A plain test for these characters, as upstream's: a limit of 05 is taken for none as well.
       ttlMs: text.includes('Current Limit: 0') ? hour : 10 * minute,
-      remedy: `the subscription's ${capacityType} vCPU quota for the family of ${instanceType} is used up; ask for more, or allow other families`,
+      remedy: `the subscription's ${capacityType} vCPU quota for the family of ${instanceType} is used up${numbers}; ask for more at ${askForQuota}, or allow other families`,
     }
   }
   if (text.includes('exceeding approved Total Regional Cores quota')) {
@@ -106,23 +111,48 @@ function classifyQuota(text: string, instanceType: string, capacityType: string)
       reason: 'InsufficientCapacity',
       scope: 'nothing',
       ttlMs: 0,
-      remedy: "the subscription's total regional vCPU quota is used up; ask for more",
+      remedy: `the subscription's total regional ${capacityType} vCPU quota is used up${numbers}; ask for more (cores) at ${askForQuota}`,
     }
   }
   return undefined
 }
 
-/** ARM's error code of a failed call; undefined when the failure is not an answer of ARM. */
+const askForQuota = 'https://aka.ms/ProdportalCRP'
+
+/** The numbers in Azure's text, such as ` (limit 24, used 24, needed 2)`. */
+function quotaNumbers(text: string): string {
+  const shown = [
+    ['limit', /Current Limit: (\d+)/],
+    ['used', /Current Usage: (\d+)/],
+    ['needed', /Additional Required: (\d+)/],
+  ] as const
+  const found = shown.flatMap(([name, pattern]) => {
+    const number = pattern.exec(text)?.[1]
+    return number === undefined ? [] : [`${name} ${number}`]
+  })
+  return found.length === 0 ? '' : ` (${found.join(', ')})`
+}
+
+/**
+ * ARM's error code of a failed call: the header's word before the body's (reference/azure-provider.md 10.2). Undefined when the failure is
+ * not an answer of ARM, or one without a code.
+ */
 export function armErrorCode(error: unknown): string | undefined {
-  return error instanceof RestError && error.code !== undefined && error.statusCode !== undefined
-    ? error.code
-    : undefined
+  if (!(error instanceof RestError) || error.statusCode === undefined) return undefined
+  const body = Object(error.details) as { readonly error?: { readonly code?: unknown }; readonly code?: unknown }
+  const codes = [error.response?.headers.get('x-ms-error-code'), body.error?.code, body.code, error.code]
+  return codes.find((code): code is string => typeof code === 'string' && code !== '')
+}
+
+/** The code as metrics name it. */
+export function metricsErrorCode(error: unknown): string {
+  return armErrorCode(error) ?? 'UnknownError'
 }
 
 /** The whole text of an ARM error, to look for the words that some codes need. Never to be shown or stored. */
 export function armErrorText(error: unknown): string {
   if (!(error instanceof RestError)) return String(error)
-  return `${error.message} ${JSON.stringify(error.details ?? {})}`
+  return `${error.message} ${error.response?.bodyAsText ?? JSON.stringify(error.details ?? {})}`
 }
 
 /** The resource is not there: for a delete, success. */
@@ -134,7 +164,7 @@ export function isMissing(error: unknown): boolean {
 export function scrubbedMessage(error: unknown): string {
   if (!(error instanceof RestError)) return error instanceof Error ? error.message.slice(0, 300) : 'unknown error'
   const [line = ''] = error.message.split('\n')
-  return `${error.code ?? 'UnknownError'} (HTTP ${error.statusCode ?? 'none'}): ${line.slice(0, 300)}`
+  return `${armErrorCode(error) ?? error.code ?? 'UnknownError'} (HTTP ${error.statusCode ?? 'none'}): ${line.slice(0, 300)}`
 }
 
 /** Seconds that Azure asks to wait before the next try. */

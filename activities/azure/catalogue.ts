@@ -1,4 +1,3 @@
-import type { Usage } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
@@ -11,7 +10,7 @@ import { DurableDocument } from './durable-document.ts'
 import { InstanceTypeLists } from './instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 import { decodePrices, encodePrices, fetchPrices, modelledPrices, pricesFormat, type RegionPrices } from './pricing.ts'
-import { type FamilyUsage, hasQuota, usagesByFamily } from './quota.ts'
+import type { Quota } from './quota.ts'
 import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
 import { decodeSizes, encodeSizes, readSizes, type Sizes, sizesFormat } from './size-list.ts'
 import type { VmSize } from './sku.ts'
@@ -19,17 +18,13 @@ import type { UnavailableOfferings } from './unavailable-offerings.ts'
 
 /** Lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
 const mostCached = 100
-/** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
-const usageLifetimeMs = 15 * 60_000
-const usageEveryMs = 10 * 60_000
-/** Other replicas' refusals are known here at the latest after this long. */
-const marksEveryMs = 5000
 const loadPatienceMs = 10_000
 
 interface CatalogueDeps {
   readonly azure: AzureClient
   readonly config: AzureConfig
   readonly unavailable: UnavailableOfferings
+  readonly quota: Quota
   /** Where the last good answers are kept. */
   readonly kubernetes: KubernetesClient
   readonly namespace: string
@@ -44,27 +39,22 @@ interface CachedList {
   readonly types: readonly InstanceType[]
 }
 
-/** What the region sells: sizes, prices and quota, the last good answer of each. Nobody waits for Azure here but `refresh`. */
+/** What the region sells: sizes and prices, the last good answer of each. Nobody waits for Azure here but `refresh`. */
 export class Catalogue {
   readonly sizes: RefreshedAnswer<Sizes>
   readonly prices: RefreshedAnswer<RegionPrices>
-  readonly #azure: AzureClient
   readonly #config: AzureConfig
   readonly #unavailable: UnavailableOfferings
-  readonly #log: Logger
+  readonly #quota: Quota
   readonly #now: () => number
-  #usages: ReadonlyMap<string, FamilyUsage> = new Map()
-  #usagesAt = Number.NEGATIVE_INFINITY
-  #usagesVersion = 0
+  /** The vCPUs that sizes have, ascending, by the version of the sizes. */
+  #vCpuSteps: { readonly version: number; readonly steps: readonly number[] } = { version: -1, steps: [] }
   readonly #cache = new Map<string, CachedList>()
-  readonly #timers = new Map<string, NodeJS.Timeout>()
-  #isStopped = false
 
   constructor(deps: CatalogueDeps) {
-    this.#azure = deps.azure
     this.#config = deps.config
     this.#unavailable = deps.unavailable
-    this.#log = deps.log
+    this.#quota = deps.quota
     this.#now = deps.now
     this.sizes = new RefreshedAnswer(sizeSource(deps), deps.log, deps.now)
     this.prices = new RefreshedAnswer(priceSource(deps), deps.log, deps.now)
@@ -72,30 +62,14 @@ export class Catalogue {
 
   /** Loads in the background and again from time to time; a failed load is tried again soon. */
   start(): void {
-    const usages = async () => {
-      await this.#refreshUsages().catch((error: unknown) =>
-        this.#log.warn({ err: error }, 'usages could not be read; quota counts as free'),
-      )
-      this.#later('usages', usages, usageEveryMs)
-    }
-    const marks = async () => {
-      await this.#unavailable
-        .refresh()
-        .catch((error: unknown) => this.#log.warn({ err: error }, 'unavailable offerings could not be read'))
-      this.#later('marks', marks, marksEveryMs)
-    }
     this.sizes.start()
     this.prices.start()
-    void usages()
-    void marks()
   }
 
   /** Ends the background loading. */
   stop(): void {
-    this.#isStopped = true
     this.sizes.stop()
     this.prices.stop()
-    for (const timer of this.#timers.values()) clearTimeout(timer)
   }
 
   /**
@@ -133,10 +107,10 @@ export class Catalogue {
    */
   instanceTypesFor(nodeClass: NodeClass, kubelet?: KubeletConversion): readonly InstanceType[] {
     const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
-    const quota = this.#usagesAreFresh()
+    const quota = this.#quota.signature(this.#steps())
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
     const settingsKey = JSON.stringify(relevant(settings))
-    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${this.#usagesVersion}/${quota}/${settingsKey}`
+    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
     const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings)
@@ -144,7 +118,8 @@ export class Catalogue {
       sizes: this.sizes.answer?.value.values() ?? [],
       prices: this.prices.answer?.value.list ?? modelledPrices,
       isMarked: (offering) => this.#unavailable.isMarked(offering),
-      hasQuota: (family, vCpus) => this.#hasQuota(family, vCpus),
+      hasQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
+      hasSpotQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
     })
     if (this.#cache.size >= mostCached) this.#cache.clear()
     this.#cache.set(slot, { key, settingsKey, lists, types })
@@ -160,28 +135,13 @@ export class Catalogue {
     })
   }
 
-  /** On-demand quota by the last usages; unknown families and stale data count as free. */
-  #hasQuota(family: string, vCpus: number): boolean {
-    return !this.#usagesAreFresh() || hasQuota(this.#usages, family, vCpus)
-  }
-
-  #usagesAreFresh(): boolean {
-    return this.#now() - this.#usagesAt <= usageLifetimeMs
-  }
-
-  async #refreshUsages(): Promise<void> {
-    const items: Usage[] = []
-    for await (const item of this.#azure.compute.usage.list(this.#config.location)) items.push(item)
-    this.#usages = usagesByFamily(items)
-    this.#usagesAt = this.#now()
-    this.#usagesVersion += 1
-  }
-
-  #later(name: string, run: () => Promise<void>, ms: number): void {
-    if (this.#isStopped) return
-    const timer = setTimeout(() => void run(), ms)
-    timer.unref()
-    this.#timers.set(name, timer)
+  #steps(): readonly number[] {
+    const { version } = this.sizes
+    if (this.#vCpuSteps.version !== version) {
+      const all = new Set([...(this.sizes.answer?.value.values() ?? [])].map(({ vCpus }) => vCpus))
+      this.#vCpuSteps = { version, steps: [...all].sort((a, b) => a - b) }
+    }
+    return this.#vCpuSteps.steps
   }
 }
 

@@ -1,7 +1,7 @@
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
-import { chooseOffering } from './choose-offering.ts'
+import { chooseOffering, type Wanted } from './choose-offering.ts'
 import type { LaunchOutcome } from './contract.ts'
 import { type ResolvedImage, selectImage } from './images.ts'
 import { type Chosen, requiresUltraSsd } from './node-labels.ts'
@@ -14,11 +14,15 @@ type LaunchChoice =
     }
   | (LaunchOutcome & { readonly kind: 'exhausted' | 'nodeClassNotReady' })
 
-/** The best offering for a claim among the types that the node class has an image for; or why there is none. */
+/**
+ * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` tells why no
+ * offering is left.
+ */
 export function chooseLaunch(
   types: readonly InstanceType[],
   { metadata, spec }: Pick<NodeClaim, 'metadata' | 'spec'>,
   nodeClass: NodeClass,
+  whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
 ): LaunchChoice {
   const wanted = requirements(spec.requirements)
   const { images } = nodeClass.status
@@ -30,8 +34,7 @@ export function chooseLaunch(
   const image = choice && selectImage(images, choice.instanceType)
   if (choice === undefined || image === undefined) {
     const without = chooseOffering(types, request)
-    if (without === undefined)
-      return { kind: 'exhausted', message: 'all requested instance types were unavailable during launch' }
+    if (without === undefined) return { kind: 'exhausted', message: whyNothing(request) }
     return {
       kind: 'nodeClassNotReady',
       message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${without.instanceType.name}; choose another imageFamily or other instance types`,

@@ -13,13 +13,12 @@ import {
   goldenNodeClass,
   goldenPrices,
   goldenSizes,
-  hasGoldenCases,
-  readGolden,
 } from '../../test/golden-cases.ts'
-import { chooseOffering } from './choose-offering.ts'
+import { goldenSuite } from '../../test/golden-suite.ts'
+import { type Choice, chooseOffering, rankOfferings } from './choose-offering.ts'
 import { instanceTypes } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
-import { hasQuota, usagesByFamily } from './quota.ts'
+import { hasQuota, usagesOf } from './quota-accounting.ts'
 
 type Sale = readonly [zone: string, capacityType: string, price: number, available?: boolean]
 
@@ -106,62 +105,85 @@ describe('the choice', () => {
   })
 })
 
-describe('the choice of the reference', () => {
-  interface AllocateCase {
-    readonly name: string
-    readonly region: string
-    readonly marks: readonly GoldenMark[]
-    readonly usages: Parameters<typeof usagesByFamily>[0]
-    readonly nodeClass: { readonly defaultedSpec: Readonly<Record<string, unknown>>; readonly localDNSState: string }
-    readonly nodeClaimSpec: {
-      readonly requirements: readonly RequirementSpec[] | null
-      readonly resources?: { readonly requests?: Readonly<Record<string, string>> }
-    }
-    readonly expected: {
-      readonly selection: {
-        readonly instanceType: string
-        readonly capacityType: string
-        readonly price: number
-        readonly zoneOneOf: readonly string[]
-      } | null
-    }
-  }
-  const { cases, options } = hasGoldenCases
-    ? (readGolden('vectors/allocate.json') as {
-        readonly cases: readonly AllocateCase[]
-        readonly options: GoldenOptions
-      })
-    : { cases: [], options: undefined }
+interface RankedOffering {
+  readonly price: number
+  readonly capacityType: string
+  readonly placementScope: string
+}
 
-  it.for(cases)('$name', (golden) => {
-    const sizes = goldenSizes(`skus/${golden.region}.json`, golden.region)
-    const usages = usagesByFamily(golden.usages)
+interface AllocateCase {
+  readonly name: string
+  readonly region: string
+  readonly marks: readonly GoldenMark[]
+  readonly usages: Parameters<typeof usagesOf>[0]
+  readonly nodeClass: { readonly defaultedSpec: Readonly<Record<string, unknown>>; readonly localDNSState: string }
+  readonly nodeClaimSpec: {
+    readonly requirements: readonly RequirementSpec[] | null
+    readonly resources?: { readonly requests?: Readonly<Record<string, string>> }
+  }
+  readonly expected: {
+    readonly eligible: readonly string[]
+    readonly candidateCount: number
+    readonly ranking: readonly (RankedOffering & { readonly instanceType: string })[]
+    readonly bestTypeOfferingOrder?: readonly RankedOffering[] | null
+    readonly selection:
+      | (RankedOffering & { readonly instanceType: string; readonly zoneOneOf: readonly string[] })
+      | null
+  }
+}
+
+interface AllocateCases {
+  readonly cases: readonly AllocateCase[]
+  readonly options: GoldenOptions
+}
+
+goldenSuite('vectors/allocate.json', 49, ({ cases, options }: AllocateCases) => {
+  it.for(cases)('$name', ({ region, marks, usages, nodeClass, nodeClaimSpec, expected }) => {
+    const sizes = goldenSizes(`skus/${region}.json`, region)
+    const counted = usagesOf(usages)
     const types = instanceTypes({
       sizes,
-      region: golden.region,
+      region,
       nodeClass: nodeClassSettings(
         goldenNodeClass({
-          ...golden.nodeClass.defaultedSpec,
-          ...(golden.nodeClass.localDNSState === 'Enabled' ? { localDNS: { mode: 'Required' } } : {}),
+          ...nodeClass.defaultedSpec,
+          ...(nodeClass.localDNSState === 'Enabled' ? { localDNS: { mode: 'Required' } } : {}),
         }),
-        goldenConfig(golden.region, options as GoldenOptions),
+        goldenConfig(region, options),
       ),
-      prices: goldenPrices(golden.region),
-      isMarked: blockedBy(golden.marks, sizes),
-      hasQuota: (family, vCpus) => hasQuota(usages, family, vCpus),
-      memoryOverheadPercent: 0.075,
-      nodeResourceGroup: 'test-resourceGroup',
+      prices: goldenPrices(region),
+      isMarked: blockedBy(marks, sizes),
+      hasQuota: (family, vCpus) => hasQuota(counted, family, vCpus),
+      memoryOverheadPercent: options.vmMemoryOverheadPercent,
+      nodeResourceGroup: options.nodeResourceGroup,
     })
-    const choice = chooseOffering(types, {
+    const claim = {
       uid: 'uid',
-      requirements: requirements(golden.nodeClaimSpec.requirements ?? []),
-      requests: parseResources(golden.nodeClaimSpec.resources?.requests),
-    })
-    const { selection } = golden.expected
-    if (selection === null) return expect(choice).toBeUndefined()
-    expect(choice?.instanceType.name).toBe(selection.instanceType)
-    expect(choice?.capacityType).toBe(selection.capacityType)
-    expect(choice?.offering.price).toBe(selection.price)
-    expect(selection.zoneOneOf).toContain(choice?.zone)
+      requirements: requirements(nodeClaimSpec.requirements ?? []),
+      requests: parseResources(nodeClaimSpec.resources?.requests),
+    }
+    const ranked = rankOfferings(types, claim)
+    const names = ranked.map(([best]) => best?.instanceType.name)
+    expect(ranked.length).toBe(expected.candidateCount)
+    expect(new Set(names)).toEqual(new Set(expected.eligible))
+    const shown = ranked
+      .slice(0, 15)
+      .map(([best], at) => ({ instanceType: names[at], ...rankedOffering(best as Choice) }))
+    expect(shown).toEqual(expected.ranking.slice(0, 15))
+    expect((ranked[0] ?? []).map(rankedOffering)).toEqual(expected.bestTypeOfferingOrder ?? [])
+
+    const choice = chooseOffering(types, claim)
+    expect(choice).toEqual(ranked[0]?.[0])
+    if (choice === undefined || expected.selection === null) {
+      expect([choice, expected.selection]).toEqual([undefined, null])
+      return
+    }
+    const { zoneOneOf, ...selection } = expected.selection
+    expect({ instanceType: choice.instanceType.name, ...rankedOffering(choice) }).toEqual(selection)
+    expect(zoneOneOf).toContain(choice.zone)
   })
 })
+
+function rankedOffering({ offering, zone, capacityType }: Choice): RankedOffering {
+  return { price: offering.price, capacityType, placementScope: zone === '0' ? 'regional' : 'zonal' }
+}

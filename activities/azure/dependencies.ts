@@ -3,6 +3,7 @@ import type { AzureConfig } from './azure-config.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AzureClient } from './client.ts'
 import type { NetworkFacts } from './network-facts.ts'
+import type { Quota } from './quota.ts'
 import type { RefusedAttempts } from './refused-attempts.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 import type { VmList } from './vm-list.ts'
@@ -13,6 +14,7 @@ export interface AzureDeps extends KubernetesDeps {
   readonly config: AzureConfig
   readonly catalogue: Catalogue
   readonly unavailable: UnavailableOfferings
+  readonly quota: Quota
   readonly vms: VmList
   readonly network: NetworkFacts
   readonly refusedAttempts: RefusedAttempts

@@ -20,7 +20,7 @@ import {
 import { goldenSuite } from '../../test/golden-suite.ts'
 import { clusterLabel, instanceTypes } from './instance-types.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
-import { hasQuota, usagesByFamily } from './quota.ts'
+import { hasQuota, usagesOf } from './quota-accounting.ts'
 
 type Amounts = Readonly<Record<string, string>>
 
@@ -33,7 +33,7 @@ interface ListCase {
     readonly defaultedSpec: Readonly<Record<string, unknown>>
     readonly localDNSState: string
   }
-  readonly usages: Parameters<typeof usagesByFamily>[0]
+  readonly usages: Parameters<typeof usagesOf>[0]
   readonly marks: readonly GoldenMark[]
   readonly names: readonly string[]
   readonly excludedNames: readonly string[]
@@ -58,7 +58,7 @@ interface ListCase {
 function listTypes(golden: ListCase): readonly InstanceType[] {
   const config = goldenConfig(golden.region, golden.options)
   const sizes = goldenSizes(golden.skusFile, golden.region)
-  const usages = usagesByFamily(golden.usages)
+  const usages = usagesOf(golden.usages)
   return instanceTypes({
     sizes,
     region: golden.region,

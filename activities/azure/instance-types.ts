@@ -28,6 +28,8 @@ export interface Sale {
   readonly isMarked: (offering: OfferingId) => boolean
   /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
   readonly hasQuota: (family: string, vCpus: number) => boolean
+  /** The same for spot, whose quota has no families. Absent: there is room, as upstream takes it. */
+  readonly hasSpotQuota?: (family: string, vCpus: number) => boolean
 }
 
 /** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
@@ -71,13 +73,16 @@ export class InstanceTypeLists {
     return types
   }
 
-  #type(size: VmSize, { prices, isMarked, hasQuota }: Sale): InstanceType {
+  #type(size: VmSize, { prices, isMarked, hasQuota, hasSpotQuota }: Sale): InstanceType {
     const facts = this.#factsOf(size)
-    const quota = hasQuota(size.family, size.vCpus)
+    const isSold = {
+      'on-demand': hasQuota(size.family, size.vCpus),
+      spot: size.spotCapable && hasSpotQuota?.(size.family, size.vCpus) !== false,
+    }
     const price = { 'on-demand': prices.priceOf(size, 'on-demand'), spot: prices.priceOf(size, 'spot') }
     const offerings = facts.places.map(({ id, requirements }): Offering => {
-      const isSold = id.capacityType === 'spot' ? size.spotCapable : quota
-      return { price: price[id.capacityType], available: isSold && !isMarked(id), requirements }
+      const available = isSold[id.capacityType] && !isMarked(id)
+      return { price: price[id.capacityType], available, requirements }
     })
     const { last } = facts
     if (last !== undefined && isSame(offerings, last.offerings)) return last

@@ -44,7 +44,7 @@ function clusterDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Pr
 async function azureDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
-    const outcome = await judge(deps, ref, seen)
+    const outcome = await judge(deps, ref, seen, signal)
     if (outcome !== undefined) return outcome
     await pauseFor(lagMs, signal)
   }
@@ -61,6 +61,7 @@ async function judge(
   deps: AzureDeps,
   ref: ClaimRef,
   seen: VirtualMachine | 'gone',
+  signal: AbortSignal,
 ): Promise<InstanceOutcome | undefined> {
   if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   const vm = await getVm(deps, ref.name)
@@ -71,9 +72,11 @@ async function judge(
   }
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
-  const { attempted, reason, message } = await judgeFailedVm(deps, vm)
+  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
   await fallBack(deps, ref, reason, message)
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason }, 'VM failed after it was accepted')
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'VM failed after it was accepted')
+  // The outcome means another attempt at once, so what has to happen before it is waited for here.
+  if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
   const { instanceType, capacityType, zone } = attempted
   return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
 }

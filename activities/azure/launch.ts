@@ -1,17 +1,20 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf } from '../../core/conditions.ts'
+import type { InstanceType } from '../../core/instance-type.ts'
 import { kubeletConversion, kubeletErrors } from '../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { activityScope } from '../activity-context.ts'
 import { liveClaim } from '../kubernetes/object-writes.ts'
 import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
+import type { Wanted } from './choose-offering.ts'
 import { getVm } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { putVm } from './put-vm.ts'
-import { setLaunchedUnknown } from './refusal.ts'
+import { setLaunchedUnknown, tellFailure } from './refusal.ts'
 import { takeOver } from './take-over.ts'
+import { whyExhausted } from './why-exhausted.ts'
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -22,6 +25,20 @@ const tokenMarginMs = 5 * 60_000
  * Errors: what Azure or the API server says besides capacity; a node class that is being looked at; a catalogue not loaded yet.
  */
 export async function launch(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<LaunchOutcome> {
+  try {
+    return await launchOnce(deps, ref, attempt, signal)
+  } catch (error) {
+    await tellFailure(deps, ref, error)
+    throw error
+  }
+}
+
+async function launchOnce(
   deps: AzureDeps,
   ref: ClaimRef,
   attempt: number,
@@ -42,9 +59,7 @@ export async function launch(
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
   const invalid = kubeletErrors(claim.metadata.annotations)
   if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
-  await looks.marks
-  // Making room for the VM may have taken long.
-  await deps.unavailable.refresh()
+  await deps.unavailable.synced(signal)
   return choose(deps, claim, nodeClass, attempt, looks.token)
 }
 
@@ -53,7 +68,6 @@ interface Looks {
   readonly vm: Promise<VirtualMachine | undefined>
   /** The token of an earlier attempt that nobody joined with. */
   readonly token: Promise<string | undefined>
-  readonly marks: Promise<void>
 }
 
 /**
@@ -69,7 +83,6 @@ function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
       left !== undefined || !mayHaveToken
         ? Promise.resolve(left?.token)
         : findBootstrapToken(deps.client, ref.uid, tokenEnd(deps)),
-    marks: deps.unavailable.refresh(),
   }
   for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
   return looks
@@ -106,14 +119,26 @@ async function choose(
   attempt: number,
   earlierToken: Promise<string | undefined>,
 ): Promise<LaunchOutcome> {
+  // What an earlier attempt of this claim held is free for this one.
+  deps.quota.release(claim.metadata.uid)
   const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
-  const choice = chooseLaunch(types, claim, nodeClass)
+  const choice = chooseLaunch(types, claim, nodeClass, (wanted) => nothingLeft(deps, types, wanted))
   if (choice.kind !== 'chosen') return choice
   const { chosen, image } = choice
   const size = deps.catalogue.size(chosen.typeName)
   if (size === undefined)
     throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
+  // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
+  deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
   const bootstrapToken =
     (await earlierToken) ?? (await mintBootstrapToken(deps.client, claim.metadata.uid, tokenEnd(deps)))
   return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
+}
+
+function nothingLeft({ catalogue, unavailable, quota }: AzureDeps, types: readonly InstanceType[], wanted: Wanted) {
+  return whyExhausted(types, wanted, {
+    sizeOf: (name) => catalogue.size(name),
+    markOf: (offering) => unavailable.markOf(offering),
+    shortagesOf: (demand) => quota.shortages(demand),
+  })
 }

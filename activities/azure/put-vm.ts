@@ -1,7 +1,7 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { kubeletConversion } from '../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
-import { armErrorCode, armErrorText, classifyRefusal, scrubbedMessage } from './azure-error.ts'
+import { armErrorCode, armErrorText, classifyRefusal } from './azure-error.ts'
 import type { LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import type { ResolvedImage } from './images.ts'
@@ -79,7 +79,7 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
   return ids.some((id) => text.includes(id.toLowerCase()))
 }
 
-/** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure, shown in the condition. */
+/** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure. */
 async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -88,10 +88,8 @@ async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promis
   }
   const attempted = { instanceType: chosen.typeName, zone: chosen.zone, capacityType: chosen.capacityType }
   const refusal = classifyRefusal(armErrorCode(error) ?? '', armErrorText(error), attempted)
-  if (refusal === undefined) {
-    await setLaunchedUnknown(deps, ref, 'CreateInstanceFailed', scrubbedMessage(error))
-    throw error
-  }
+  if (refusal === undefined) throw error
+  deps.quota.release(ref.uid)
   await Promise.all([
     markRefused(deps, attempted, refusal),
     setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),

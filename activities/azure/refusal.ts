@@ -1,6 +1,9 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import { setClaimConditions } from '../kubernetes/object-writes.ts'
-import { type Attempted, classifyRefusal, type Refusal } from './azure-error.ts'
+import { isTrue } from '../../core/conditions.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import { cachedClaim, setClaimConditions } from '../kubernetes/object-writes.ts'
+import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from './azure-error.ts'
+import { azureFailure, type Failure, failureMessage, failureOf } from './azure-failure.ts'
 import { capacityTypeOfVm } from './claim-vm.ts'
 import type { ClaimRef } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
@@ -29,12 +32,39 @@ export async function setLaunchedUnknown(
   }))
 }
 
+/**
+ * A failure that is not about capacity: the claim's condition and an event say what it is and what to do. Nothing is told of errors that
+ * do not come from Azure, nor of a claim that has its VM.
+ */
+export async function tellFailure(deps: AzureDeps, ref: ClaimRef, error: unknown): Promise<void> {
+  const failure = azureFailure(error)
+  if (failure !== undefined) await tell(deps, ref, failure, failureMessage(error, failure))
+}
+
+async function tell(deps: AzureDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
+  const claim = cachedClaim(deps, ref)
+  if (claim === undefined) return
+  deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'a VM could not be made')
+  deps.events.record({ about: subject(claim), reason: 'LaunchFailed', message, values: [ref.uid, reason] })
+  await setClaimConditions(deps, ref, ({ status }) =>
+    isTrue(status.conditions, 'Launched')
+      ? undefined
+      : {
+          conditions: [
+            { type: 'Launched', status: 'Unknown', reason: launchFailedReason, message: message.slice(0, 1024) },
+          ],
+        },
+  )
+}
+
 /** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
 export interface VmFailure {
   readonly attempted: Attempted
   readonly reason: string
   readonly message: string
   readonly isCapacity: boolean
+  /** How long the next attempt is better left: what the failure asks for has to happen first. */
+  readonly retryAfterMs: number
 }
 
 /** Looks into a VM that is Failed. The code stands in its statuses, `ProvisioningState/failed/<code>`. */
@@ -49,12 +79,19 @@ export async function judgeFailedVm(deps: AzureDeps, vm: VirtualMachine): Promis
     zone: zoneLabelOf(vm),
     capacityType: capacityTypeOfVm(vm),
   }
-  const refusal = classifyRefusal(code, status?.message ?? '', attempted)
-  if (refusal !== undefined) await markRefused(deps, attempted, refusal)
+  const text = status?.message ?? ''
+  const refusal = classifyRefusal(code, text, attempted)
+  if (refusal !== undefined) {
+    await markRefused(deps, attempted, refusal)
+    return { attempted, reason: refusal.reason, message: refusal.remedy, isCapacity: true, retryAfterMs: 0 }
+  }
+  const failure = failureOf({ code, text })
+  const said = text.split('\n')[0]?.slice(0, 300)
   return {
     attempted,
-    reason: refusal?.reason ?? 'CreateInstanceFailed',
-    message: refusal?.remedy ?? `VM ${vm.name} failed with ${code}`,
-    isCapacity: refusal !== undefined,
+    reason: launchFailedReason,
+    message: `VM ${vm.name} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
+    isCapacity: false,
+    retryAfterMs: failure.retryAfterMs ?? 0,
   }
 }

@@ -35,7 +35,7 @@ export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal):
     await batchWindow(deps, signal)
     if ((await readPause(deps, 'provisioning', deps.now())) !== undefined) return { kind: 'paused' }
     await deps.cache.catchUp(laggingKinds(deps), signal)
-    await deps.unavailable.refresh()
+    await deps.unavailable.synced(signal)
     const outcome = await planOnce(deps, fence, tried)
     if (outcome !== undefined) return outcome
   }

@@ -3,7 +3,7 @@ import { imageDefinitions, resolveImageFamily } from '../../activities/azure/ima
 import { instanceTypes } from '../../activities/azure/instance-types.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../../activities/azure/node-class-settings.ts'
 import { fetchPrices, modelledPrices } from '../../activities/azure/pricing.ts'
-import { type FamilyUsage, usagesByFamily } from '../../activities/azure/quota.ts'
+import { type Usage, usagesOf } from '../../activities/azure/quota-accounting.ts'
 import { parseSku, type VmSize } from '../../activities/azure/sku.ts'
 import { capacityTypeOf, compatibleOfferings, typeMatches } from '../../core/instance-type.ts'
 import { templateRequirements } from '../../core/node-claim-template.ts'
@@ -46,7 +46,7 @@ export function quotaCheck(context: DoctorContext): Check {
       ])
       if (nodePools.length === 0)
         return warn('there is no NodePool, so no family is in use', ['kubectl apply -f my-nodepools.yaml'])
-      const usages = usagesByFamily(items)
+      const usages = usagesOf(items)
       const region = regional(usages, context)
       return worst([
         ...buyable.map((each) => quotaOfPool(each, usages, context)),
@@ -57,7 +57,7 @@ export function quotaCheck(context: DoctorContext): Check {
 }
 
 /** Every family counts against the quota of its region, too. */
-function regional(usages: ReadonlyMap<string, FamilyUsage>, { config }: DoctorContext): Finding | undefined {
+function regional(usages: ReadonlyMap<string, Usage>, { config }: DoctorContext): Finding | undefined {
   const usage = usages.get(regionalPool)
   if (usage === undefined || usage.limit - usage.current >= smallestVm) return undefined
   return fail(`region ${config.LOCATION}: ${usage.current} of ${usage.limit} vCPUs are used, none is left`, [
@@ -69,7 +69,7 @@ const smallestVm = 2
 
 function quotaOfPool(
   { pool, onDemand, spot }: Buyable,
-  usages: ReadonlyMap<string, FamilyUsage>,
+  usages: ReadonlyMap<string, Usage>,
   { config }: DoctorContext,
 ): Finding {
   const families = smallestByFamily(onDemand)
@@ -90,12 +90,12 @@ function quotaOfPool(
   )
 }
 
-function used(usages: ReadonlyMap<string, FamilyUsage>, family: string): string {
+function used(usages: ReadonlyMap<string, Usage>, family: string): string {
   const usage = usages.get(family.toLowerCase())
   return usage === undefined ? '' : `${usage.current}/${usage.limit}`
 }
 
-function hasRoom(usages: ReadonlyMap<string, FamilyUsage>, family: string, vCpus: number): boolean {
+function hasRoom(usages: ReadonlyMap<string, Usage>, family: string, vCpus: number): boolean {
   const usage = usages.get(family.toLowerCase())
   return usage === undefined || usage.limit - usage.current >= vCpus
 }

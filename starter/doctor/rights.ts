@@ -52,6 +52,13 @@ export const rights: readonly Right[] = [
     ],
     verbs: ['get', 'patch'],
   },
+  {
+    namespace: 'own',
+    group: '',
+    resources: ['configmaps'],
+    names: ['joiner-unavailable-offerings'],
+    verbs: ['list', 'watch'],
+  },
   { namespace: 'own', group: '', resources: ['configmaps'], names: ['upcoming-maintenance-window'], verbs: ['get'] },
   { namespace: 'own', group: 'coordination.k8s.io', resources: ['leases'], verbs: ['create'] },
   {

@@ -1,0 +1,129 @@
+/** Used and allowed vCPUs of one pool, from the region's compute usages. */
+export interface Usage {
+  readonly limit: number
+  readonly current: number
+}
+
+/** Usages by pool, in lower case: a family's name, or one of the two below. */
+export type Usages = ReadonlyMap<string, Usage>
+
+/** All on-demand vCPUs of a subscription in the region. */
+export const regionalPool = 'cores'
+/** All spot vCPUs of a subscription in the region; they count in no family. */
+export const spotPool = 'lowprioritycores'
+
+interface UsageItem {
+  readonly name?: { readonly value?: string }
+  readonly limit: number
+  readonly currentValue: number
+}
+
+/** The usages by pool. */
+export function usagesOf(items: Iterable<UsageItem>): Usages {
+  const usages = new Map<string, Usage>()
+  for (const { name, limit, currentValue } of items) {
+    if (name?.value !== undefined) usages.set(name.value.toLowerCase(), { limit, current: currentValue })
+  }
+  return usages
+}
+
+/** vCPUs that a VM takes of its pools. */
+export interface Demand {
+  readonly family: string
+  readonly vCpus: number
+  readonly capacityType: string
+}
+
+/** The pools that a VM counts in. */
+export function poolsOf({ family, capacityType }: Omit<Demand, 'vCpus'>): readonly string[] {
+  return capacityType === 'spot' ? [spotPool] : [family.toLowerCase(), regionalPool]
+}
+
+/** A VM of a NodeClaim: when its creation was accepted, and when it was gone. Epoch ms. */
+export interface VmLife extends Demand {
+  readonly launchedAtMs: number
+  readonly goneAtMs?: number
+}
+
+/** Times of conditions have whole seconds, and Azure's count of what runs may be a moment behind. */
+const countedLaterMs = 5000
+
+/** Whether Azure's count of this time can lack a VM. A VM that is counted twice until the next poll does less harm than one that is not at all. */
+export function isTakenSince({ launchedAtMs }: Pick<VmLife, 'launchedAtMs'>, countedAtMs: number): boolean {
+  return launchedAtMs >= countedAtMs - countedLaterMs
+}
+
+/**
+ * vCPUs by pool that Azure's count of a time does not know yet: of VMs launched since, less those of VMs that it counts and that are gone
+ * since, and those of launches that are about to be asked for.
+ */
+export function inFlight(
+  lives: Iterable<VmLife>,
+  reserved: Iterable<Demand>,
+  countedAtMs: number,
+): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>()
+  const add = (demand: Demand, vCpus: number) => {
+    for (const pool of poolsOf(demand)) sums.set(pool, (sums.get(pool) ?? 0) + vCpus)
+  }
+  for (const life of lives) {
+    const taken = isTakenSince(life, countedAtMs)
+    const gone = life.goneAtMs !== undefined && life.goneAtMs >= countedAtMs
+    if (taken && life.goneAtMs === undefined) add(life, life.vCpus)
+    if (!taken && gone) add(life, -life.vCpus)
+  }
+  for (const demand of reserved) add(demand, demand.vCpus)
+  return sums
+}
+
+/** A pool that has no room. */
+export interface Shortage extends Usage {
+  readonly pool: string
+  readonly inFlight: number
+  readonly needed: number
+}
+
+/** vCPUs that a pool has left; endless where Azure names no limit (reference/azure-provider.md 3.9). */
+export function freeOf(usages: Usages, flying: ReadonlyMap<string, number>, pool: string): number {
+  const usage = usages.get(pool)
+  return usage === undefined ? Number.POSITIVE_INFINITY : usage.limit - usage.current - (flying.get(pool) ?? 0)
+}
+
+/** The pools that have no room for a VM. */
+export function shortagesOf(usages: Usages, flying: ReadonlyMap<string, number>, demand: Demand): readonly Shortage[] {
+  return poolsOf(demand).flatMap((pool) => {
+    const usage = usages.get(pool)
+    if (usage === undefined || demand.vCpus <= freeOf(usages, flying, pool)) return []
+    return [{ pool, ...usage, inFlight: flying.get(pool) ?? 0, needed: demand.vCpus }]
+  })
+}
+
+/** Whether a family's quota leaves room for so many vCPUs, by Azure's count alone. A family without a usage has room. */
+export function hasQuota(usages: Usages, family: string, vCpus: number): boolean {
+  return vCpus <= freeOf(usages, new Map(), family.toLowerCase())
+}
+
+/**
+ * What of the quota decides which sizes can be bought: per pool that has not room for the largest size, the largest size that it has room
+ * for. Launches that do not change it leave lists of instance types as they are. `steps`: the vCPUs of all sizes, ascending.
+ */
+export function quotaSignature(usages: Usages, flying: ReadonlyMap<string, number>, steps: readonly number[]): string {
+  const largest = steps.at(-1) ?? 0
+  const parts: string[] = []
+  for (const pool of usages.keys()) {
+    const free = freeOf(usages, flying, pool)
+    if (free < largest) parts.push(`${pool}:${steps.findLast((vCpus) => vCpus <= free) ?? 0}`)
+  }
+  return parts.join(',')
+}
+
+/** What a shortage is and how it ends, for conditions and events. */
+export function shortageText({ pool, limit, current, inFlight: flying, needed }: Shortage): string {
+  const name =
+    pool === regionalPool
+      ? 'the total regional vCPU quota (cores)'
+      : pool === spotPool
+        ? 'the regional spot vCPU quota (lowPriorityCores)'
+        : `the vCPU quota of family ${pool}`
+  return `${name} has no room for ${needed} vCPUs: limit ${limit}, used ${current}, in flight ${flying}; ask for more at https://aka.ms/ProdportalCRP, or allow other instance types`
+}
