@@ -32,7 +32,7 @@ const publicationShape = strictRecord({ gallery: text, definition: text, version
 ])
 
 /** Answers 400 with what is wrong in a body, if anything is. */
-function isWrong(body: unknown, shape: Shape, reply: FastifyReply): boolean {
+export function isWrong(body: unknown, shape: Shape, reply: FastifyReply): boolean {
   const problem = shape(body)
   if (problem !== undefined) void reply.code(400).send({ error: problemText(problem) })
   return problem !== undefined

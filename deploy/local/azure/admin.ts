@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { isWrong } from './admin-settings.ts'
 import type { ArmDeps } from './arm-deps.ts'
 import { bootReport } from './boot/boot-report.ts'
+import { faultShape } from './fault-shape.ts'
 import type { Fault } from './faults.ts'
 import { nicConfigurations } from './machines.ts'
 
@@ -36,9 +38,15 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     return reply.code(204).send()
   })
   app.get('/admin/journal', () => journal)
+  app.delete('/admin/leftovers', (_request, reply) => {
+    for (const type of ['networkInterfaces', 'disks'] as const)
+      for (const { name } of machines.leftovers(type)) machines.discard(type, name)
+    return reply.code(204).send()
+  })
   app.get('/admin/faults', () => faults.list)
   app.get('/admin/faults/hits', () => faults.hits)
   app.post<{ Body: Fault }>('/admin/faults', (request, reply) => {
+    if (isWrong(request.body, faultShape, reply)) return reply
     faults.add(request.body)
     return reply.code(204).send()
   })

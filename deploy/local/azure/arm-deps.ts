@@ -3,9 +3,11 @@ import type { CallCounts } from './call-counts.ts'
 import type { CapacityPools } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { Faults } from './faults.ts'
+import type { GraphRows } from './graph-rows.ts'
 import type { ImageVersions } from './image-versions.ts'
 import type { MachineLifecycle } from './lifecycle.ts'
 import type { Machines } from './machines.ts'
+import type { NetworkResources } from './network-resources.ts'
 import type { Operations } from './operations.ts'
 import type { Quotas } from './quota.ts'
 import type { Resources } from './resources.ts'
@@ -18,6 +20,8 @@ export interface ArmDeps {
   readonly machines: Machines
   readonly operations: Operations
   readonly resources: Resources
+  readonly network: NetworkResources
+  readonly graph: GraphRows
   readonly lifecycle: MachineLifecycle
   readonly faults: Faults
   readonly tokens: AccessTokens

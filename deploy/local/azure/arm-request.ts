@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { ArmError } from './arm-error.ts'
 import type { SimulatorConfig } from './config.ts'
+import type { NetworkSetup } from './network-setup.ts'
 import { SortedMap } from './sorted-map.ts'
 
 /** A request to ARM: names from its path, options from its query. */
@@ -18,7 +19,7 @@ export function sameLocation(one: string, other: string): boolean {
 }
 
 /** Checks what ARM checks before a resource provider sees the request: api-version, subscription, region and resource group. */
-export function checkRequest(request: ArmRequest, config: SimulatorConfig): void {
+export function checkRequest(request: ArmRequest, config: SimulatorConfig, network: NetworkSetup): void {
   const path = request.url.split('?')[0] ?? ''
   if (!request.query['api-version'])
     throw new ArmError(400, 'MissingApiVersionParameter', 'Every request needs the query parameter api-version.')
@@ -34,19 +35,20 @@ export function checkRequest(request: ArmRequest, config: SimulatorConfig): void
     )
   }
   const group = /\/resourceGroups\/([^/]+)/i.exec(path)?.[1]
-  const vnetGroup = /\/virtualNetworks\//i.test(path)
-    ? /\/resourceGroups\/([^/]+)/i.exec(config.subnetId)?.[1]
-    : undefined
-  const known = [config.nodeResourceGroup, vnetGroup].some((name) => name?.toLowerCase() === group?.toLowerCase())
-  if (group !== undefined && !known)
+  if (group !== undefined && !network.hasGroup(group))
     throw new ArmError(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`)
+}
+
+/** Path without the query. */
+export function pathOf({ url }: FastifyRequest<never> | FastifyRequest | ArmRequest): string {
+  return url.split('?')[0] ?? ''
 }
 
 /** The name by which a request is counted and aimed at by faults, such as `PUT virtualMachines`: its method and the last type in its path. */
 export function operationOf({ method, url }: FastifyRequest): string {
   const path = url.split('?')[0] ?? ''
   const types =
-    /(virtualMachines|skus|usages|permissions|virtualNetworks|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
+    /(virtualMachines|virtualNetworks|diskEncryptionSets|nodeImageVersions|retrieveBootDiagnosticsData|skus|usages|permissions|virtualNetworks|extensions|networkInterfaces|networkSecurityGroups|loadBalancers|subnets|versions|operations|disks|resources)(?=\/|$)/gi
   return `${method} ${[...path.matchAll(types)].at(-1)?.[0] ?? path}`
 }
 

@@ -2,12 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
-import { type ArmRequest, callOf, checkRequest, operationOf } from './arm-request.ts'
+import { type ArmRequest, callOf, checkRequest, operationOf, pathOf } from './arm-request.ts'
+import { registerBootDiagnostics } from './boot-diagnostics.ts'
 import { registerCompute } from './compute.ts'
+import { registerDiskEncryptionSets } from './disk-encryption-sets.ts'
+import { registerExtensions } from './extensions.ts'
 import { type Attempt, createOperation } from './faults.ts'
 import { attemptOf } from './lifecycle.ts'
 import type { MachineBody } from './machines.ts'
 import { registerNetwork } from './network.ts'
+import { refusalOf } from './refusal-words.ts'
 import { registerResourceGraph } from './resource-graph.ts'
 import { throttle } from './throttled-request.ts'
 import { registerVirtualMachines } from './virtual-machines.ts'
@@ -29,7 +33,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     reply.header('x-ms-request-id', randomUUID())
     authenticate(request, reply)
     throttle(request, reply, deps.throttling, config)
-    checkRequest(request as ArmRequest, config)
+    checkRequest(request as ArmRequest, config, deps.network.setup)
   })
   app.addHook('onSend', async (request, reply) => {
     const entry = journalled.get(request)
@@ -40,6 +44,9 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   })
   registerVirtualMachines(app, deps)
   registerCompute(app, deps)
+  registerExtensions(app, deps)
+  registerBootDiagnostics(app, deps)
+  registerDiskEncryptionSets(app, deps)
   registerNetwork(app, deps)
   registerResourceGraph(app, deps)
 
@@ -67,7 +74,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     }
     const refusal = operation === createOperation ? undefined : faults.take('failSync', attempt, operation)
     if (refusal !== undefined)
-      throw new ArmError(refusal.status ?? 409, refusal.code, refusal.message ?? `Refused: ${refusal.code}`)
+      throw refusalOf(refusal, { method: request.method, path: pathOf(request), attempt }, config)
   }
 }
 

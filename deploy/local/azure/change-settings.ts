@@ -6,4 +6,5 @@ import { Throttling } from './throttling.ts'
 export function changeSettings(deps: ArmDeps, settings: LiveSettings): void {
   Object.assign(deps.config, settings)
   if (settings.throttling !== undefined) deps.throttling = new Throttling(settings.throttling)
+  if (settings.graphLagMs !== undefined) deps.graph.reset()
 }

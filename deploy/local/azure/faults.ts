@@ -20,6 +20,8 @@ export type Fault = {
   | RequestFault
   /** The VM is accepted and then fails to be created. */
   | { readonly kind: 'failAsync'; readonly code: string; readonly message?: string }
+  /** The extension is accepted and then fails. */
+  | { readonly kind: 'failExtension'; readonly code: string; readonly message?: string }
   /** The answer is lost after the VM was stored. */
   | { readonly kind: 'resetAfterCommit' }
   /** The VM is created, and its kubelet never starts. */

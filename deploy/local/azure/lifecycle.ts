@@ -1,9 +1,10 @@
+import type { Address } from './addresses.ts'
 import { allocationMessage } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import { sampleMs } from './durations.ts'
 import type { Attempt, Faults } from './faults.ts'
 import type { Kubelets } from './kubelet.ts'
-import type { AsyncFailure, Machine, MachineBody, Machines } from './machines.ts'
+import type { AsyncFailure, Extension, Machine, MachineBody, Machines } from './machines.ts'
 import type { Operation, Operations } from './operations.ts'
 import type { Resources } from './resources.ts'
 import type { Timing } from './settings.ts'
@@ -46,11 +47,12 @@ export class MachineLifecycle {
     readonly name: string
     readonly body: MachineBody
     readonly size: VmSize
+    readonly addresses: readonly Address[]
     readonly failure: AsyncFailure | undefined
   }): { readonly machine: Machine; readonly operation: Operation } {
     const { machines, operations, faults } = this.#deps
     const attempt = attemptOf(input.body)
-    const machine = machines.draft(input.name, input.body, input.size)
+    const machine = machines.draft(input.name, input.body, input.size, input.addresses)
     const createMs = this.#ms('createMs', machine)
     this.#takeFaults(machine, attempt, createMs, input.failure)
     machine.joins = faults.take('neverJoins', attempt) === undefined
@@ -66,6 +68,7 @@ export class MachineLifecycle {
     machine.body = body
     machine.state = 'Creating'
     delete machine.failure
+    delete machine.nicsReservedUntilMs
     const createMs = this.#ms('createMs', machine)
     this.#takeFaults(machine, attemptOf(body), createMs, failure)
     machines.save(machine)
@@ -85,6 +88,16 @@ export class MachineLifecycle {
     if (faults.take('keepsNics', attempt) !== undefined) machine.keepsNics = true
     const eviction = attempt.capacityType === 'spot' ? faults.take('evict', attempt) : undefined
     if (eviction !== undefined) machine.evictAtMs = Date.now() + createMs + eviction.afterMs
+  }
+
+  /** Puts, updates or deletes an extension, as its state says. */
+  changeExtension(machine: Machine, extension: Extension): Operation {
+    const { machines, operations } = this.#deps
+    machine.extensions = { ...machine.extensions, [extension.name.toLowerCase()]: extension }
+    machines.save(machine)
+    const operation = operations.begin('extension', machine, this.#ms('extensionMs', machine), extension.name)
+    this.#schedule(operation)
+    return operation
   }
 
   /** Changes tags and identity. A VM that is still being created, or that failed, keeps its state. */
@@ -157,10 +170,14 @@ export class MachineLifecycle {
 
   /** The VM is written down before the operation: a kill between the two does this again. */
   #complete(operation: Operation, machine: Machine): void {
-    const { machines, operations, resources, kubelets } = this.#deps
+    const { machines, operations, resources, kubelets, config } = this.#deps
     if (operation.kind === 'delete') {
       machines.remove(machine, resources.leftovers(machine))
       operations.end(operation, 'Succeeded')
+      return
+    }
+    if (operation.kind === 'extension') {
+      this.#completeExtension(operation, machine)
       return
     }
     if (operation.kind === 'update') {
@@ -172,11 +189,23 @@ export class MachineLifecycle {
       return
     }
     machine.state = machine.failure === undefined ? 'Succeeded' : 'Failed'
+    if (machine.failure !== undefined) machine.nicsReservedUntilMs = Date.now() + (config.nicReservationMs ?? 0)
     machines.save(machine)
     operations.end(operation, machine.state, machine.failure)
     if (machine.state === 'Failed') return
     after(this.#ms('bootMs', machine), () => void kubelets.boot(machine))
     this.#scheduleEviction(machine)
+  }
+
+  #completeExtension(operation: Operation, machine: Machine): void {
+    const { machines, operations } = this.#deps
+    const { [operation.extension?.toLowerCase() ?? '']: extension, ...others } = machine.extensions ?? {}
+    if (extension === undefined) return operations.end(operation, 'Canceled')
+    const state = extension.failure === undefined ? 'Succeeded' : 'Failed'
+    machine.extensions =
+      extension.state === 'Deleting' ? others : { ...others, [extension.name.toLowerCase()]: { ...extension, state } }
+    machines.save(machine)
+    operations.end(operation, extension.state === 'Deleting' ? 'Succeeded' : state, extension.failure)
   }
 
   #scheduleEviction(machine: Machine): void {

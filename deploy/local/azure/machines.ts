@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type Address, Addresses } from './addresses.ts'
 import type { BootResult } from './boot/provision.ts'
 import type { Journal, Table } from './journal.ts'
 import type { VmSize } from './sku-catalogue.ts'
@@ -13,10 +14,15 @@ export interface Machine {
   /** What a PUT or PATCH changes is replaced whole. */
   body: MachineBody
   readonly timeCreated: string
-  readonly ip: string
+  /** Of its NICs' IP configurations, in their order. */
+  readonly addresses: readonly Address[]
   readonly size: VmSize
   state: ProvisioningState
   failure?: AsyncFailure
+  /** Until when Azure keeps the NICs of a VM that failed, in epoch milliseconds. */
+  nicsReservedUntilMs?: number
+  /** By name in lower case. */
+  extensions?: Readonly<Record<string, Extension>>
   power: 'running' | 'stopped' | 'deallocated' | 'frozen'
   joins: boolean
   /** How it was provisioned, once it has booted. */
@@ -31,6 +37,15 @@ export interface Machine {
   partTags?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** The Node's client certificate, once it has one: a restarted simulator goes on being that kubelet. */
   credential?: { readonly cert: string; readonly key: string }
+}
+
+/** An extension as the simulator keeps it: the body of its PUT, and what became of it. */
+export interface Extension {
+  readonly name: string
+  readonly tags?: Readonly<Record<string, string>>
+  readonly properties: Readonly<Record<string, unknown>>
+  readonly state: 'Creating' | 'Updating' | 'Succeeded' | 'Failed' | 'Deleting'
+  readonly failure?: AsyncFailure
 }
 
 /** Why a VM could not be made, told after its PUT was accepted. */
@@ -49,7 +64,12 @@ export interface MachineBody {
     readonly priority?: 'Spot' | 'Regular'
     readonly evictionPolicy?: 'Deallocate' | 'Delete'
     readonly storageProfile?: {
-      readonly osDisk?: { readonly name?: string; readonly diskSizeGB?: number; readonly deleteOption?: string }
+      readonly osDisk?: {
+        readonly name?: string
+        readonly diskSizeGB?: number
+        readonly deleteOption?: string
+        readonly managedDisk?: { readonly diskEncryptionSet?: { readonly id: string } }
+      }
       readonly imageReference?: { readonly id?: string; readonly communityGalleryImageId?: string }
     }
     readonly networkProfile?: { readonly networkInterfaceConfigurations?: readonly NetworkInterfaceConfiguration[] }
@@ -68,6 +88,7 @@ export interface NetworkInterfaceConfiguration {
   readonly properties?: {
     readonly primary?: boolean
     readonly deleteOption?: string
+    readonly networkSecurityGroup?: { readonly id: string }
     readonly ipConfigurations?: readonly IpConfiguration[]
   }
 }
@@ -87,6 +108,9 @@ export interface Leftover {
   readonly name: string
   /** As ARM shows it. */
   readonly resource: Record<string, unknown>
+  readonly addresses?: readonly Address[]
+  /** Azure keeps the NIC of a VM that it could not make for that VM, for a while. */
+  readonly reserved?: { readonly untilMs: number; readonly vm: string }
 }
 
 /** A NIC or disk, by what it hangs on. */
@@ -106,14 +130,13 @@ export class Machines {
   readonly #sorted = new SortedMap<Machine>()
   readonly #parts = { networkInterfaces: new SortedMap<Part>(), disks: new SortedMap<Part>() }
   readonly #listeners: MachineListener[] = []
-  #nextIp: number
+  readonly addresses = new Addresses()
 
   constructor(journal: Journal) {
     this.#table = journal.table<Machine>('machines')
     this.#leftovers = journal.table<Leftover>('leftovers')
     for (const machine of this.#table.all) this.#index(machine)
     for (const leftover of this.#leftovers.all) this.#indexLeftover(leftover)
-    this.#nextIp = 1 + Math.max(9, ...this.all.map(({ ip }) => numberOf(ip)))
   }
 
   get(name: string): Machine | undefined {
@@ -141,13 +164,13 @@ export class Machines {
   }
 
   /** A new VM, not kept yet. */
-  draft(name: string, body: MachineBody, size: VmSize): Machine {
+  draft(name: string, body: MachineBody, size: VmSize, addresses: readonly Address[]): Machine {
     return {
       name,
       vmId: randomUUID(),
       body,
       timeCreated: new Date().toISOString(),
-      ip: ipOf(this.#nextIp++),
+      addresses,
       size,
       state: 'Creating',
       power: 'running',
@@ -155,7 +178,9 @@ export class Machines {
     }
   }
 
+  /** A NIC that was left with the name of one of its own becomes its own. */
   add(machine: Machine): void {
+    for (const { name } of nicConfigurations(machine)) this.discard('networkInterfaces', name)
     this.#index(machine)
     this.#table.put(machine.name, machine)
     this.#tell(machine, 'added')
@@ -172,6 +197,7 @@ export class Machines {
     for (const { name } of nicConfigurations(machine)) this.#parts.networkInterfaces.delete(name)
     const disk = diskName(machine)
     if (disk !== undefined) this.#parts.disks.delete(disk)
+    this.addresses.release(machine.addresses)
     for (const leftover of leftovers) {
       this.#leftovers.put(`${leftover.type}/${leftover.name}`, leftover)
       this.#indexLeftover(leftover)
@@ -194,14 +220,17 @@ export class Machines {
   /** Deletes a leftover for good; false: there was none. */
   discard(type: PartType, name: string): boolean {
     const key = `${type}/${name}`
-    const found = this.#leftovers.get(key) !== undefined
-    if (found) this.#parts[type].delete(name)
+    const found = this.#leftovers.get(key)
+    if (found === undefined) return false
+    this.#parts[type].delete(name)
+    this.addresses.release(found.addresses ?? [])
     this.#leftovers.delete(key)
-    return found
+    return true
   }
 
   #index(machine: Machine): void {
     this.#sorted.set(machine.name, machine)
+    this.addresses.hold(machine.addresses)
     for (const { name } of nicConfigurations(machine))
       this.#parts.networkInterfaces.set(name, { kind: 'attached', name, machine })
     const disk = diskName(machine)
@@ -209,6 +238,7 @@ export class Machines {
   }
 
   #indexLeftover(leftover: Leftover): void {
+    this.addresses.hold(leftover.addresses ?? [])
     this.#parts[leftover.type].set(leftover.name, { kind: 'leftover', name: leftover.name, leftover })
   }
 
@@ -224,15 +254,4 @@ function diskName({ body }: Machine): string | undefined {
 /** Configurations of the NICs that come with a VM. */
 export function nicConfigurations({ body }: Pick<Machine, 'body'>): readonly NetworkInterfaceConfiguration[] {
   return body.properties.networkProfile?.networkInterfaceConfigurations ?? []
-}
-
-const hostsPerBlock = 250
-
-function ipOf(number: number): string {
-  return `10.224.${Math.floor(number / hostsPerBlock)}.${(number % hostsPerBlock) + 1}`
-}
-
-function numberOf(ip: string): number {
-  const [, , block = 0, host = 1] = ip.split('.').map(Number)
-  return block * hostsPerBlock + host - 1
 }

@@ -6,12 +6,13 @@ import { deletePart, foundPart, tagPart } from './parts.ts'
 
 const networkPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Network'
 
-/** Microsoft.Network: the NICs that came with VMs, and the network of the AKS cluster, which does not change. */
+/** Microsoft.Network: the NICs that came with VMs, and the networks around them. */
 export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, resources } = deps
+  const { config, machines, resources, network } = deps
   const collections = {
-    networkSecurityGroups: () => [resources.networkSecurityGroup()],
-    loadBalancers: () => resources.loadBalancers(),
+    virtualNetworks: () => network.virtualNetworks,
+    networkSecurityGroups: () => network.networkSecurityGroups,
+    loadBalancers: () => network.loadBalancers,
   }
   for (const [type, list] of Object.entries(collections)) {
     app.get(`${networkPath}/${type}`, (request: ArmRequest) => page(request, config, list()))
@@ -32,20 +33,14 @@ export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
   )
   app.delete(`${nics}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, 'networkInterfaces', deps))
 
-  app.get(`${networkPath}/virtualNetworks/:vnet`, (request: ArmRequest) => {
-    const { vnet = '', group = '' } = request.params
-    const asked = decodeURIComponent(request.url.split('?')[0] ?? '')
-    const found = resources.virtualNetwork()
-    if (asked.toLowerCase() !== String(found['id']).toLowerCase())
-      throw resourceNotFound('Microsoft.Network/virtualNetworks', vnet, group)
-    return found
-  })
-
+  app.get(`${networkPath}/virtualNetworks/:vnet/usages`, (request: ArmRequest) => ({
+    value: network.usages(request.params['vnet'] ?? ''),
+  }))
   app.get(`${networkPath}/virtualNetworks/:vnet/subnets/:name`, (request: ArmRequest) => {
     const { vnet = '', name = '', group = '' } = request.params
-    const asked = decodeURIComponent(request.url.split('?')[0] ?? '')
-    if (asked.toLowerCase() !== config.subnetId.toLowerCase())
+    const found = network.setup.subnet(decodeURIComponent(request.url.split('?')[0] ?? ''))
+    if (found === undefined)
       throw new ArmError(404, 'NotFound', `Subnet ${vnet}/${name} was not found in resource group '${group}'.`)
-    return resources.subnet()
+    return network.subnet(found)
   })
 }

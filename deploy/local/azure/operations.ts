@@ -4,7 +4,9 @@ import type { Journal, Table } from './journal.ts'
 /** A long-running operation on a VM, as `Azure-AsyncOperation` shows it. */
 export interface Operation {
   readonly id: string
-  readonly kind: 'create' | 'update' | 'delete'
+  readonly kind: 'create' | 'update' | 'delete' | 'extension'
+  /** Name of the extension that it is about. */
+  readonly extension?: string
   readonly vm: string
   readonly vmId: string
   readonly startTime: string
@@ -40,15 +42,22 @@ export class Operations {
     return [...this.#inFlight]
   }
 
+  /** What is going on with a VM itself, extensions aside. */
   inFlightOn(vmId: string): Operation | undefined {
-    return this.inFlight.find((operation) => operation.vmId === vmId)
+    return this.inFlight.find((operation) => operation.vmId === vmId && operation.kind !== 'extension')
   }
 
-  begin(kind: Operation['kind'], vm: { readonly name: string; readonly vmId: string }, ms: number): Operation {
+  begin(
+    kind: Operation['kind'],
+    vm: { readonly name: string; readonly vmId: string },
+    ms: number,
+    extension?: string,
+  ): Operation {
     this.#forget()
     const operation: Operation = {
       id: randomUUID(),
       kind,
+      ...(extension === undefined ? {} : { extension }),
       vm: vm.name,
       vmId: vm.vmId,
       startTime: new Date().toISOString(),

@@ -2,7 +2,9 @@ import type { FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
 import type { ArmRequest } from './arm-request.ts'
-import type { Part, PartType } from './machines.ts'
+import type { Leftover, Part, PartType } from './machines.ts'
+
+type LeftoverPart = Part & { readonly kind: 'leftover' }
 
 const providers = { networkInterfaces: 'Microsoft.Network', disks: 'Microsoft.Compute' } as const
 
@@ -46,7 +48,18 @@ export function deletePart(
   const { name = '' } = (request as ArmRequest).params
   const part = machines.parts(type).get(name)
   if (part?.kind === 'attached') throw inUse(type, name, part.machine.name)
+  if ((part?.leftover.reserved?.untilMs ?? 0) > Date.now()) throw reservedError((part as LeftoverPart).leftover)
   return reply.code(machines.discard(type, name) ? 200 : 204).send()
+}
+
+/** Azure keeps a NIC for the VM that it could not make. */
+export function reservedError({ reserved }: Leftover): ArmError {
+  const seconds = Math.ceil(((reserved?.untilMs ?? 0) - Date.now()) / 1000)
+  return new ArmError(
+    400,
+    'NicReservedForAnotherVm',
+    `Nic(s) in request is reserved for another Virtual Machine for ${seconds} seconds. Please provide another nic(s) or retry after ${seconds} seconds. Reserved VM: ${reserved?.vm}`,
+  )
 }
 
 function inUse(type: PartType, name: string, vm: string): ArmError {

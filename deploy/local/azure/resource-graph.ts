@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError } from './arm-error.ts'
 import type { ArmRequest } from './arm-request.ts'
-import type { SimulatorConfig } from './config.ts'
 import { QueryError, type Row, runQuery } from './graph-query.ts'
 
 interface Query {
@@ -13,14 +12,14 @@ interface Query {
 
 const largestPage = 1000
 
-/** Resource Graph over VMs, NICs and disks, without the lag that Azure's has. */
-export function registerResourceGraph(app: FastifyInstance, { config, machines, resources }: ArmDeps): void {
+/** Resource Graph over VMs, NICs and disks; how far it lags behind is a setting. */
+export function registerResourceGraph(app: FastifyInstance, { config, graph }: ArmDeps): void {
   app.post('/providers/Microsoft.ResourceGraph/resources', (request: ArmRequest<Query>) => {
     const { query = '', subscriptions, options = {} } = request.body
     if (options.resultFormat !== undefined && options.resultFormat !== 'objectArray')
       throw new ArmError(400, 'BadRequest', `resultFormat "${options.resultFormat}" is not simulated; use objectArray`)
     const asked = subscriptions === undefined || subscriptions.includes(config.subscriptionId)
-    const found = asked ? answer(query, rows()) : []
+    const found = asked ? answer(query, graph.all) : []
     const skip = Number(options.$skipToken ?? 0)
     const size = Math.min(options.$top ?? largestPage, config.pageSize ?? largestPage, largestPage)
     const data = found.slice(skip, skip + size)
@@ -33,31 +32,6 @@ export function registerResourceGraph(app: FastifyInstance, { config, machines, 
       facets: [],
     }
   })
-
-  function rows(): readonly Row[] {
-    const all = [
-      ...machines.all.flatMap((machine) => [
-        resources.vm(machine),
-        ...resources.nics(machine),
-        ...resources.disks(machine),
-      ]),
-      ...(['networkInterfaces', 'disks'] as const).flatMap((type) =>
-        machines.leftovers(type).map(({ resource }) => resource),
-      ),
-    ]
-    return all.map((resource) => row(resource, config))
-  }
-}
-
-/** A resource as Resource Graph tells of it: type and resource group in lower case. */
-function row(resource: Record<string, unknown>, { subscriptionId, nodeResourceGroup }: SimulatorConfig): Row {
-  return {
-    ...resource,
-    type: String(resource['type']).toLowerCase(),
-    resourceGroup: nodeResourceGroup.toLowerCase(),
-    subscriptionId,
-    tags: resource['tags'] ?? null,
-  }
 }
 
 function answer(query: string, rows: readonly Row[]): readonly Row[] {

@@ -1,5 +1,7 @@
+import type { Address } from './addresses.ts'
 import type { SimulatorConfig } from './config.ts'
-import { type Leftover, type Machine, nicConfigurations, type Part, type PartType } from './machines.ts'
+import { instanceView } from './instance-view.ts'
+import { type Extension, type Leftover, type Machine, nicConfigurations, type Part, type PartType } from './machines.ts'
 
 /** ARM ids and bodies of what the simulator shows. */
 export class Resources {
@@ -38,12 +40,13 @@ export class Resources {
             properties: { primary: nic?.primary ?? true, deleteOption: nic?.deleteOption ?? 'Detach' },
           })),
         },
-        ...(withInstanceView ? { instanceView: { statuses: statuses(machine) } } : {}),
+        ...(withInstanceView ? { instanceView: instanceView(machine) } : {}),
       },
     }
   }
 
   nics(machine: Machine): readonly Record<string, unknown>[] {
+    const addresses = machine.addresses.values()
     return nicConfigurations(machine).map((nic) => ({
       id: this.id('Microsoft.Network', 'networkInterfaces', nic.name),
       name: nic.name,
@@ -58,13 +61,24 @@ export class Resources {
           name,
           properties: {
             ...properties,
-            privateIPAddress: machine.ip,
+            privateIPAddress: addresses.next().value?.ip,
             privateIPAllocationMethod: 'Dynamic',
             provisioningState: 'Succeeded',
           },
         })),
       },
     }))
+  }
+
+  extension(machine: Machine, { name, tags, properties, state }: Extension): Record<string, unknown> {
+    return {
+      id: `${this.id('Microsoft.Compute', 'virtualMachines', machine.name)}/extensions/${name}`,
+      name,
+      type: 'Microsoft.Compute/virtualMachines/extensions',
+      location: machine.body.location,
+      ...(tags === undefined ? {} : { tags }),
+      properties: { ...properties, provisioningState: state },
+    }
   }
 
   /** A NIC or disk as ARM shows it. */
@@ -95,16 +109,28 @@ export class Resources {
    * (https://learn.microsoft.com/azure/virtual-machines/delete).
    */
   leftovers(machine: Machine): readonly Leftover[] {
+    const untilMs = machine.nicsReservedUntilMs ?? 0
+    const reserved =
+      untilMs > Date.now() ? { untilMs, vm: this.id('Microsoft.Compute', 'virtualMachines', machine.name) } : undefined
     const kept = new Set(
       nicConfigurations(machine)
-        .filter((nic) => machine.keepsNics === true || nic.properties?.deleteOption !== 'Delete')
+        .filter(
+          (nic) => machine.keepsNics === true || reserved !== undefined || nic.properties?.deleteOption !== 'Delete',
+        )
         .map(({ name }) => name),
     )
     const nics = this.nics(machine)
       .filter((nic) => kept.has(String(nic['name'])))
       .map((nic): Leftover => {
         const { virtualMachine: _gone, ...properties } = nic['properties'] as Record<string, unknown>
-        return { type: 'networkInterfaces', name: String(nic['name']), resource: { ...nic, properties } }
+        const resource = { ...nic, properties }
+        return {
+          type: 'networkInterfaces',
+          name: String(nic['name']),
+          resource,
+          addresses: addressesIn(resource),
+          ...(reserved === undefined ? {} : { reserved }),
+        }
       })
     if (machine.body.properties.storageProfile?.osDisk?.deleteOption === 'Delete') return nics
     const disks = this.disks(machine).map(({ managedBy: _gone, ...disk }): Leftover => {
@@ -113,96 +139,21 @@ export class Resources {
     })
     return [...nics, ...disks]
   }
+}
 
-  subnet(): Record<string, unknown> {
-    const { subnetId } = this.#config
-    return {
-      id: subnetId,
-      name: subnetId.slice(subnetId.lastIndexOf('/') + 1),
-      properties: { addressPrefix: '10.224.0.0/16', provisioningState: 'Succeeded' },
-    }
-  }
-
-  /** The network that the subnet lies in. */
-  virtualNetwork(): Record<string, unknown> {
-    const id = this.#config.subnetId.replace(/\/subnets\/[^/]+$/i, '')
-    return {
-      id,
-      name: id.slice(id.lastIndexOf('/') + 1),
-      type: 'Microsoft.Network/virtualNetworks',
-      location: this.#config.location,
-      properties: {
-        addressSpace: { addressPrefixes: ['10.224.0.0/12'] },
-        resourceGuid: '00000000-0000-4000-8000-0000000000aa',
-        provisioningState: 'Succeeded',
-      },
-    }
-  }
-
-  networkSecurityGroup(): Record<string, unknown> {
-    const name = 'aks-agentpool-12345678-nsg'
-    return {
-      id: this.id('Microsoft.Network', 'networkSecurityGroups', name),
-      name,
-      type: 'Microsoft.Network/networkSecurityGroups',
-      location: this.#config.location,
-      properties: { provisioningState: 'Succeeded', securityRules: [] },
-    }
-  }
-
-  /** The two load balancers of an AKS cluster with services of both kinds: outbound and public, and internal. */
-  loadBalancers(): readonly Record<string, unknown>[] {
-    return [
-      this.#loadBalancer('kubernetes', ['kubernetes', 'aksOutboundBackendPool']),
-      this.#loadBalancer('kubernetes-internal', ['kubernetes']),
-    ]
-  }
-
-  /** Ids of the backend pools that a NIC may join. */
-  poolIds(): readonly string[] {
-    return this.loadBalancers().flatMap(({ properties }) =>
-      (properties as { backendAddressPools: readonly { id: string }[] }).backendAddressPools.map(({ id }) => id),
-    )
-  }
-
-  #loadBalancer(name: string, pools: readonly string[]): Record<string, unknown> {
-    const id = this.id('Microsoft.Network', 'loadBalancers', name)
-    return {
-      id,
-      name,
-      type: 'Microsoft.Network/loadBalancers',
-      location: this.#config.location,
-      sku: { name: 'Standard', tier: 'Regional' },
-      properties: {
-        provisioningState: 'Succeeded',
-        backendAddressPools: pools.map((pool) => ({
-          id: `${id}/backendAddressPools/${pool}`,
-          name: pool,
-          type: 'Microsoft.Network/loadBalancers/backendAddressPools',
-          properties: { provisioningState: 'Succeeded' },
-        })),
-      },
-    }
-  }
+/** The addresses that a NIC holds. */
+function addressesIn({ properties }: { readonly properties: Record<string, unknown> }): readonly Address[] {
+  const configurations = (properties['ipConfigurations'] ?? []) as readonly {
+    readonly properties?: { readonly subnet?: { readonly id: string }; readonly privateIPAddress?: string }
+  }[]
+  return configurations.flatMap(({ properties: own }) =>
+    own?.subnet === undefined || own.privateIPAddress === undefined
+      ? []
+      : [{ subnetId: own.subnet.id, ip: own.privateIPAddress }],
+  )
 }
 
 function tagsOf({ partTags }: Machine, name: string): { readonly tags?: Readonly<Record<string, string>> } {
   const tags = partTags?.[name]
   return tags === undefined ? {} : { tags }
-}
-
-function statuses({ state, failure, power }: Machine): readonly Record<string, unknown>[] {
-  const provisioning =
-    state === 'Failed'
-      ? {
-          code: `ProvisioningState/failed/${failure?.code ?? 'UnknownError'}`,
-          level: 'Error',
-          displayStatus: 'Provisioning failed',
-          message: failure?.message ?? '',
-        }
-      : { code: `ProvisioningState/${state.toLowerCase()}`, level: 'Info', displayStatus: state }
-  return [
-    provisioning,
-    { code: `PowerState/${power === 'frozen' ? 'running' : power}`, level: 'Info', displayStatus: power },
-  ]
 }

@@ -11,6 +11,7 @@ import {
   strictRecord,
   text,
   valueText,
+  wrong,
 } from '../../../core/shape.ts'
 import { allocationCodes } from './capacity-pools.ts'
 import { documentedLimits } from './throttling.ts'
@@ -47,7 +48,7 @@ const zone = anyOf('write a zone number such as 1, or 0 for regional', oneOf('0'
 const capacityType = oneOf('spot', 'on-demand')
 
 /** Which VMs something is about. */
-const matchFields: Readonly<Record<string, Shape>> = { sku: text, zone, capacityType }
+export const matchFields: Readonly<Record<string, Shape>> = { sku: text, zone, capacityType }
 
 const pool = strictRecord({
   ...matchFields,
@@ -57,16 +58,41 @@ const pool = strictRecord({
   full: strictRecord({ how: oneOf('sync', 'async'), code: oneOf(...allocationCodes) }),
 })
 
+const prefix: Shape = (value) =>
+  typeof value === 'string' && /^\d+\.\d+\.\d+\.\d+\/([89]|[12]\d)$/.test(value)
+    ? undefined
+    : wrong(value, 'write a prefix such as 10.224.0.0/16, from /8 to /29')
+
+const subnet = strictRecord({ name: text, prefix, othersHold: numberFrom(0), networkSecurityGroup: text }, [
+  'name',
+  'prefix',
+])
+
+const network = strictRecord({
+  virtualNetworks: list(
+    strictRecord({ name: text, resourceGroup: text, resourceGuid: text, subnets: list(subnet) }, ['name', 'subnets']),
+  ),
+  networkSecurityGroups: list(
+    strictRecord({ name: text, tags: map(text), securityRules: list(record({ name: text }, ['name'])) }, ['name']),
+  ),
+  loadBalancers: list(strictRecord({ name: text, backendPools: list(text) }, ['name', 'backendPools'])),
+})
+
 /** Each of the settings that may change while the simulator runs. */
 export const settingFields: Readonly<Record<string, Shape>> = {
   createMs: duration,
   bootMs: duration,
   updateMs: duration,
   deleteMs: duration,
+  extensionMs: duration,
   throttling,
   quotas: map(numberFrom(0)),
   pools: list(pool),
   restrictions: list(strictRecord({ sku: text, family: text, zones: list(zone) })),
+  network,
+  nicReservationMs: numberFrom(0),
+  diskEncryptionSets: list(text),
+  graphLagMs: numberFrom(0),
 }
 
 /** Settings as the admin endpoint takes them. */

@@ -1,5 +1,6 @@
 import type { CapacityPool, Restriction } from './capacity-pools.ts'
 import type { Duration } from './durations.ts'
+import type { NetworkSettings } from './network-setup.ts'
 import type { ThrottlingSetting } from './throttling.ts'
 
 /** How long Azure takes. */
@@ -12,6 +13,8 @@ export interface Timing {
   readonly updateMs?: Duration
   /** Time from an accepted DELETE to a VM that is gone. Default 0. */
   readonly deleteMs?: Duration
+  /** Time from an accepted PUT, PATCH or DELETE of an extension to its end. Default 0. */
+  readonly extensionMs?: Duration
 }
 
 /** What may be set anew while the simulator runs: by its admin endpoint and by a scenario. What is given replaces what was. */
@@ -24,4 +27,12 @@ export interface LiveSettings extends Timing {
   readonly pools?: readonly CapacityPool[]
   /** Sizes that the subscription may not have. Default: none. */
   readonly restrictions?: readonly Restriction[]
+  /** Networks, security groups and load balancers. */
+  readonly network?: NetworkSettings
+  /** How long Azure keeps the NIC of a VM that it could not make, after which it can be deleted; Azure's own time is 180 s. Default 0. */
+  readonly nicReservationMs?: number
+  /** Ids of disk encryption sets that are there. Default: none is checked. */
+  readonly diskEncryptionSets?: readonly string[]
+  /** How much later Resource Graph learns of a change. Default 0. */
+  readonly graphLagMs?: number
 }

@@ -200,6 +200,11 @@ export class SimulatorProcess {
     return { status: response.statusCode, body: text === '' ? undefined : JSON.parse(text) }
   }
 
+  /** What GET of a path answers, as text. */
+  async text(path: string): Promise<string> {
+    return (await request(`${this.url}${path}`, { dispatcher: this.#agent })).body.text()
+  }
+
   /** A request to the admin endpoint. Errors: status and body of a refusal. */
   async admin<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
     const answer = await this.send(method, `/admin${path}`, body === undefined ? {} : { body })

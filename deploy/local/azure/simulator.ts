@@ -10,12 +10,14 @@ import { CallCounts } from './call-counts.ts'
 import { CapacityPools } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import { Faults } from './faults.ts'
+import { GraphRows } from './graph-rows.ts'
 import { registerIdentity } from './identity.ts'
 import { ImageVersions } from './image-versions.ts'
 import { Journal } from './journal.ts'
 import { Kubelets } from './kubelet.ts'
 import { MachineLifecycle } from './lifecycle.ts'
 import { Machines } from './machines.ts'
+import { NetworkResources } from './network-resources.ts'
 import { Operations } from './operations.ts'
 import { registerPrices } from './price-list.ts'
 import { Quotas } from './quota.ts'
@@ -63,6 +65,8 @@ function makeDeps(config: SimulatorConfig): ArmDeps {
     machines,
     operations,
     resources,
+    graph: new GraphRows(config, machines, resources),
+    network: new NetworkResources(config, machines),
     faults,
     catalogue,
     lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults }),

@@ -1,0 +1,21 @@
+import type { FastifyReply } from 'fastify'
+import type { ArmRequest } from './arm-request.ts'
+import type { SimulatorConfig } from './config.ts'
+import type { Operation } from './operations.ts'
+
+/** Tells where a long-running operation can be watched, by both of ARM's headers. */
+export function announce(
+  request: ArmRequest<never> | ArmRequest,
+  reply: FastifyReply,
+  { id }: Operation,
+  { subscriptionId, location }: Pick<SimulatorConfig, 'subscriptionId' | 'location'>,
+): FastifyReply {
+  const url = new URL(
+    `/subscriptions/${subscriptionId}/providers/Microsoft.Compute/locations/${location}/operations/${id}`,
+    `https://${request.host}`,
+  )
+  url.searchParams.set('api-version', (request as ArmRequest).query['api-version'] ?? '')
+  reply.header('azure-asyncoperation', url.href)
+  url.searchParams.set('monitor', 'true')
+  return reply.header('location', url.href).header('retry-after', '1')
+}
