@@ -23,6 +23,8 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     const { name = '' } = request.params
     checkBody(request.body)
     const existing = machines.get(name)
+    if (existing !== undefined && request.headers['if-none-match'] === '*')
+      throw new ArmError(412, 'PreconditionFailed', `The VM '${name}' exists already.`)
     if (existing !== undefined) return putAgain(request, reply, existing)
     const attempt = attemptOf(request.body)
     const size = checkReferences(request.body, deps)

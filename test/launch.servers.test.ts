@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { azureIds } from '../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  // Nodes join late, so that what a launch leaves behind can be looked at before registration tidies up.
+  await world.timing({ bootMs: 3000 })
+  world.startJoiner()
+  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
+  await world.untilReady('general')
+})
+
+afterAll(() => world?.stop())
+
+type Counts = Readonly<Record<string, number>>
+
+/** Lets one more node be launched, and returns what Azure was asked for about its VM until it joined, and the tokens that it had before. */
+async function launchOne(running: number): Promise<{ readonly ofVm: Counts; readonly tokens: number }> {
+  const before = new Set((await world.list('nodeclaims')).map(({ metadata }) => metadata.name))
+  await world.scale('inflate', running)
+  const claim = await world.until('a launched NodeClaim', async () =>
+    (await world.list('nodeclaims')).find(
+      ({ metadata, status }) =>
+        !before.has(metadata.name) &&
+        status?.conditions?.some(({ type, status: value }) => type === 'Launched' && value === 'True'),
+    ),
+  )
+  const { items } = await world.operator.api<{ items: readonly unknown[] }>(
+    'GET',
+    `/api/v1/namespaces/kube-system/secrets?labelSelector=joiner.sh/nodeclaim-uid=${claim.metadata.uid}`,
+  )
+  await world.untilRunning(running)
+  const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
+  return { ofVm: byVm[`aks-${claim.metadata.name}`] ?? {}, tokens: items.length }
+}
+
+const puts = (counts: Counts) => counts['PUT virtualMachines']
+const gets = (counts: Counts) => counts['GET virtualMachines']
+const balancerLists = async () => (await world.operator.simulator<Counts>('GET', '/calls'))['GET loadBalancers']
+
+test('a launch looks once and PUTs once; the network is listed once for all of them', async () => {
+  const { ofVm, tokens } = await launchOne(1)
+  expect([gets(ofVm), puts(ofVm), tokens]).toEqual([1, 1, 1])
+  await launchOne(2)
+  expect(await balancerLists()).toBe(1)
+})
+
+test('a PUT whose answer is lost makes no second VM, and the try that adopts it mints and revokes no token', async () => {
+  await world.fault({ kind: 'resetAfterCommit', count: 1 })
+  const { ofVm, tokens } = await launchOne(3)
+  expect([gets(ofVm), puts(ofVm), tokens]).toEqual([2, 1, 1])
+  expect((await world.azure()).virtualMachines).toHaveLength(3)
+})
+
+test('attempts after refusals use the token of the first, and do not look for a VM that was refused', async () => {
+  await world.fault({ kind: 'failSync', code: 'OverconstrainedZonalAllocationRequest', count: 3 })
+  const { ofVm, tokens } = await launchOne(4)
+  expect([gets(ofVm), puts(ofVm), tokens]).toEqual([1, 4, 1])
+})
+
+test('a backend pool that is gone is looked up anew, within the same attempt', async () => {
+  const pool = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}/providers/Microsoft.Network/loadBalancers/kubernetes/backendAddressPools/kubernetes`
+  await world.fault({
+    kind: 'failSync',
+    code: 'InvalidResourceReference',
+    status: 400,
+    message: `Resource ${pool} referenced by resource nic was not found.`,
+    count: 1,
+  })
+  const lists = await balancerLists()
+  const { ofVm } = await launchOne(5)
+  expect([gets(ofVm), puts(ofVm)]).toEqual([1, 2])
+  expect(await balancerLists()).toBe((lists ?? 0) + 1)
+})
