@@ -13,7 +13,7 @@ export interface Failure {
   readonly remedy: string
   readonly retry: Exclude<RetryClass, 'capacity'>
   /** The wait that Azure or the class asks for; absent: that of the retry policy. */
-  readonly retryAfterMs?: number
+  readonly retryAfterMs?: number | undefined
 }
 
 /** What is known of a failed call, or of a VM that failed after it was accepted. */
@@ -244,8 +244,26 @@ function applies({ codes, also, onlyIf }: Rule, facts: FailureFacts): boolean {
   return isMeant && onlyIf?.(facts) !== false
 }
 
+/** What Joiner itself finds in the way of a launch, before it asks Azure for a VM. The message names object, value and remedy. */
+export class LaunchBlocked extends Error {
+  readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused'
+
+  constructor(reason: LaunchBlocked['reason'], message: string) {
+    super(message)
+    this.name = 'LaunchBlocked'
+    this.reason = reason
+  }
+}
+
 /** What of an error the rules look at; undefined when it comes from somewhere else than Azure. */
 export function azureFailure(error: unknown): Failure | undefined {
+  if (error instanceof LaunchBlocked)
+    return {
+      reason: error.reason,
+      remedy: error.message,
+      retry: 'waitForUser',
+      retryAfterMs: retryAfterMs.waitForUser,
+    }
   if (error instanceof RestError) {
     const seconds = retryAfterSeconds(error)
     return failureOf({
@@ -263,6 +281,7 @@ export function azureFailure(error: unknown): Failure | undefined {
 
 /** Reason, remedy and what Azure said, in one line that is fit for conditions, events and histories. */
 export function failureMessage(error: unknown, { reason, remedy }: Failure): string {
+  if (error instanceof LaunchBlocked) return `${reason}: ${remedy}`
   return `${reason}: ${remedy}. Azure said: ${scrubbedMessage(error)}`
 }
 

@@ -1,5 +1,6 @@
 import { missingFields, parseNodeConfig } from '../../api/node-config/parse.ts'
 import type { NodeConfig } from '../../api/node-config/schema.ts'
+import { LaunchBlocked } from './azure-failure.ts'
 
 const boundary = '==joiner-node-config=='
 const containers = '/opt/azure/containers'
@@ -20,7 +21,8 @@ export function customData(nodeConfig: Readonly<Record<string, unknown>>): strin
     part('text/cloud-config', "#cloud-config\nruncmd:\n  - echo 'node configuration written'\n") +
     `--${boundary}--\r\n`
   if (document.length > mostBytes) {
-    throw new Error(
+    throw new LaunchBlocked(
+      'NodeConfigurationRefused',
       `node configuration: ${document.length} bytes of custom data, and Azure takes ${mostBytes}; name fewer CAs in JOINER_NODE_CUSTOM_CA_FILE, or fewer labels and taints in the NodePool`,
     )
   }
@@ -39,7 +41,8 @@ export function assertUsable(nodeConfig: NodeConfig): void {
   const missing = missingFields(nodeConfig).map((path) => `${path} is missing`)
   const wrong = [...unknown, ...missing]
   if (wrong.length === 0) return
-  throw new Error(
+  throw new LaunchBlocked(
+    'NodeConfigurationRefused',
     `node configuration: ${wrong.join(', ')}; a node would never join with it. Check VNET_SUBNET_ID, LOCATION and CLUSTER_ENDPOINT`,
   )
 }

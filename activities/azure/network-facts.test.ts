@@ -1,6 +1,7 @@
 import type { LoadBalancer, NetworkSecurityGroup } from '@azure/arm-network'
 import pino from 'pino'
 import { describe, expect, it } from 'vitest'
+import { azureFailure, failureMessage } from './azure-failure.ts'
 import { NetworkFacts } from './network-facts.ts'
 
 const hour = 3_600_000
@@ -48,7 +49,10 @@ describe("the cluster's security group", () => {
   ])('must be exactly one: %j', async (groups, message) => {
     const { facts } = network(groups)
     await expect(facts.network()).rejects.toThrow(message)
-    await expect(facts.network()).rejects.toThrow('resource group "MC_rg"')
+    const error: unknown = await facts.network().catch((caught: unknown) => caught)
+    const failure = azureFailure(error)
+    expect(failure).toMatchObject({ reason: 'ClusterNetworkUnknown', retry: 'waitForUser' })
+    expect(failure && failureMessage(error, failure)).toMatch(/^ClusterNetworkUnknown: resource group "MC_rg": /)
   })
 
   it('is listed once for all, and once more after a failure', async () => {

@@ -1,5 +1,6 @@
 import type { LoadBalancer, NetworkSecurityGroup } from '@azure/arm-network'
 import type { Logger } from 'pino'
+import { LaunchBlocked } from './azure-failure.ts'
 
 /** The cluster's own security group and what its name tells (reference/azure-provider.md 4.4). */
 export interface ClusterNetwork {
@@ -120,7 +121,8 @@ function clusterNetwork(
       own.length === 0
         ? 'correct AZURE_NODE_RESOURCE_GROUP (az aks show --query nodeResourceGroup) and let the identity of Joiner read that group (role Network Contributor)'
         : 'delete those that are not of this cluster'
-    throw new Error(
+    throw new LaunchBlocked(
+      'ClusterNetworkUnknown',
       `resource group "${nodeResourceGroup}": exactly one network security group named aks-agentpool-<8 digits>-nsg is needed, found ${found}; ${remedy}`,
     )
   }
