@@ -2,10 +2,12 @@ import { numberFrom, type Shape, strictRecord, text } from '../../../core/shape.
 import type { Fault } from './faults.ts'
 import { matchFields } from './settings-shape.ts'
 
-const common: Readonly<Record<string, Shape>> = {
+/** What a fault of any kind may say; the compiler sees that it is all of it. */
+const common: Readonly<Record<keyof Fault, Shape>> = {
   kind: text,
   match: strictRecord(matchFields),
   count: numberFrom(1),
+  forMs: numberFrom(0),
   probability: numberFrom(0, 1),
   seed: numberFrom(0),
 }
