@@ -58,6 +58,8 @@ const rules = {
   GarbageCollected: { type: 'Warning', own: true },
   // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.
   NotReady: { type: 'Warning', own: true },
+  // A VM whose tags or identities could not be changed.
+  InPlaceUpdateFailed: { type: 'Warning', own: true },
 } as const satisfies Readonly<Record<string, EventRule>>
 
 export type EventReason = keyof typeof rules

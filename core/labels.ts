@@ -109,6 +109,8 @@ export const annotations = {
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
   holdUntil: 'joiner.sh/hold-until',
+  /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
+  tagNames: 'joiner.sh/tag-names',
 } as const
 
 /** Finalizer of NodeClaims and their Nodes. */

@@ -16,6 +16,7 @@ export const singletonIds = {
   provisioningLoop: (cluster: string) => `provisioning/${cluster}`,
   disruptionLoop: (cluster: string) => `disruption/${cluster}`,
   nodeClassStatus: (cluster: string) => `nodeclassstatus/${cluster}`,
+  inPlaceUpdates: (cluster: string) => `inplaceupdates/${cluster}`,
 } as const
 
 /** Id of one disruption command. */

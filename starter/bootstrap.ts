@@ -12,6 +12,7 @@ import type {
   catalogRefresh,
   disruptionLoop,
   garbageCollection,
+  inPlaceUpdates,
   nodeClassStatus,
   provisioningLoop,
 } from '../workflows/index.ts'
@@ -66,14 +67,21 @@ async function ensureLoops({ client, cluster }: BootstrapDeps): Promise<void> {
   ])
 }
 
-const everyMs = { garbageCollection: 120_000, nodeClassStatus: 180_000, catalogRefresh: 12 * 3_600_000 } as const
+const everyMs = {
+  garbageCollection: 120_000,
+  nodeClassStatus: 180_000,
+  inPlaceUpdates: 300_000,
+  catalogRefresh: 12 * 3_600_000,
+} as const
 
 async function ensureSchedules({ client, cluster, log }: BootstrapDeps): Promise<void> {
   const names = Object.keys(everyMs) as (keyof typeof everyMs)[]
   await Promise.all(
     names.map(async (name) => {
       try {
-        await client.schedule.create<typeof garbageCollection | typeof nodeClassStatus | typeof catalogRefresh>({
+        await client.schedule.create<
+          typeof garbageCollection | typeof nodeClassStatus | typeof inPlaceUpdates | typeof catalogRefresh
+        >({
           scheduleId: `${name}/${cluster}`,
           spec: { intervals: [{ every: everyMs[name] }], jitter: everyMs[name] / 10 },
           policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m' },

@@ -4,7 +4,7 @@ import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
 import { singletonIds, taskQueue } from '../core/task-queues.ts'
-import type { nodeClassStatus } from '../workflows/index.ts'
+import type { inPlaceUpdates, nodeClassStatus } from '../workflows/index.ts'
 import { pokeSignal } from '../workflows/messages.ts'
 import { bootstrap } from './bootstrap.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
@@ -21,7 +21,9 @@ export interface BridgeInput {
 
 const leaseSeconds = 10
 const renewMs = 3000
-const statusKey = 'status'
+/** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
+const statusKey = 'nodeClassStatus'
+const inPlaceKey = 'inPlaceUpdates'
 
 /**
  * Turns watch events into pokes: "look again", without content. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
@@ -117,6 +119,7 @@ export class Bridge {
   /** A new leader looks at everything once: it cannot know what its predecessor still had to tell. */
   #pokeAll(): void {
     this.#queue.add(statusKey)
+    this.#queue.add(inPlaceKey)
     for (const claim of this.#input.deps.cache.nodeClaims.values()) this.#queue.add(`poke/${claim.metadata.name}`)
   }
 
@@ -141,7 +144,9 @@ export class Bridge {
         before !== undefined &&
         before.metadata.generation === after.metadata.generation &&
         before.metadata.deletionTimestamp === after.metadata.deletionTimestamp
-      if (!conditionsOnly) this.#queue.add(statusKey)
+      if (conditionsOnly) return
+      this.#queue.add(statusKey)
+      if (kind === 'AKSNodeClass') this.#queue.add(inPlaceKey)
     }
   }
 
@@ -178,9 +183,9 @@ export class Bridge {
 
   async #work(key: string): Promise<void> {
     const { deps, client } = this.#input
-    if (key === statusKey) {
-      await client.workflow.signalWithStart<typeof nodeClassStatus>('nodeClassStatus', {
-        workflowId: singletonIds.nodeClassStatus(deps.cluster),
+    if (key === statusKey || key === inPlaceKey) {
+      await client.workflow.signalWithStart<typeof nodeClassStatus | typeof inPlaceUpdates>(key, {
+        workflowId: singletonIds[key](deps.cluster),
         taskQueue: taskQueue('core', deps.cluster),
         args: [],
         signal: pokeSignal,

@@ -22,7 +22,7 @@ interface Lives {
 type Forbidden = Record<string, string>
 
 /** Schedules are called after the workflow that they start. Their long intervals are not waited for. */
-const scheduled = ['garbageCollection', 'nodeClassStatus', 'catalogRefresh'] as const
+const scheduled = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
 
 /** Lives the main stories on real servers and writes the histories that the replay gate replays. */
 async function record(): Promise<void> {
@@ -156,6 +156,7 @@ async function write(world: World, lives: Lives, forbidden: Forbidden): Promise<
     ['disruptionCommand.empty', await longest(world, 'disruptionCommand')],
     ['garbageCollection.sweep', await longest(world, 'garbageCollection')],
     ['nodeClassStatus.pass', await longest(world, 'nodeClassStatus')],
+    ['inPlaceUpdates.pass', await longest(world, 'inPlaceUpdates')],
     ['catalogRefresh.sweep', await longest(world, 'catalogRefresh')],
   ]
   const files = new Map<string, string>()

@@ -73,6 +73,15 @@ export const statusPasses = () =>
     retry: { ...steadyRetry, maximumInterval: '10s' },
   })
 
+/** Changes of VMs that exist. They may wait for the budget of ARM writes, so the limit is wide; what was done is not done again. */
+export const vmUpdates = () =>
+  proxyActivities<Pick<AzureActivities, 'updateInPlace'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '1h',
+    heartbeatTimeout: '10s',
+    retry: { ...steadyRetry, maximumAttempts: 5 },
+  })
+
 /** The long polls of the loops. A worker that died is noticed within the heartbeat timeout. */
 export const polls = () =>
   proxyActivities<Pick<PlanningActivities, 'nextProvisioning' | 'nextDisruption'>>({

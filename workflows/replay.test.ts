@@ -48,6 +48,7 @@ describe('the recorded histories', () => {
         'disruptionCommand',
         'disruptionLoop',
         'garbageCollection',
+        'inPlaceUpdates',
         'nodeClaimLifecycle',
         'nodeClassStatus',
         'provisioningLoop',

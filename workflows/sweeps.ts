@@ -1,5 +1,5 @@
 import { setHandler } from '@temporalio/workflow'
-import { statusPasses, sweeps } from './activities.ts'
+import { statusPasses, sweeps, vmUpdates } from './activities.ts'
 import { pokeSignal } from './messages.ts'
 
 /** Deletes what no lifecycle owns: an alarm, should it find anything. Started by a Schedule. */
@@ -19,6 +19,21 @@ export async function nodeClassStatus(): Promise<void> {
   while (changed) {
     changed = false
     await statusPasses().refreshNodeClasses.executeWithOptions({ summary: 'versions, images, subnets, readiness' }, [])
+  }
+}
+
+/**
+ * Brings tags and identities of VMs up to what their node classes ask for. Started by a Schedule, and at once when a node class changes or a
+ * process of another configuration takes over; a change that comes while the activity runs makes it run again.
+ */
+export async function inPlaceUpdates(): Promise<void> {
+  let changed = true
+  setHandler(pokeSignal, () => {
+    changed = true
+  })
+  while (changed) {
+    changed = false
+    await vmUpdates().updateInPlace.executeWithOptions({ summary: 'tags and identities of VMs and NICs' }, [])
   }
 }
 

@@ -3,6 +3,7 @@ import { translatingFailures } from '../failure.ts'
 import type { AzureActivities } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { collectGarbage } from './garbage.ts'
+import { updateInPlace } from './in-place-update.ts'
 import { awaitInstance, deleteInstance } from './instance.ts'
 import { launch } from './launch.ts'
 import { refreshNodeClasses } from './node-class-status.ts'
@@ -15,6 +16,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
     deleteInstance: ({ claim }) => withHeartbeats((signal) => deleteInstance(deps, claim, signal)),
     collectGarbage: () => withHeartbeats(() => collectGarbage(deps)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
+    updateInPlace: () => withHeartbeats((signal) => updateInPlace(deps, signal)),
     refreshCatalogue: () => withHeartbeats(() => deps.catalogue.refresh()),
   })
 }

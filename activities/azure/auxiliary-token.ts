@@ -1,5 +1,6 @@
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { AzureConfig } from './azure-config.ts'
+import { armScope } from './clouds.ts'
 
 /** What the token server answers: Go's names and RFC 3339 times. */
 interface TokenAnswer {
@@ -77,12 +78,12 @@ export function auxiliaryToken({ url, scope, now, fetch }: AuxiliaryTokenInput):
 /** The policy for images from shared galleries; undefined where a configuration takes none. */
 export function auxiliaryTokenFor({
   sharedGallery,
-  armEndpoint,
-}: Pick<AzureConfig, 'sharedGallery' | 'armEndpoint'>): PipelinePolicy | undefined {
+  tokenAudience = 'https://management.azure.com',
+}: Pick<AzureConfig, 'sharedGallery' | 'tokenAudience'>): PipelinePolicy | undefined {
   if (sharedGallery === undefined || sharedGallery.tokenServerUrl === '') return undefined
   return auxiliaryToken({
     url: sharedGallery.tokenServerUrl,
-    scope: `${(armEndpoint ?? 'https://management.azure.com').replace(/\/$/, '')}/.default`,
+    scope: armScope(tokenAudience),
     now: () => Date.now(),
     fetch: (url, signal) => fetch(url, { signal }),
   })

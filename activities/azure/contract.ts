@@ -49,6 +49,11 @@ export interface GarbageReport {
   readonly bootstrapTokens: readonly string[]
 }
 
+export interface InPlaceReport {
+  /** How many VMs were changed. Names would fill the history. */
+  readonly updated: number
+}
+
 export interface AzureActivities {
   /** Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. */
   launch(input: { readonly claim: ClaimRef; readonly attempt: number }): Promise<LaunchOutcome>
@@ -60,6 +65,8 @@ export interface AzureActivities {
   collectGarbage(): Promise<GarbageReport>
   /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
+  /** Tags and identities of VMs and NICs, as node classes and configuration ask for them now. */
+  updateInPlace(): Promise<InPlaceReport>
   /** Instance types, usages and prices, read anew. */
   refreshCatalogue(): Promise<{ readonly instanceTypes: number; readonly prices: number }>
 }

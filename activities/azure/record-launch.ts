@@ -1,6 +1,5 @@
-import { inPlaceUpdateHash } from '../../core/in-place-update-hash.ts'
 import { allocatable } from '../../core/instance-type.ts'
-import { annotations, labels } from '../../core/labels.ts'
+import { annotations } from '../../core/labels.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements.ts'
 import { formatResources, type Resources } from '../../core/resources.ts'
@@ -8,9 +7,8 @@ import { setClaimConditions, updateClaim } from '../kubernetes/object-writes.ts'
 import type { AzureConfig } from './azure-config.ts'
 import type { LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { nodeClassSettings } from './node-class-settings.ts'
+import { inPlaceGoal, inPlaceStamps } from './in-place-state.ts'
 import { type Chosen, launchedLabels, outdatedLabels } from './node-labels.ts'
-import { nodeTags } from './tags.ts'
 import { providerId } from './virtual-machine.ts'
 
 /** What a launch writes into its claim. */
@@ -39,7 +37,10 @@ export function launchRecord({ config, nodeClass, claim, chosen, imageId }: Laun
   const type = chosen.instanceType
   return {
     labels: launchedLabels(chosen, requirements(claim.spec.requirements), config.location),
-    annotations: nodeClass === undefined ? {} : { ...classHashes(nodeClass), ...inPlaceHash(config, nodeClass, claim) },
+    annotations:
+      nodeClass === undefined
+        ? {}
+        : { ...classHashes(nodeClass), ...inPlaceStamps(inPlaceGoal(config, nodeClass, claim)) },
     status: {
       providerID: providerId(config, claim.metadata.name),
       imageID: imageId,
@@ -57,16 +58,6 @@ function classHashes({ metadata }: NodeClass): Record<string, string> {
       return value === undefined ? [] : [[key, value]]
     }),
   )
-}
-
-/** What of the VM is changed in place when the node class' tags change (reference/azure-provider.md 8.3). */
-function inPlaceHash(
-  config: AzureConfig,
-  nodeClass: NodeClass,
-  { metadata }: LaunchedVm['claim'],
-): Record<string, string> {
-  const tags = nodeTags(config, nodeClassSettings(nodeClass, config), metadata.labels[labels.nodePool])
-  return { [annotations.inPlaceUpdateHash]: inPlaceUpdateHash({ identities: config.nodeIdentities, tags }) }
 }
 
 /**

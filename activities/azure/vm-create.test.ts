@@ -321,7 +321,10 @@ goldenSuite('vectors/vm-create.json', 42, ({ cases }: { readonly cases: readonly
     const { 'karpenter.sh/nodepool': nodePool } = claim.metadata.labels
     const own = nodePool === undefined ? {} : { 'karpenter.sh/nodepool': nodePool }
     expect({ ...own, ...record.labels }).toEqual(expected.labels)
-    expect(record.annotations).toEqual(expected.annotations)
+    // The names of tags are Joiner's own annotation.
+    const { 'joiner.sh/tag-names': tagNames = '', ...hashes } = record.annotations
+    expect(hashes).toEqual(expected.annotations)
+    expect(JSON.parse(tagNames)).toContain('karpenter.azure.com_cluster')
     expect(record.status).toMatchObject({ providerID: expected.providerID, imageID: expected.imageID })
     expect(nanos(record.status.capacity)).toEqual(nanos(expected.capacity))
     expect(nanos(record.status.allocatable)).toEqual(nanos(expected.allocatable))

@@ -20,7 +20,11 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
       zone: body.zones?.[0] ?? '0',
       priority: body.properties.priority ?? 'Regular',
       tags: body.tags ?? {},
+      identities: Object.keys((body.identity as { userAssignedIdentities?: object })?.userAssignedIdentities ?? {}),
     })),
+    networkInterfaceTags: Object.fromEntries(
+      machines.all.flatMap((machine) => deps.resources.nics(machine).map(({ name, tags }) => [name, tags])),
+    ),
     networkInterfaces: [
       ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
       ...machines.leftovers('networkInterfaces').map(({ name }) => name),
@@ -64,6 +68,18 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     return report === undefined
       ? reply.code(404).send({ error: `no VM ${request.params.name} that has booted` })
       : reply.send(report)
+  })
+  // What somebody else does: a policy, or a person in the portal.
+  app.post<{ Params: { name: string }; Body: Record<string, string> }>('/admin/vms/:name/tags', (request, reply) => {
+    const machine = machines.get(request.params.name)
+    if (machine === undefined) return reply.code(404).send({ error: `no VM ${request.params.name}` })
+    machine.body = { ...machine.body, tags: { ...machine.body.tags, ...request.body } }
+    const nics = deps.resources
+      .nics(machine)
+      .map(({ name, tags }) => [String(name), { ...(tags as object), ...request.body }])
+    machine.partTags = { ...machine.partTags, ...Object.fromEntries(nics) }
+    machines.save(machine)
+    return reply.code(204).send()
   })
   app.post<{ Params: { name: string; action: string } }>('/admin/vms/:name/:action', (request, reply): FastifyReply => {
     const machine = machines.get(request.params.name)

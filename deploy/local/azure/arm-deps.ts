@@ -3,6 +3,7 @@ import type { CallCounts } from './call-counts.ts'
 import type { CapacityPools } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { Faults } from './faults.ts'
+import type { GalleryToken } from './gallery-token.ts'
 import type { GraphRows } from './graph-rows.ts'
 import type { ImageVersions } from './image-versions.ts'
 import type { MachineLifecycle } from './lifecycle.ts'
@@ -29,6 +30,7 @@ export interface ArmDeps {
   throttling: Throttling
   readonly catalogue: SkuCatalogue
   readonly images: ImageVersions
+  readonly galleryToken: GalleryToken
   readonly quotas: Quotas
   readonly pools: CapacityPools
   /** For tests that count ARM's load. */

@@ -48,6 +48,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   registerBootDiagnostics(app, deps)
   registerDiskEncryptionSets(app, deps)
   registerNetwork(app, deps)
+  deps.galleryToken.register(app)
   registerResourceGraph(app, deps)
 
   function authenticate(request: FastifyRequest, reply: FastifyReply): void {

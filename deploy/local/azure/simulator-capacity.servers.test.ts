@@ -120,7 +120,12 @@ test('a newly published image version is listed and can be used', async () => {
   expect((await list).map(({ name }) => name)).toContain(version)
   const shared = `/subscriptions/${ids.tenantId}/resourceGroups/AKS-Ubuntu/providers/Microsoft.Compute/galleries/AKSUbuntu/images/2204gen2fipsTLcontainerd/versions/${version}`
   const { storageProfile } = vmBody('vm')
-  await create('vm', { storageProfile: { ...storageProfile, imageReference: { id: shared } } })
+  const body = vmBody('vm', { storageProfile: { ...storageProfile, imageReference: { id: shared } } })
+  const put = (headers: Record<string, string>) =>
+    azure.compute.virtualMachines.createOrUpdate(group, 'vm', body, { requestOptions: { headers } })
+  await expect(put({})).rejects.toMatchObject({ statusCode: 403, code: 'LinkedAuthorizationFailed' })
+  const { body: answer } = await simulator.send('GET', '/gallery-token')
+  await put({ 'x-ms-authorization-auxiliary': `Bearer ${(answer as { Token: string }).Token}` })
 })
 
 test('sizes and prices come from files', async () => {

@@ -10,6 +10,7 @@ import { CallCounts } from './call-counts.ts'
 import { CapacityPools } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import { Faults } from './faults.ts'
+import { GalleryToken } from './gallery-token.ts'
 import { GraphRows } from './graph-rows.ts'
 import { registerIdentity } from './identity.ts'
 import { ImageVersions } from './image-versions.ts'
@@ -71,6 +72,7 @@ function makeDeps(config: SimulatorConfig): ArmDeps {
     catalogue,
     lifecycle: new MachineLifecycle({ config, machines, operations, resources, kubelets, faults }),
     images: new ImageVersions(),
+    galleryToken: new GalleryToken(),
     quotas: new Quotas({ config, catalogue, usage }),
     pools: new CapacityPools({ config, catalogue, usage }),
     tokens: new AccessTokens(config),

@@ -28,6 +28,8 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     if (existing !== undefined) return putAgain(request, reply, existing)
     const attempt = attemptOf(request.body)
     const size = checkReferences(request.body, deps)
+    const { imageReference } = request.body.properties.storageProfile ?? {}
+    deps.galleryToken.check(imageReference?.id, request.headers['x-ms-authorization-auxiliary'])
     quotas.check(size, attempt.capacityType === 'spot')
     const failure = pools.admit(attempt, size)
     const refusal = faults.take('failSync', attempt)
@@ -51,7 +53,13 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
   app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
     const machine = found(request)
     refuseIfDeleting(machine)
-    const operation = lifecycle.update(machine, changeOf(request.body ?? {}))
+    const { identity, ...change } = request.body ?? {}
+    const operation = lifecycle.update(
+      machine,
+      changeOf(
+        identity === undefined ? change : { ...change, identity: withIdentities(machine.body.identity, identity) },
+      ),
+    )
     return announce(request, reply.code(200), operation, config).send(resources.vm(machine))
   })
 
@@ -134,6 +142,18 @@ const immutable: readonly (readonly [string, (body: MachineBody) => unknown])[] 
 
 function changeOf({ tags, identity }: Partial<MachineBody>): Pick<MachineBody, 'tags' | 'identity'> {
   return { ...(tags === undefined ? {} : { tags }), ...(identity === undefined ? {} : { identity }) }
+}
+
+interface Identity {
+  readonly type?: string
+  readonly userAssignedIdentities?: Readonly<Record<string, unknown>>
+}
+
+/** PATCH adds the identities it names and removes those it names as null; PUT replaces them. */
+function withIdentities(before: unknown, change: unknown): Identity {
+  const [own, asked] = [(before ?? {}) as Identity, (change ?? {}) as Identity]
+  const all = Object.entries({ ...own.userAssignedIdentities, ...asked.userAssignedIdentities })
+  return { ...own, ...asked, userAssignedIdentities: Object.fromEntries(all.filter(([, value]) => value !== null)) }
 }
 
 function refuseIfDeleting({ name, state }: Machine): void {

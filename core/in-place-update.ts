@@ -1,0 +1,48 @@
+import type { InPlaceState } from './in-place-update-hash.ts'
+
+/** Tags and identities of a resource as Azure has it. */
+export interface ActualState {
+  readonly tags: Readonly<Record<string, string>>
+  /** ARM ids of the user-assigned identities. */
+  readonly identities: readonly string[]
+}
+
+/** What is to be changed of a resource; nothing of it is set when all is as it should be. */
+export interface InPlaceChange {
+  /** All tags that the resource is to have: Azure replaces them together. */
+  readonly tags?: Readonly<Record<string, string>>
+  /** Identities to add. */
+  readonly identities?: readonly string[]
+}
+
+/**
+ * What a resource lacks of what it should be. Tags that Joiner set before (`ours`, by name) and that are not wanted any more go; tags that
+ * somebody else set stay, unless a wanted one has their name. Identities are added and never removed, since others may have assigned them
+ * (reference/azure-provider.md 8.3, which replaces all tags: a tag by Azure Policy or for cost accounting would be lost).
+ * Azure's tag names and ids know no case.
+ */
+export function inPlaceChange(actual: ActualState, ours: readonly string[], wanted: InPlaceState): InPlaceChange {
+  const settled = new Set([...ours, ...Object.keys(wanted.tags)].map(lower))
+  const foreign = Object.entries(actual.tags).filter(([key]) => !settled.has(lower(key)))
+  const tags = { ...Object.fromEntries(foreign), ...wanted.tags }
+  const assigned = new Set(actual.identities.map(lower))
+  const missing = wanted.identities.filter((id) => !assigned.has(lower(id)))
+  return {
+    ...(isSame(tags, actual.tags) ? {} : { tags }),
+    ...(missing.length === 0 ? {} : { identities: missing }),
+  }
+}
+
+/** Whether a change changes nothing. */
+export function isNothing({ tags, identities }: InPlaceChange): boolean {
+  return tags === undefined && identities === undefined
+}
+
+const lower = (text: string): string => text.toLowerCase()
+
+/** A tag that differs in the case of its name alone is the same tag. */
+function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
+  const byName = new Map(Object.entries(other).map(([key, value]) => [lower(key), value]))
+  const entries = Object.entries(one)
+  return entries.length === byName.size && entries.every(([key, value]) => byName.get(lower(key)) === value)
+}
