@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { measureNodeCalls } from './arm-calls.ts'
+import { nodeClass, World } from './world.ts'
+
+const nodes = 20
+/** The shared list's shortest interval, and VMs on one page of the simulator. */
+const pollMs = 500
+const pageSize = 100
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner()
+  await world.apply(nodeClass())
+  await world.until('the node class is ready', async () =>
+    (await world.list('aksnodeclasses'))[0]?.status?.conditions?.some(
+      ({ type, status }) => type === 'Ready' && status === 'True',
+    ),
+  )
+})
+
+afterAll(() => world?.stop())
+
+test(`${nodes} nodes cost one PUT, one DELETE and a GET before each; all else is shared`, async () => {
+  const { launch, deletion } = await measureNodeCalls(world, nodes, { until: 'Registered', limitMs: 90_000 })
+  console.log(JSON.stringify({ launch, deletion }))
+  expect(launch.mostOfOneVm).toEqual({ 'PUT virtualMachines': 1, 'GET virtualMachines': 1 })
+  expect(deletion.mostOfOneVm).toEqual({ 'DELETE virtualMachines': 1, 'GET virtualMachines': 1 })
+  for (const { vmListPages, elapsedMs } of [launch, deletion]) {
+    const polls = Math.ceil(elapsedMs / pollMs) + 1
+    expect(vmListPages).toBeLessThanOrEqual(polls * Math.ceil(nodes / pageSize))
+  }
+})

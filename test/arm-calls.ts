@@ -1,0 +1,102 @@
+import type { World } from './world.ts'
+
+/** Requests to Azure Resource Manager by the name under which the simulator counts them. */
+type Calls = Readonly<Record<string, number>>
+
+/** What one phase of all nodes' lives, launch or deletion, asked of Azure. */
+interface PhaseCalls {
+  readonly elapsedMs: number
+  /** The most that any one VM had of each operation. */
+  readonly mostOfOneVm: Calls
+  /** Lists of VMs, page by page. */
+  readonly vmListPages: number
+  /** What belongs to no single VM, besides lists of VMs. */
+  readonly shared: Calls
+}
+
+/** ARM's load by so many nodes, from the first NodeClaim to the last VM that is gone. */
+export interface NodeCalls {
+  readonly nodes: number
+  readonly launch: PhaseCalls
+  readonly deletion: PhaseCalls
+}
+
+const listOfVms = 'LIST virtualMachines'
+const writesAtOnce = 20
+
+/** Launches nodes by NodeClaims of their own, waits until each has reached a condition, and deletes them again. */
+export async function measureNodeCalls(
+  world: World,
+  nodes: number,
+  { until, limitMs }: { readonly until: 'Launched' | 'Registered'; readonly limitMs: number },
+): Promise<NodeCalls> {
+  const names = Array.from({ length: nodes }, (_, index) => `calls-${index}`)
+  const launch = await measurePhase(world, async () => {
+    await forAll(names, (name) => world.operator.api('POST', claimsPath, standaloneClaim(name)))
+    await world.until(`${nodes} NodeClaims are ${until}`, async () => (await countWith(world, until)) === nodes, limitMs)
+    await world.until('every VM is created', async () =>
+      (await world.azure()).virtualMachines.every(({ state }) => state === 'Succeeded'),
+    )
+  })
+  const deletion = await measurePhase(world, async () => {
+    await forAll(names, (name) => world.operator.api('DELETE', `${claimsPath}/${name}`))
+    await world.until('all NodeClaims are gone', async () => (await world.list('nodeclaims')).length === 0, limitMs)
+    const { virtualMachines } = await world.azure()
+    if (virtualMachines.length > 0) throw new Error(`${virtualMachines.length} VMs are left without a NodeClaim`)
+  })
+  return { nodes, launch, deletion }
+}
+
+const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
+
+function standaloneClaim(name: string) {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name },
+    spec: {
+      requirements: [
+        { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
+        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+      ],
+      resources: { requests: { cpu: '1' } },
+      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+      expireAfter: 'Never',
+    },
+  }
+}
+
+async function measurePhase(world: World, phase: () => Promise<void>): Promise<PhaseCalls> {
+  await world.operator.simulator('DELETE', '/calls')
+  const startedAt = Date.now()
+  await phase()
+  const elapsedMs = Date.now() - startedAt
+  const byVm = Object.values(await world.operator.simulator<Readonly<Record<string, Calls>>>('GET', '/calls/vms'))
+  const all = await world.operator.simulator<Calls>('GET', '/calls')
+  const ofVms = new Set(byVm.flatMap(Object.keys))
+  const most = (operation: string) => Math.max(...byVm.map((calls) => calls[operation] ?? 0))
+  return {
+    elapsedMs,
+    mostOfOneVm: Object.fromEntries([...ofVms].map((operation) => [operation, most(operation)])),
+    vmListPages: all[listOfVms] ?? 0,
+    shared: Object.fromEntries(
+      Object.entries(all).filter(([operation]) => operation !== listOfVms && !ofVms.has(operation)),
+    ),
+  }
+}
+
+async function countWith(world: World, condition: string): Promise<number> {
+  const claims = await world.list('nodeclaims')
+  return claims.filter(({ status }) =>
+    status?.conditions?.some(({ type, status: value }) => type === condition && value === 'True'),
+  ).length
+}
+
+/** A few at a time: the API server's own limits are not what is measured. */
+async function forAll(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
+  const left = [...names]
+  const worker = async () => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) await work(name)
+  }
+  await Promise.all(Array.from({ length: writesAtOnce }, worker))
+}
