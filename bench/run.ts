@@ -1,10 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { armCalls } from './arm-calls.ts'
 import { fallback } from './fallback.ts'
 import { parity } from './parity.ts'
 import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
 import { stormReport } from './storm.ts'
+import { throttling } from './throttling.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
 /** `5,100` -> [5, 100]. */
@@ -21,6 +23,12 @@ function count(text: string): number {
   return value
 }
 
+function share(text: string): number {
+  const value = Number(text)
+  if (!(value > 0 && value <= 1)) throw new InvalidArgumentError(`"${text}" is not a share like 0.5.`)
+  return value
+}
+
 const program = new Command('npm run bench --')
   .description(
     'Benchmarks. Each prints a Markdown table for docs/benchmarks.md, with its baseline measured in the same call.',
@@ -31,6 +39,17 @@ program
   .description('pods that each need a node: from the scale request to the last one Running, and back to no node')
   .option('--pods <counts>', 'how many, for one run each', counts, [5, 100, 500])
   .action(async ({ pods }: { readonly pods: readonly number[] }) => scaleUp(pods))
+program
+  .command('arm-calls')
+  .description('calls to Azure per node, from launch to gone')
+  .option('--nodes <counts>', 'how many, for one run each', counts, [1, 100, 1000])
+  .action(async ({ nodes }: { readonly nodes: readonly number[] }) => armCalls(nodes))
+program
+  .command('throttling')
+  .description('launches and deletions against Azure’s documented token buckets')
+  .option('--nodes <count>', 'how many', count, 1000)
+  .option('--granted <share>', 'which part of its documented limits Azure grants', share, 1)
+  .action(throttling)
 program
   .command('fallback')
   .description('capacity fallback: from Azure’s refusal to the next PUT of the same NodeClaim')

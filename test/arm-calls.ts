@@ -24,20 +24,33 @@ export interface NodeCalls {
 const listOfVms = 'LIST virtualMachines'
 const writesAtOnce = 20
 
+export interface MeasureOptions {
+  readonly until: 'Launched' | 'Registered'
+  readonly limitMs: number
+  /** Called between launch and deletion. */
+  readonly onLaunched?: () => Promise<void>
+}
+
 /** Launches nodes by NodeClaims of their own, waits until each has reached a condition, and deletes them again. */
 export async function measureNodeCalls(
   world: World,
   nodes: number,
-  { until, limitMs }: { readonly until: 'Launched' | 'Registered'; readonly limitMs: number },
+  { until, limitMs, onLaunched }: MeasureOptions,
 ): Promise<NodeCalls> {
   const names = Array.from({ length: nodes }, (_, index) => `calls-${index}`)
   const launch = await measurePhase(world, async () => {
     await forAll(names, (name) => world.operator.api('POST', claimsPath, standaloneClaim(name)))
-    await world.until(`${nodes} NodeClaims are ${until}`, async () => (await countWith(world, until)) === nodes, limitMs)
+    await world.until(
+      `${nodes} NodeClaims are ${until}`,
+      async () => (await countWith(world, until)) === nodes,
+      limitMs,
+    )
     await world.until('every VM is created', async () =>
       (await world.azure()).virtualMachines.every(({ state }) => state === 'Succeeded'),
     )
   })
+  if ((await world.azure()).virtualMachines.length !== nodes) throw new Error(`there are not ${nodes} VMs`)
+  await onLaunched?.()
   const deletion = await measurePhase(world, async () => {
     await forAll(names, (name) => world.operator.api('DELETE', `${claimsPath}/${name}`))
     await world.until('all NodeClaims are gone', async () => (await world.list('nodeclaims')).length === 0, limitMs)

@@ -1,4 +1,3 @@
-import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { ArmBudget } from '../activities/azure/arm-budget.ts'
@@ -41,10 +40,13 @@ export interface DependencyInput {
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(input: DependencyInput): Promise<PlanningDeps> {
   const { config, cloud, identity, kubernetes, client, log, signal } = input
+  const metrics = createArmMetrics(() => budget.levels())
+  const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
+  const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
   const azure = createAzureClient(
     { ...cloud, ...sharedGalleryOf(config), subscriptionId: config.ARM_SUBSCRIPTION_ID },
     identity.credential,
-    [armBudget(config), ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])],
+    [limits, ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])],
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()
@@ -86,6 +88,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     cluster: config.CLUSTER_NAME,
     namespace: config.JOINER_NAMESPACE,
     azure,
+    budget,
     config: settings,
     unavailable,
     quota,
@@ -121,9 +124,4 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
 /** Which part of Azure's limits is this process's. */
 function armShare({ JOINER_ARM_BUDGET_SHARE, JOINER_AZURE_REPLICAS }: Config): number {
   return JOINER_ARM_BUDGET_SHARE / JOINER_AZURE_REPLICAS
-}
-
-function armBudget(config: Config): PipelinePolicy {
-  const budget = new ArmBudget({ share: armShare(config), now: () => performance.now() })
-  return armBudgetPolicy({ budget, metrics: createArmMetrics(budget), replicas: config.JOINER_AZURE_REPLICAS })
 }

@@ -1,6 +1,7 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
-import type { AzureActivities } from './contract.ts'
+import { inTurn, inTurnWhileWanted } from './arm-turn.ts'
+import type { AzureActivities, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { collectGarbage } from './garbage.ts'
 import { updateInPlace } from './in-place-update.ts'
@@ -8,12 +9,31 @@ import { awaitInstance, deleteInstance } from './instance.ts'
 import { launch } from './launch.ts'
 import { refreshNodeClasses } from './node-class-status.ts'
 
+/** An attempt to launch has two minutes, and should have some left when its turn comes. */
+const launchPatienceMs = 90_000
+/** A deletion has all the time, and waiting costs nothing. */
+const deletionPatienceMs = 3_600_000
+
 /** The activities of the azure queue. */
 export function createAzureActivities(deps: AzureDeps): AzureActivities {
   return translatingFailures<AzureActivities>({
-    launch: ({ claim, attempt }) => withHeartbeats((signal) => launch(deps, claim, attempt, signal)),
+    launch: ({ claim, attempt }) =>
+      withHeartbeats((signal) =>
+        inTurnWhileWanted<LaunchOutcome>(
+          deps,
+          claim,
+          ['armWrites', 'createVm'],
+          { patienceMs: launchPatienceMs, signal },
+          { work: () => launch(deps, claim, attempt, signal), gone: { kind: 'claimGone' } },
+        ),
+      ),
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
-    deleteInstance: ({ claim }) => withHeartbeats((signal) => deleteInstance(deps, claim, signal)),
+    deleteInstance: ({ claim }) =>
+      withHeartbeats((signal) =>
+        inTurn(deps.budget, ['armDeletes', 'deleteVm'], { patienceMs: deletionPatienceMs, signal }, () =>
+          deleteInstance(deps, claim, signal),
+        ),
+      ),
     collectGarbage: () => withHeartbeats(() => collectGarbage(deps)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () => withHeartbeats((signal) => updateInPlace(deps, signal)),

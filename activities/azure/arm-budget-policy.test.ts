@@ -23,8 +23,9 @@ const vmUrl = (name: string) =>
 /** A client whose ARM gives these answers one by one, then 200. */
 function client(answers: readonly Answer[], patienceMs = 45_000) {
   const registry = new Registry()
-  const budget = new ArmBudget({ share: 1, now: () => performance.now() })
-  const policy = armBudgetPolicy({ budget, metrics: createArmMetrics(budget, registry), replicas: 2, patienceMs })
+  const metrics = createArmMetrics(() => budget.levels(), registry)
+  const budget = new ArmBudget({ share: 1, now: () => performance.now(), waited: metrics.waited })
+  const policy = armBudgetPolicy({ budget, metrics, replicas: 2, patienceMs })
   const arrivals: (readonly [string, number])[] = []
   const left = [...answers]
   const next = async (request: PipelineRequest): Promise<PipelineResponse> => {

@@ -3,6 +3,7 @@ import { activityScope, pauseFor } from '../activity-context.ts'
 import type { ArmBudget } from './arm-budget.ts'
 import { type ArmOperation, armOperation, remainingTokens } from './arm-limits.ts'
 import type { ArmMetrics } from './arm-metrics.ts'
+import { takeTurn } from './arm-turn.ts'
 import { retryAfterMs } from './retry-after.ts'
 
 export interface ArmBudgetPolicyOptions {
@@ -47,10 +48,8 @@ async function sendWithin(
   const signal = AbortSignal.any([(request.abortSignal as AbortSignal | undefined) ?? never, activityScope().signal])
   let patience = patienceMs
   for (;;) {
-    const { waitedMs, heldBy } = await budget.pass(operation.buckets, patience, signal)
-    const bucket = heldBy ?? operation.buckets.at(-1)
-    if (bucket !== undefined) metrics.waited(bucket, waitedMs / 1000)
-    patience -= waitedMs
+    if (!takeTurn(budget, operation.buckets))
+      patience -= (await budget.pass(operation.buckets, patience, signal)).waitedMs
     const response = await timed(metrics, operation, request, next)
     if (response.status !== 429) {
       learn(options, operation, response)

@@ -6,6 +6,8 @@ export interface ArmBudgetOptions {
   readonly share: number
   /** Milliseconds of a clock that is never set back. */
   readonly now: () => number
+  /** Told of each request that passes: seconds that it waited, and the bucket that kept it last, or its own when none did. */
+  readonly waited?: (bucket: ArmBucket, seconds: number) => void
   readonly limits?: Readonly<Record<ArmBucket, { readonly burst: number; readonly perSecond: number }>>
 }
 
@@ -49,9 +51,11 @@ export class ArmBudget {
   /** Until when those who were sent away have been told to stay away. */
   readonly #sentAwayUntil = new Map<ArmBucket, number>()
   readonly #queue = new Set<Waiter>()
+  readonly #waited: (bucket: ArmBucket, seconds: number) => void
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ share, now, limits = armLimits }: ArmBudgetOptions) {
+  constructor({ share, now, waited = () => {}, limits = armLimits }: ArmBudgetOptions) {
+    this.#waited = waited
     this.#now = now
     this.#rates = new Map(armBuckets.map((name) => [name, limits[name].perSecond * share]))
     this.#buckets = new Map(
@@ -97,6 +101,17 @@ export class ArmBudget {
     this.#pump()
   }
 
+  /** Whether Azure called one of these buckets empty, and its time is not over. */
+  isClosed(buckets: readonly ArmBucket[]): boolean {
+    return buckets.some((name) => this.#bucket(name).isClosed(this.#now()))
+  }
+
+  /** A request that had passed is not sent after all. */
+  giveBack(buckets: readonly ArmBucket[]): void {
+    for (const name of buckets) this.#bucket(name).giveBack(this.#now())
+    this.#pump()
+  }
+
   /** Azure says how many tokens a bucket has left for this process. */
   learn(bucket: ArmBucket, left: number): void {
     this.#bucket(bucket).lower(left, this.#now())
@@ -119,7 +134,7 @@ export class ArmBudget {
       if (lacking.length === 0) {
         for (const name of waiter.buckets) this.#bucket(name).take(now)
         this.#queue.delete(waiter)
-        waiter.pass({ waitedMs: now - waiter.sinceMs, heldBy: waiter.heldBy })
+        this.#passed(waiter, now - waiter.sinceMs)
         continue
       }
       waiter.heldBy = lacking.at(-1)
@@ -128,6 +143,12 @@ export class ArmBudget {
       for (const name of lacking) short.add(name)
     }
     if (nextMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.#pump(), Math.max(1, nextMs))
+  }
+
+  #passed({ buckets, heldBy, pass }: Waiter, waitedMs: number): void {
+    const bucket = heldBy ?? buckets.at(-1)
+    if (bucket !== undefined) this.#waited(bucket, waitedMs / 1000)
+    pass({ waitedMs, heldBy })
   }
 
   #expectedWait(buckets: readonly ArmBucket[]): { readonly ms: number; readonly bucket: ArmBucket } {

@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
-import type { ArmBudget } from './arm-budget.ts'
 import type { ArmBucket } from './arm-limits.ts'
 
 /** What requests to Azure Resource Manager cost and wait for. */
@@ -12,7 +11,11 @@ export interface ArmMetrics {
   readonly throttled: (bucket: ArmBucket | 'alone') => void
 }
 
-export function createArmMetrics(budget: ArmBudget, registry: Registry = register): ArmMetrics {
+/** `levels` tells the tokens of each bucket. */
+export function createArmMetrics(
+  levels: () => ReadonlyMap<ArmBucket, number>,
+  registry: Registry = register,
+): ArmMetrics {
   const registers = [registry]
   const requests = new Counter({
     name: 'joiner_arm_requests_total',
@@ -40,7 +43,7 @@ export function createArmMetrics(budget: ArmBudget, registry: Registry = registe
     labelNames: ['bucket'],
     registers,
   })
-  tokensOf(budget, registers)
+  tokensOf(levels, registers)
   return {
     answered: (operation, status, seconds) => {
       requests.inc({ operation, status })
@@ -52,14 +55,14 @@ export function createArmMetrics(budget: ArmBudget, registry: Registry = registe
 }
 
 /** Looked up when somebody asks. */
-function tokensOf(budget: ArmBudget, registers: Registry[]): Gauge {
+function tokensOf(levels: () => ReadonlyMap<ArmBucket, number>, registers: Registry[]): Gauge {
   return new Gauge({
     name: 'joiner_arm_bucket_tokens',
     help: 'Requests that this process may send at once, by bucket: its share of what Azure grants.',
     labelNames: ['bucket'],
     registers,
     collect() {
-      for (const [bucket, tokens] of budget.levels()) this.set({ bucket }, tokens)
+      for (const [bucket, tokens] of levels()) this.set({ bucket }, tokens)
     },
   })
 }

@@ -1,4 +1,5 @@
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+import type { ArmBudget } from './arm-budget.ts'
 import type { AzureConfig } from './azure-config.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AzureClient } from './client.ts'
@@ -11,6 +12,8 @@ import type { VmList } from './vm-list.ts'
 /** What every Azure activity works with; made once per process. */
 export interface AzureDeps extends KubernetesDeps {
   readonly azure: AzureClient
+  /** Tokens for requests of `azure`, which takes them by itself. */
+  readonly budget: ArmBudget
   readonly config: AzureConfig
   readonly catalogue: Catalogue
   readonly unavailable: UnavailableOfferings

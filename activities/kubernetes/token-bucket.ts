@@ -40,6 +40,17 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#tokens, Math.max(0, tokens))
   }
 
+  /** One that passed did not need to. */
+  giveBack(now: number): void {
+    this.#refill(now)
+    if (!this.isClosed(now)) this.#tokens = Math.min(this.#burst, this.#tokens + 1)
+  }
+
+  /** Whether the time of `close` is not over. */
+  isClosed(now: number): boolean {
+    return now < this.#closedUntil
+  }
+
   /** It is empty, and is filled no sooner than from `untilMs` on: who waits then comes one by one. */
   close(untilMs: number, now: number): void {
     this.lower(0, now)
