@@ -54,6 +54,45 @@ export type ConfigResult =
     }
   | { readonly kind: 'errors'; readonly errors: readonly string[] }
 
+/** What of the environment tells how to reach Azure, and what a cluster there is like. */
+const azureAccess = environment.pick({
+  ARM_SUBSCRIPTION_ID: true,
+  LOCATION: true,
+  ARM_CLOUD: true,
+  AZURE_ENVIRONMENT_FILEPATH: true,
+  AZURE_TENANT_ID: true,
+  AZURE_CLIENT_ID: true,
+  AZURE_CLIENT_SECRET: true,
+  AZURE_FEDERATED_TOKEN_FILE: true,
+  AZURE_AUTHORITY_HOST: true,
+  AZURE_TOKEN_CREDENTIALS: true,
+  IDENTITY_ENDPOINT: true,
+  JOINER_NAMESPACE: true,
+  JOINER_ARM_ENDPOINT: true,
+  JOINER_PRICES_ENDPOINT: true,
+  KUBECONFIG: true,
+  NETWORK_PLUGIN: true,
+  NETWORK_PLUGIN_MODE: true,
+  VM_MEMORY_OVERHEAD_PERCENT: true,
+})
+
+export type AzureAccess = z.infer<typeof azureAccess>
+
+/** Reads what a command needs that asks Azure and no cluster. */
+export function readAzureAccess(
+  given: Readonly<Record<string, string | undefined>>,
+):
+  | { readonly kind: 'config'; readonly config: AzureAccess }
+  | { readonly kind: 'errors'; readonly errors: readonly string[] } {
+  const env = withSynonyms(given)
+  const parsed = azureAccess.safeParse(env)
+  if (parsed.success) return { kind: 'config', config: withoutMode(parsed.data, env) }
+  return {
+    kind: 'errors',
+    errors: parsed.error.issues.map(({ path, message }) => errorText(given, String(path[0]), message)),
+  }
+}
+
 /** Reads the configuration. All that is wrong is told at once, each with the variable, its value and the remedy. */
 export function readConfig(given: Readonly<Record<string, string | undefined>>): ConfigResult {
   const env = withSynonyms(given)
@@ -65,15 +104,19 @@ export function readConfig(given: Readonly<Record<string, string | undefined>>):
   ]
   if (parsed.success && issues.length === 0)
     return { kind: 'config', config: withoutMode(parsed.data, env), notes: settingNotes(given) }
-  const errors = issues.map(({ name, message }) => {
-    const value = given[name]
-    return `environment variable ${name}${value === undefined ? '' : ` "${shortened(value)}"`}: ${message}`
-  })
-  return { kind: 'errors', errors }
+  return { kind: 'errors', errors: issues.map(({ name, message }) => errorText(given, name, message)) }
+}
+
+function errorText(given: Readonly<Record<string, string | undefined>>, name: string, message: string): string {
+  const value = given[name]
+  return `environment variable ${name}${value === undefined ? '' : ` "${shortened(value)}"`}: ${message}`
 }
 
 /** A cluster without Azure's network plugin has no mode of it either. */
-function withoutMode(config: Config, env: Readonly<Record<string, string | undefined>>): Config {
+function withoutMode<T extends Pick<Config, 'NETWORK_PLUGIN' | 'NETWORK_PLUGIN_MODE'>>(
+  config: T,
+  env: Readonly<Record<string, string | undefined>>,
+): T {
   const isMeant = config.NETWORK_PLUGIN !== 'none' || env['NETWORK_PLUGIN_MODE'] !== undefined
   return isMeant ? config : { ...config, NETWORK_PLUGIN_MODE: '' }
 }

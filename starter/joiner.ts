@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { registerInstanceTypes } from './instance-types/command.ts'
 import { registerSimulate } from './simulate/command.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -27,14 +28,16 @@ program
     process.exit(await runWorker(process.env))
   })
 
+registerInstanceTypes(program)
 registerSimulate(program)
 
-// Compiling would be the most of a small simulation's time. Where nothing can be kept it is done anew.
-if (process.argv[2] === 'simulate')
-  enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
+/** Commands that are over in a moment, so that loading and compiling what they do not need would be the most of their time. */
+const isQuick = ['instance-types', 'simulate'].includes(process.argv[2] ?? '')
 
-// What other commands load would be most of a simulation's time.
-if (process.argv[2] !== 'simulate') {
+// What was compiled is kept. Where nothing can be kept it is done anew.
+if (isQuick) enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
+
+if (!isQuick) {
   const [{ registerConvert }, { registerDoctor }, { registerValidate }] = await Promise.all([
     import('./convert.ts'),
     import('./doctor/command.ts'),
@@ -46,7 +49,7 @@ if (process.argv[2] !== 'simulate') {
 }
 
 // The image ships without the local cluster, whose libraries are for development.
-if (process.argv[2] !== 'worker' && process.argv[2] !== 'simulate') {
+if (process.argv[2] !== 'worker' && !isQuick) {
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
     throw error

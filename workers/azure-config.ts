@@ -3,11 +3,11 @@ import type { AzureConfig } from '../activities/azure/azure-config.ts'
 import { type Cloud, cloudOf } from '../activities/azure/clouds.ts'
 import { type DescribedCloud, parseEnvironmentFile } from '../api/azure-cloud.ts'
 import { certificateForm } from '../api/azure-settings.ts'
-import type { Config } from '../api/config.ts'
+import type { AzureAccess, Config } from '../api/config.ts'
 import { readNodeEgress } from './node-egress.ts'
 
 /** The cloud that the environment means. Errors: throws what is wrong with the file of AZURE_ENVIRONMENT_FILEPATH. */
-export async function readCloud(config: Config): Promise<Cloud> {
+export async function readCloud(config: AzureAccess): Promise<Cloud> {
   const described = await describedCloud(config.AZURE_ENVIRONMENT_FILEPATH)
   return cloudOf({
     name: config.ARM_CLOUD,

@@ -10,7 +10,7 @@ import {
   createCredential,
   type IdentitySettings,
 } from '../activities/azure/credentials.ts'
-import type { Config } from '../api/config.ts'
+import type { AzureAccess } from '../api/config.ts'
 import { pauseOf } from './pause.ts'
 
 /** How this process proves to Azure who it is. */
@@ -24,7 +24,7 @@ export interface AzureIdentity {
 }
 
 /** The identity that the settings mean. Errors: throws what is missing for it, and who sets that. */
-export function azureIdentity(config: Config, cloud: Cloud, env: NodeJS.ProcessEnv = process.env): AzureIdentity {
+export function azureIdentity(config: AzureAccess, cloud: Cloud, env: NodeJS.ProcessEnv = process.env): AzureIdentity {
   const settings: IdentitySettings = {
     tenantId: config.AZURE_TENANT_ID,
     clientId: config.AZURE_CLIENT_ID,

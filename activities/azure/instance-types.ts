@@ -69,7 +69,8 @@ export class InstanceTypeLists {
 
   list(sale: Sale): readonly InstanceType[] {
     const types: InstanceType[] = []
-    for (const size of sale.sizes) if (fitsNodeClass(size, this.#setting.nodeClass)) types.push(this.#type(size, sale))
+    for (const size of sale.sizes)
+      if (refusedByNodeClass(size, this.#setting.nodeClass) === undefined) types.push(this.#type(size, sale))
     return types
   }
 
@@ -166,18 +167,22 @@ function isSame(a: readonly Offering[], b: readonly Offering[]): boolean {
   return a.every((offering, at) => offering.available === b[at]?.available && offering.price === b[at].price)
 }
 
-function fitsNodeClass(size: VmSize, nodeClass: NodeClassSettings): boolean {
-  if (nodeClass.encryptionAtHost && !size.encryptionAtHost) return false
-  if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2'))) return false
-  if (size.gpu !== undefined && !runsOn(size.gpu, nodeClass)) return false
-  if (nodeClass.artifactStreaming && size.arch === 'arm64') return false
-  return !(nodeClass.localDnsEnabled && (size.vCpus < 4 || size.memoryGib * 1024 < 244))
+/** Why a node class cannot use a size; undefined: it can (reference/azure-provider.md 3.3). */
+export function refusedByNodeClass(size: VmSize, nodeClass: NodeClassSettings): string | undefined {
+  if (nodeClass.encryptionAtHost && !size.encryptionAtHost) return 'no encryption at host'
+  if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2')))
+    return 'no trusted launch'
+  if (size.gpu !== undefined && nodeClass.gpuDriver && !hasInstallableDriver(size.gpu))
+    return 'the driver of its GPU is not installed by gpu.mode Driver'
+  if (size.gpu !== undefined && !runsOn(size.gpu, nodeClass)) return `no GPU driver on ${nodeClass.imageFamily}`
+  if (nodeClass.artifactStreaming && size.arch === 'arm64') return 'no artifact streaming on arm64'
+  if (nodeClass.localDnsEnabled && (size.vCpus < 4 || size.memoryGib * 1024 < 244)) return 'too small for localDNS'
+  return undefined
 }
 
-/** A GPU size needs an image with its driver; with mode Driver it must be one that the node can install. */
-function runsOn(gpu: GpuSize, { gpuDriver, osSku }: NodeClassSettings): boolean {
-  if (gpuDriver && !hasInstallableDriver(gpu)) return false
-  return gpu.images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
+/** Whether the image family has an image with the GPU's driver. */
+function runsOn({ images }: GpuSize, { osSku }: NodeClassSettings): boolean {
+  return images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
 }
 
 /** A size's labels, apart from what depends on offerings. */

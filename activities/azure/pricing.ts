@@ -1,16 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { request } from 'undici'
 import { modelledPrice, type PricedSize } from './price-model.ts'
 
 /** Price of what no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
 const unknownPrice = 999
-/** Where the region has no prices, or none by that name, those of this one stand in, as upstream: it is the order that counts. */
-const fallbackRegion = 'eastus'
-const pageTimeoutMs = 30_000
-const pageAttempts = 4
-/** Who asks for a longer wait is asked anew at the next refresh. */
-const longestWaitMs = 60_000
-const mostPages = 1000
 
 /** Prices of sizes in USD an hour. */
 export interface Prices {
@@ -53,60 +44,6 @@ export interface PriceItem {
   readonly productName?: string
   readonly meterName?: string
   readonly skuName?: string
-}
-
-interface PricePage {
-  readonly Items?: readonly PriceItem[] | null
-  readonly NextPageLink?: string | null
-}
-
-/**
- * Reads the region's Linux prices from the retail price API (reference/azure-provider.md 3.7); those of another region where it knows none.
- * Errors: the endpoint cannot be reached, answers something else than pages, or has no prices at all.
- */
-export async function fetchPrices(endpoint: string, region: string): Promise<RegionPrices> {
-  for (const asked of new Set([region, fallbackRegion])) {
-    const list = pricesOf(await readItems(endpoint, asked))
-    if (list.size > 0) return { region: asked, list }
-  }
-  throw new Error(`retail prices: ${endpoint} has none, neither of region "${region}" nor of "${fallbackRegion}"`)
-}
-
-async function readItems(endpoint: string, region: string): Promise<readonly PriceItem[]> {
-  const filter = [
-    "priceType eq 'Consumption'",
-    "currencyCode eq 'USD'",
-    "serviceFamily eq 'Compute'",
-    "serviceName eq 'Virtual Machines'",
-    `armRegionName eq '${region}'`,
-  ].join(' and ')
-  const first = new URL('/api/retail/prices', endpoint)
-  first.searchParams.set('api-version', '2023-01-01-preview')
-  first.searchParams.set('$filter', filter)
-  const items: PriceItem[] = []
-  let next: string | undefined = first.href
-  for (let pages = 1; next !== undefined; pages++) {
-    if (pages > mostPages) throw new Error(`retail prices: ${endpoint} has more than ${mostPages} pages of one region`)
-    const page: PricePage = await readPage(next)
-    items.push(...(page.Items ?? []))
-    next = page.NextPageLink || undefined
-  }
-  return items
-}
-
-/** The API throttles readers of many pages, and says for how long. */
-async function readPage(url: string): Promise<PricePage> {
-  for (let attempt = 1; ; attempt++) {
-    const response = await request(url, { signal: AbortSignal.timeout(pageTimeoutMs) })
-    if (response.statusCode === 200) return (await response.body.json()) as PricePage
-    await response.body.dump()
-    const isPassing = response.statusCode === 429 || response.statusCode >= 500
-    const asked = Number(response.headers['retry-after'])
-    const waitMs = Number.isFinite(asked) ? asked * 1000 : 500 * 2 ** attempt
-    if (!isPassing || attempt >= pageAttempts || waitMs > longestWaitMs)
-      throw new Error(`retail prices: HTTP ${response.statusCode} from ${new URL(url).host}`)
-    await pause(waitMs, undefined, { ref: false })
-  }
 }
 
 /** Linux prices among the items of price pages; the last one of a size wins. */

@@ -1,14 +1,13 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../activities/azure/azure-config.ts'
-import type { PriceItem } from '../../activities/azure/pricing.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
 import type { NodeClass } from '../../core/objects.ts'
+import { clusterSettings, onlyValue, plainNodeClass, readPrices, regionOf, skusOf } from '../azure-files.ts'
 import { withoutNulls } from './cluster-objects.ts'
 import { instanceTypes, type TypeJson, typeShape } from './instance-types.ts'
-import { InputError, isObject, list, pathText, record, text, valueText } from './shape.ts'
-import { readDocuments } from './source.ts'
+import { InputError, list, pathText, record, text, valueText } from './shape.ts'
 
 /** What the cloud sells. */
 export interface Catalog {
@@ -40,13 +39,6 @@ export async function readCatalog(file: string, prices: readonly string[]): Prom
   return typeCatalog(file, json)
 }
 
-async function onlyValue(file: string): Promise<unknown> {
-  const documents = await readDocuments([file])
-  if (documents.length !== 1)
-    throw new InputError(`${file}: holds ${documents.length} documents; a file of this sort is one`)
-  return documents[0]?.value
-}
-
 function typeCatalog(file: string, json: unknown): Catalog {
   const problem = catalogShape(json)
   if (problem !== undefined) {
@@ -70,18 +62,11 @@ function typeCatalog(file: string, json: unknown): Catalog {
   }
 }
 
-/** ARM's own answer is a page; `az vm list-skus` prints the list alone. */
-function skusOf(json: unknown): readonly ResourceSku[] | undefined {
-  const entries = isObject(json) ? json['value'] : json
-  return Array.isArray(entries) ? (entries as readonly ResourceSku[]) : undefined
-}
-
 async function skuCatalog(file: string, skus: readonly ResourceSku[], priceFiles: readonly string[]): Promise<Catalog> {
-  const [{ parseSku }, { instanceTypes }, { nodeClassSettings }, { pricesOf }] = await Promise.all([
+  const [{ parseSku }, { instanceTypes }, { nodeClassSettings }] = await Promise.all([
     import('../../activities/azure/sku.ts'),
     import('../../activities/azure/instance-types.ts'),
     import('../../activities/azure/node-class-settings.ts'),
-    import('../../activities/azure/pricing.ts'),
   ])
   const region = regionOf(file, skus)
   const sizes = skus.flatMap((sku) => {
@@ -89,10 +74,7 @@ async function skuCatalog(file: string, skus: readonly ResourceSku[], priceFiles
     return parsed.kind === 'size' ? [parsed.size] : []
   })
   if (sizes.length === 0) throw new InputError(`${file}: holds no VM size that a node can have in region ${region}`)
-  const items = (await Promise.all(priceFiles.map(priceItems))).flat()
-  const prices = pricesOf(items.filter(({ armRegionName = region }) => armRegionName === region))
-  if (prices.size === 0)
-    throw new InputError(`${priceFiles.join(', ')}: holds no price of region ${region}, whose sizes ${file} has`)
+  const prices = await readPrices(priceFiles, region)
   const known = new Map<string, readonly InstanceType[]>()
   const typesFor = (nodeClass: NodeClass = plainNodeClass, kubelet?: KubeletConversion) => {
     const key = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
@@ -112,49 +94,4 @@ async function skuCatalog(file: string, skus: readonly ResourceSku[], priceFiles
     return types
   }
   return { typesFor, wellKnownLabels: [...wellKnownLabels], reservationIdLabel: undefined }
-}
-
-/** The defaults of Joiner's own configuration; the rest of it has no say in what types there are. */
-const clusterSettings: Pick<AzureConfig, 'subnetId' | 'networkPlugin' | 'networkPluginMode'> = {
-  subnetId: '',
-  networkPlugin: 'azure',
-  networkPluginMode: 'overlay',
-}
-
-const plainNodeClass: NodeClass = {
-  kind: 'AKSNodeClass',
-  metadata: {
-    name: '',
-    uid: '',
-    resourceVersion: '',
-    creationTimestamp: '',
-    labels: {},
-    annotations: {},
-    finalizers: [],
-    ownerReferences: [],
-  },
-  spec: {},
-  status: { images: [], conditions: [] },
-}
-
-function regionOf(file: string, skus: readonly ResourceSku[]): string {
-  const regions = new Set(skus.flatMap(({ locations = [] }) => locations.map((name) => name.toLowerCase())))
-  const [region] = regions
-  if (region !== undefined && regions.size === 1) return region
-  const found = regions.size === 0 ? 'no region' : `${regions.size} regions`
-  throw new InputError(
-    `${file}: its SKUs name ${found} in locations; give those of one (az vm list-skus --location REGION)`,
-  )
-}
-
-type PricedItem = PriceItem & { readonly armRegionName?: string }
-
-async function priceItems(file: string): Promise<readonly PricedItem[]> {
-  const json = await onlyValue(file)
-  const pages = Array.isArray(json) ? json : [json]
-  return pages.flatMap((page: unknown): readonly PricedItem[] => {
-    const items: unknown = isObject(page) ? (page['Items'] ?? [page]) : undefined
-    if (Array.isArray(items)) return items as readonly PricedItem[]
-    throw new InputError(`${file}: is not an answer of the retail prices API; it has a list Items`)
-  })
 }

@@ -1,0 +1,82 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { PriceItem } from './pricing.ts'
+import { fetchPrices } from './retail-prices.ts'
+
+describe('the retail price API', () => {
+  const apis: PriceApi[] = []
+  afterEach(async () => {
+    await Promise.all(apis.splice(0).map((api) => api.close()))
+  })
+  const serve = async (answers: readonly PageAnswer[]) => {
+    const api = await PriceApi.start(answers)
+    apis.push(api)
+    return api
+  }
+  const item = (armSkuName: string) => ({ armSkuName, retailPrice: 1, skuName: 'x' })
+
+  it('is read page by page', async () => {
+    const api = await serve([{ items: [item('a')], more: true }, { items: [item('b')], more: true }, { items: [] }])
+    const { region, list } = await fetchPrices(api.url, 'westus2')
+    expect([region, ...list.onDemand.keys()]).toEqual(['westus2', 'a', 'b'])
+    expect(api.filters[0]).toContain("armRegionName eq 'westus2'")
+  })
+
+  it('is asked again for a page that was throttled', async () => {
+    const api = await serve([{ status: 429 }, { status: 503 }, { items: [item('a')] }])
+    expect((await fetchPrices(api.url, 'westus2')).list.size).toBe(1)
+  })
+
+  it('gives prices of eastus where it knows none of the region', async () => {
+    const api = await serve([{ items: [] }, { items: [item('a')] }])
+    expect(await fetchPrices(api.url, 'nowhere')).toMatchObject({ region: 'eastus', list: { size: 1 } })
+    expect(api.filters[1]).toContain("armRegionName eq 'eastus'")
+  })
+
+  it('fails where there are none at all, and where it refuses', async () => {
+    await expect(fetchPrices((await serve([{ items: [] }, { items: [] }])).url, 'nowhere')).rejects.toThrow(
+      'has none, neither of region "nowhere" nor of "eastus"',
+    )
+    await expect(fetchPrices((await serve([{ status: 403 }])).url, 'westus2')).rejects.toThrow('HTTP 403')
+  })
+})
+
+interface PageAnswer {
+  readonly status?: number
+  readonly items?: readonly PriceItem[]
+  /** Whether there is a link to the next answer. */
+  readonly more?: boolean
+}
+
+/** Answers one request after the other. */
+class PriceApi {
+  readonly filters: string[] = []
+  readonly #server: Server
+
+  private constructor(server: Server) {
+    this.#server = server
+  }
+
+  static async start(answers: readonly PageAnswer[]): Promise<PriceApi> {
+    const server = createServer()
+    const api = new PriceApi(server)
+    server.on('request', (request, response) => {
+      const { status = 200, items = [], more = false } = answers[api.filters.length] ?? { status: 500 }
+      api.filters.push(new URL(request.url ?? '', api.url).searchParams.get('$filter') ?? '')
+      const NextPageLink = more ? `${api.url}${request.url}` : ''
+      response.writeHead(status, { 'retry-after': '0' }).end(JSON.stringify({ Items: items, NextPageLink }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return api
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  close(): Promise<void> {
+    this.#server.closeAllConnections()
+    return new Promise((resolve) => this.#server.close(() => resolve()))
+  }
+}

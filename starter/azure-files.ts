@@ -1,0 +1,75 @@
+import type { ResourceSku } from '@azure/arm-compute'
+import type { AzureConfig } from '../activities/azure/azure-config.ts'
+import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/pricing.ts'
+import type { NodeClass } from '../core/objects.ts'
+import { InputError, isObject } from './simulate/shape.ts'
+import { readDocuments } from './simulate/source.ts'
+
+/** The one value that a file holds. Errors: InputError. */
+export async function onlyValue(file: string): Promise<unknown> {
+  const documents = await readDocuments([file])
+  if (documents.length !== 1)
+    throw new InputError(`${file}: holds ${documents.length} documents; a file of this sort is one`)
+  return documents[0]?.value
+}
+
+/** ARM's own answer is a page; `az vm list-skus` prints the list alone. */
+export function skusOf(json: unknown): readonly ResourceSku[] | undefined {
+  const entries = isObject(json) ? json['value'] : json
+  return Array.isArray(entries) ? (entries as readonly ResourceSku[]) : undefined
+}
+
+/** The one region that a file's SKUs are of. Errors: InputError. */
+export function regionOf(file: string, skus: readonly ResourceSku[]): string {
+  const regions = new Set(skus.flatMap(({ locations = [] }) => locations.map((name) => name.toLowerCase())))
+  const [region] = regions
+  if (region !== undefined && regions.size === 1) return region
+  const found = regions.size === 0 ? 'no region' : `${regions.size} regions`
+  throw new InputError(
+    `${file}: its SKUs name ${found} in locations; give those of one (az vm list-skus --location REGION)`,
+  )
+}
+
+type PricedItem = PriceItem & { readonly armRegionName?: string }
+
+/** What the files say of a region's prices. Errors: InputError, also where they say nothing of it. */
+export async function readPrices(files: readonly string[], region: string): Promise<PriceList> {
+  const items = (await Promise.all(files.map(priceItems))).flat()
+  const prices = pricesOf(items.filter(({ armRegionName = region }) => armRegionName === region))
+  if (prices.size === 0) throw new InputError(`${files.join(', ')}: holds no price of region ${region}`)
+  return prices
+}
+
+async function priceItems(file: string): Promise<readonly PricedItem[]> {
+  const json = await onlyValue(file)
+  const pages = Array.isArray(json) ? json : [json]
+  return pages.flatMap((page: unknown): readonly PricedItem[] => {
+    const items: unknown = isObject(page) ? (page['Items'] ?? [page]) : undefined
+    if (Array.isArray(items)) return items as readonly PricedItem[]
+    throw new InputError(`${file}: is not an answer of the retail prices API; it has a list Items`)
+  })
+}
+
+/** The defaults of Joiner's own configuration; the rest of it has no say in what types there are. */
+export const clusterSettings: Pick<AzureConfig, 'subnetId' | 'networkPlugin' | 'networkPluginMode'> = {
+  subnetId: '',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+}
+
+/** A node class that says nothing. */
+export const plainNodeClass: NodeClass = {
+  kind: 'AKSNodeClass',
+  metadata: {
+    name: '',
+    uid: '',
+    resourceVersion: '',
+    creationTimestamp: '',
+    labels: {},
+    annotations: {},
+    finalizers: [],
+    ownerReferences: [],
+  },
+  spec: {},
+  status: { images: [], conditions: [] },
+}

@@ -1,0 +1,62 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { InstanceTypesSettings } from './run.ts'
+
+const help = `
+Prints the instance types of a region as the planner sees them for a node class, the cheapest first, and those that
+cannot be had last. Types that the requirements exclude are left out.
+
+With --catalogue everything comes from files, and Azure is not asked: resource SKUs of one region (ARM's answer, or
+az vm list-skus -o json), and prices as the retail price API answers. Without it the SKUs of the subscription
+ARM_SUBSCRIPTION_ID are read with the credential that the environment gives, or that of the Azure CLI, with
+quota, and prices unless --prices gives them. What has no quota counts as not available; refusals that a cluster's
+Joiner remembers do not (joiner capacity list).
+Prices are in USD an hour. Without a price list they are modelled, and standard error says so; a size that a list does
+not name costs 999.
+
+Requirements are written as label selectors, joined by commas; the option may be repeated:
+  karpenter.azure.com/sku-family in (D,E)    karpenter.sh/capacity-type=spot    kubernetes.io/arch!=arm64
+  karpenter.azure.com/sku-cpu > 4            karpenter.azure.com/sku-gpu-name   !karpenter.azure.com/sku-gpu-name
+
+--output json and yaml print what joiner simulate takes with --catalog.
+
+Exit status: 0 also when nothing is left, 1 for input that cannot be used and for what Azure refuses, 2 for wrong usage.
+
+Examples:
+  joiner instance-types --region eastus --requirements 'karpenter.azure.com/sku-family in (D)'
+  joiner instance-types --catalogue skus.json --prices prices.json --node-class class.yaml --limit 20
+  joiner instance-types --catalogue skus.json --excluded`
+
+/** Registers `joiner instance-types`. What it needs is loaded when it is asked for. */
+export function registerInstanceTypes(program: Command): void {
+  program
+    .command('instance-types')
+    .option('--region <name>', 'the region (default: that of the catalogue file, else LOCATION)')
+    .option('--requirements <selector>', 'what the types must meet; may be repeated', another, [])
+    .option('--catalogue <file>', 'resource SKUs in place of asking Azure')
+    .option('--prices <file>', 'answers of the retail price API in place of asking it; may be repeated', another, [])
+    .option('--node-class <file>', 'YAML of an AKSNodeClass (default: one that says nothing)')
+    .option('--limit <count>', 'print so many types at most', wholeNumber)
+    .option('--excluded', 'print the sizes that no node can have instead, each with the reason')
+    .addOption(
+      new Option('-o, --output <format>', 'how types are printed')
+        .choices(['table', 'wide', 'name', 'json', 'yaml'])
+        .default('table'),
+    )
+    .description('list the instance types that the planner sees, in price order')
+    .addHelpText('after', help)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+    .action(async (settings: InstanceTypesSettings) => {
+      const { runInstanceTypes } = await import('./run.ts')
+      process.exitCode = await runInstanceTypes(settings)
+    })
+}
+
+function another(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value]
+}
+
+function wholeNumber(text: string): number {
+  const count = Number(text)
+  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return count
+}
