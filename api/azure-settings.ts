@@ -118,9 +118,9 @@ export const azureSettings = {
   JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),
   // Other clusters and people use the subscription's limits as well; the rest is theirs.
   JOINER_ARM_BUDGET_SHARE: z.coerce
-    .number('is not a number; write the share of Azure’s request limits that is Joiner’s, such as 0.9')
-    .gt(0, 'leaves no requests; write the share of Azure’s request limits that is Joiner’s, such as 0.9')
-    .max(1, 'is more than all of Azure’s request limits; write a share such as 0.9')
+    .number("is not a number; write the share of Azure's request limits that is Joiner's, such as 0.9")
+    .gt(0, "leaves no requests; write the share of Azure's request limits that is Joiner's, such as 0.9")
+    .max(1, "is more than all of Azure's request limits; write a share such as 0.9")
     .default(0.9),
   DNS_SERVICE_IP: optionalText.refine(
     (text) => text === undefined || z.union([z.ipv4(), z.ipv6()]).safeParse(text).success,

@@ -2,19 +2,19 @@ import { describe, expect, test } from 'vitest'
 import { chartFolder, helm, smallestValues } from './chart.ts'
 
 describe('values.schema.json', () => {
-  test('refuses the defaults alone and names all that is missing', async () => {
+  test('the defaults alone are refused, with all that is missing and its other names', async () => {
     const { code, stderr } = await helm(['template', 'joiner', chartFolder], {})
     expect(code).not.toBe(0)
-    for (const path of [
-      '/cluster/name',
-      '/cluster/endpoint',
-      '/azure/subscriptionId',
-      '/azure/location',
-      '/azure/nodeResourceGroup',
-      '/azure/subnetId',
-      '/azure/sshPublicKey',
+    for (const missing of [
+      'cluster.name (or CLUSTER_NAME in controller.env)',
+      'cluster.endpoint (or CLUSTER_ENDPOINT in controller.env)',
+      'azure.subscriptionId (or ARM_SUBSCRIPTION_ID in controller.env)',
+      'azure.location (or LOCATION in controller.env)',
+      'azure.nodeResourceGroup (or AZURE_NODE_RESOURCE_GROUP in controller.env)',
+      'azure.subnetId (or VNET_SUBNET_ID in controller.env)',
+      'azure.sshPublicKey (or SSH_PUBLIC_KEY in controller.env)',
     ])
-      expect(stderr).toContain(path)
+      expect(stderr).toContain(missing)
   })
 
   const { cluster, azure } = smallestValues
@@ -41,7 +41,7 @@ describe('values.schema.json', () => {
     ['a duration without a unit', { settings: { batchIdleDuration: '10' } }, '/settings/batchIdleDuration'],
     ['a policy that there is not', { settings: { preferencePolicy: 'Prefer' } }, '/settings/preferencePolicy'],
     ['a policy in lower case', { settings: { minValuesPolicy: 'strict' } }, '/settings/minValuesPolicy'],
-    ['a gate that has no effect', { settings: { featureGates: { nodeOverlay: true } } }, 'nodeOverlay'],
+    ['a gate that there is not', { settings: { featureGates: { nodeOverlays: true } } }, 'nodeOverlays'],
     [
       'a default spread constraint with a selector',
       {
@@ -57,7 +57,25 @@ describe('values.schema.json', () => {
       },
       'labelSelector',
     ],
-    ['a duration of mixed units', { settings: { batchMaxDuration: '1m30s' } }, '/settings/batchMaxDuration'],
+    ['a duration of nothing', { settings: { batchMaxDuration: '' } }, '/settings/batchMaxDuration'],
+    ['a cloud that there is not', { azure: { ...azure, cloud: 'AzureGermanCloud' } }, '/azure/cloud'],
+    ['a cloud without an audience', { azure: { ...azure, environment: { name: 'Stack' } } }, '/azure/environment'],
+    ['a GUID that is none', { azure: { ...azure, vnetGuid: 'vnet' } }, '/azure/vnetGuid'],
+    [
+      'a dataplane that is not supported',
+      { azure: { ...azure, networkDataplane: 'calico' } },
+      '/azure/networkDataplane',
+    ],
+    ['a tag with a slash', { azure: { ...azure, additionalTags: { 'a/b': 'c' } } }, 'a/b'],
+    ['a user name with a dot', { azure: { ...azure, linuxAdminUsername: 'a.b' } }, '/azure/linuxAdminUsername'],
+    ['shared galleries of nobody', { azure: { ...azure, sharedGallery: { enabled: true } } }, '/azure/sharedGallery'],
+    [
+      'an encryption set that is none',
+      { azure: { ...azure, diskEncryptionSetId: 'des' } },
+      '/azure/diskEncryptionSetId',
+    ],
+    ['a proxy without a scheme', { azure: { ...azure, nodes: { httpProxy: 'proxy:3128' } } }, '/azure/nodes/httpProxy'],
+    ['a variable without a name', { controller: { env: [{ value: 'x' }] } }, '/controller/env/0'],
     ['an interval that is a number', { settings: { resyncInterval: 300 } }, '/settings/resyncInterval'],
     [
       'a share of more than all memory',

@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { kindRules } from '../activities/kubernetes/cached-kinds.ts'
-import { type Config, type Role, readConfig } from '../api/config.ts'
+import { type Role, readConfig } from '../api/config.ts'
 import {
   binding,
   budget,
   chartFolder,
+  configOf,
   type Deployment,
   deployment,
   fullValues,
@@ -235,140 +236,12 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
   })
 })
 
-describe('values', () => {
-  test('reach the configuration', async () => {
-    const manifests = await renderChart(fullValues)
-    const [controller, planner] = ofShape(manifests, ['Deployment'], deployment)
-    if (controller === undefined || planner === undefined) throw new Error('the chart renders fewer than 2 Deployments')
-    expect(configOf(manifests, controller)).toEqual({
-      JOINER_ROLES: ['core', 'azure', 'bridge'],
-      JOINER_NAMESPACE: releaseNamespace,
-      JOINER_HEALTH_PORT: 8080,
-      JOINER_CONVERSION_PORT: 8443,
-      JOINER_IDENTITY: 'joiner-pod',
-      JOINER_RESYNC_INTERVAL: 3_600_000,
-      ENABLE_AZURE_SDK_LOGGING: true,
-      LOG_LEVEL: 'debug',
-      BATCH_IDLE_DURATION: 500,
-      BATCH_MAX_DURATION: 60_000,
-      PREFERENCE_POLICY: 'Ignore',
-      MIN_VALUES_POLICY: 'BestEffort',
-      FEATURE_GATES: {
-        NodeRepair: false,
-        ReservedCapacity: false,
-        SpotToSpotConsolidation: false,
-        NodeOverlay: false,
-        StaticCapacity: false,
-        CapacityBuffer: false,
-      },
-      SCHEDULER_CONFIG: [
-        { maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
-      ],
-      TEMPORAL_ADDRESS: 'temporal.example:17233',
-      TEMPORAL_NAMESPACE: 'nodes',
-      CLUSTER_NAME: 'prod',
-      CLUSTER_ENDPOINT: 'https://prod.example',
-      KUBELET_BOOTSTRAP_CA_FILE: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
-      ARM_SUBSCRIPTION_ID: 'sub',
-      LOCATION: 'swedencentral',
-      AZURE_NODE_RESOURCE_GROUP: 'MC_prod',
-      VNET_SUBNET_ID: fullValues.azure.subnetId,
-      NODE_IDENTITIES: fullValues.azure.nodeIdentities,
-      KUBELET_IDENTITY_CLIENT_ID: fullValues.azure.kubeletIdentityClientId,
-      SSH_PUBLIC_KEY: 'ssh-ed25519 AAAA someone',
-      LINUX_ADMIN_USERNAME: 'operator',
-      NETWORK_PLUGIN: 'none',
-      NETWORK_PLUGIN_MODE: '',
-      ARM_CLOUD: 'AzurePublicCloud',
-      ARM_RESOURCE_GROUP: '',
-      JOINER_AZURE_REPLICAS: 1,
-      JOINER_ARM_BUDGET_SHARE: 0.9,
-      NETWORK_DATAPLANE: 'cilium',
-      NETWORK_POLICY: '',
-      VNET_GUID: '',
-      ADDITIONAL_TAGS: {},
-      NODE_OSDISK_DISKENCRYPTIONSET_ID: '',
-      USE_SIG: false,
-      SIG_SUBSCRIPTION_ID: '',
-      SIG_ACCESS_TOKEN_SERVER_URL: '',
-      JOINER_BILLING_EXTENSION: false,
-      DNS_SERVICE_IP: '10.9.0.10',
-      VM_MEMORY_OVERHEAD_PERCENT: 0.1,
-    } satisfies Partial<Config>)
-    expect([controller.spec.replicas, planner.spec.replicas]).toEqual([3, 1])
-    expect(controller.spec.template.spec).toMatchObject({
-      imagePullSecrets: [{ name: 'pull' }],
-      nodeSelector: { disk: 'fast' },
-      tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
-      containers: [
-        { image: 'registry.example/joiner:9.8.7', imagePullPolicy: 'Always', resources: { requests: { cpu: '2' } } },
-      ],
-    })
-    expect(planner.spec.template.spec).toMatchObject({ containers: [{ resources: { requests: { cpu: '3' } } }] })
-    expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({
-      name: 'scaler',
-      annotations: {
-        team: 'platform',
-        'azure.workload.identity/client-id': 'client',
-        'azure.workload.identity/tenant-id': 'tenant',
-      },
-    })
-  })
-
-  test('left at their defaults are the defaults of the configuration', async () => {
-    const manifests = await renderChart(smallestValues)
-    const required = new Set([
-      'TEMPORAL_ADDRESS',
-      'CLUSTER_NAME',
-      'CLUSTER_ENDPOINT',
-      'ARM_SUBSCRIPTION_ID',
-      'LOCATION',
-      'AZURE_NODE_RESOURCE_GROUP',
-      'VNET_SUBNET_ID',
-      'SSH_PUBLIC_KEY',
-    ])
-    const ofRelease = new Set(['JOINER_ROLES', 'JOINER_NAMESPACE', 'JOINER_IDENTITY'])
-    for (const each of ofShape(manifests, ['Deployment'], deployment)) {
-      const environment = podEnvironment(manifests, each)
-      const bare = Object.fromEntries(
-        Object.entries(environment).filter(([name]) => required.has(name) || ofRelease.has(name)),
-      )
-      expect(readConfig(bare)).toEqual(readConfig(environment))
-    }
-  })
-
-  test('without a managed identity leave no empty annotation behind', async () => {
-    const manifests = await renderChart(smallestValues)
-    expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata.annotations).toBeUndefined()
-  })
-
-  test('that change a setting restart the pods, and others do not', async () => {
-    const base = checksums(await renderChart(smallestValues))
-    const chatty = { ...smallestValues, settings: { logLevel: 'debug' } }
-    const larger = { ...smallestValues, controller: { replicas: 5 } }
-    expect(checksums(await renderChart(chatty))).not.toEqual(base)
-    expect(checksums(await renderChart(larger))).toEqual(base)
-  })
-})
-
 test("the chart's CRDs are the generated ones", async () => {
   const generated = fileURLToPath(new URL('../deploy/crds', import.meta.url))
   const [here, there] = await Promise.all([textsOf(join(chartFolder, 'crds')), textsOf(generated)])
   expect(Object.keys(here)).toHaveLength(5)
   expect(here).toEqual(there)
 })
-
-function configOf(manifests: Awaited<ReturnType<typeof renderChart>>, owner: Deployment): Config {
-  const result = readConfig(podEnvironment(manifests, owner))
-  if (result.kind === 'errors') throw new Error(`Deployment ${owner.metadata.name}: ${result.errors.join('; ')}`)
-  return result.config
-}
-
-function checksums(manifests: Awaited<ReturnType<typeof renderChart>>): readonly (string | undefined)[] {
-  return ofShape(manifests, ['Deployment'], deployment).map(
-    ({ spec }) => spec.template.metadata.annotations['checksum/settings'],
-  )
-}
 
 function matches(labels: Readonly<Record<string, string>>, selector: Readonly<Record<string, string>>): boolean {
   return Object.entries(selector).every(([name, value]) => labels[name] === value)

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'
+import { type Config, readConfig } from '../api/config.ts'
 import { resolveBinaries } from '../deploy/local/server-binaries.ts'
 
 /** Where the chart lies. */
@@ -28,15 +29,21 @@ export const smallestValues = {
 export const fullValues = {
   image: { repository: 'registry.example/joiner', tag: '9.8.7', pullPolicy: 'Always' },
   imagePullSecrets: [{ name: 'pull' }],
-  controller: { replicas: 3, resources: { requests: { cpu: '2' } } },
+  controller: {
+    replicas: 3,
+    resources: { requests: { cpu: '2' } },
+    env: [{ name: 'JOINER_RESYNC_INTERVAL', value: '2h' }],
+  },
   planner: { replicas: 1, resources: { requests: { cpu: '3' } } },
   serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
   workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
   temporal: { address: 'temporal.example:17233', namespace: 'nodes' },
-  cluster: { name: 'prod', endpoint: 'https://prod.example' },
+  cluster: { name: 'prod', endpoint: 'https://prod.example', caBundle: 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==' },
   azure: {
+    cloud: 'AzureChinaCloud',
     subscriptionId: 'sub',
     location: 'swedencentral',
+    clusterResourceGroup: 'clusters',
     nodeResourceGroup: 'MC_prod',
     subnetId: '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes',
     nodeIdentities: [
@@ -46,9 +53,25 @@ export const fullValues = {
     kubeletIdentityClientId: '99999999-8888-4777-8666-555555555555',
     networkPlugin: 'none',
     networkPluginMode: '',
+    networkDataplane: 'azure',
+    networkPolicy: 'calico',
+    vnetGuid: '11111111-8888-4777-8666-555555555555',
     dnsServiceIp: '10.9.0.10',
     sshPublicKey: 'ssh-ed25519 AAAA someone',
     linuxAdminUsername: 'operator',
+    additionalTags: { team: 'platform', shift: 2 },
+    diskEncryptionSetId: '/subscriptions/sub/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/disks',
+    sharedGallery: { enabled: true, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' },
+    billingExtension: true,
+    armBudgetShare: 0.5,
+    sdkLogging: false,
+    nodes: {
+      customCa: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n',
+      httpProxy: 'http://proxy.example:3128',
+      httpsProxy: 'https://proxy.example:3129',
+      noProxy: ['.local', '10.0.0.0/8'],
+      proxyCa: '-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n',
+    },
   },
   settings: {
     logLevel: 'debug',
@@ -70,6 +93,44 @@ export const fullValues = {
   admissionWarnings: false,
   nodeSelector: { disk: 'fast' },
   tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
+}
+
+/** Values as the script of Karpenter for Azure writes them, and the one that it cannot know. */
+export const karpenterValues = {
+  temporal: { address: 'temporal.example:7233' },
+  replicas: 1,
+  controller: {
+    env: Object.entries({
+      DISABLE_LEADER_ELECTION: 'true',
+      CLUSTER_NAME: 'karpenter',
+      CLUSTER_ENDPOINT: 'https://karpenter.hcp.eastus.azmk8s.io:443',
+      KUBELET_BOOTSTRAP_TOKEN: 'abcdef.0123456789abcdef',
+      SSH_PUBLIC_KEY: 'ssh-rsa AAAA someone',
+      NETWORK_PLUGIN: 'azure',
+      NETWORK_PLUGIN_MODE: 'overlay',
+      NETWORK_POLICY: 'cilium',
+      VNET_SUBNET_ID: smallestValues.azure.subnetId,
+      VNET_GUID: '',
+      NODE_IDENTITIES: '',
+      ARM_SUBSCRIPTION_ID: 'sub',
+      LOCATION: 'eastus',
+      KUBELET_IDENTITY_CLIENT_ID: '',
+      AZURE_NODE_RESOURCE_GROUP: 'MC_karpenter',
+      PROVISION_MODE: 'aksscriptless',
+      USE_SIG: 'false',
+      SIG_SUBSCRIPTION_ID: '',
+      SIG_ACCESS_TOKEN_SERVER_URL: '',
+    }).map(([name, value]) => ({ name, value })),
+  },
+  serviceAccount: { name: 'karpenter-sa', annotations: { 'azure.workload.identity/client-id': 'client' } },
+  podLabels: { 'azure.workload.identity/use': 'true', team: 'platform' },
+  logLevel: 'debug',
+  settings: {
+    tags: { team: 'platform' },
+    ignoreDRARequests: true,
+    disableClusterStateObservability: false,
+    featureGates: { staticCapacity: true, nodeOverlay: false },
+  },
 }
 
 const metadata = z.looseObject({
@@ -212,4 +273,11 @@ export function podEnvironment(manifests: readonly Manifest[], owner: Deployment
   }
   for (const each of env) environment[each.name] = 'value' in each ? each.value : `${owner.metadata.name}-pod`
   return environment
+}
+
+/** The configuration that a Deployment's pods read. Errors: all that is wrong with it. */
+export function configOf(manifests: readonly Manifest[], owner: Deployment): Config {
+  const result = readConfig(podEnvironment(manifests, owner))
+  if (result.kind === 'errors') throw new Error(`Deployment ${owner.metadata.name}: ${result.errors.join('; ')}`)
+  return result.config
 }

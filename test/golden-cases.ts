@@ -102,7 +102,7 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
     networkPolicy: options.networkPolicy ?? '',
     clusterDnsServiceIp: options.dnsServiceIP || '10.0.0.10',
     vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
-    ...(options.vnetGUID ? { vnetGuid: options.vnetGUID } : {}),
+    ...(options.vnetGUID ? { vnetGuid: () => options.vnetGUID ?? '' } : {}),
     ...(options.nodeOSDiskDiskEncryptionSetID ? { diskEncryptionSetId: options.nodeOSDiskDiskEncryptionSetID } : {}),
     additionalTags: options.additionalTags ?? {},
     billingExtension: false,

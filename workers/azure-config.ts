@@ -35,12 +35,12 @@ async function describedCloud(path: string | undefined): Promise<DescribedCloud 
 /** What the cluster and Azure say where the environment is silent. */
 export interface FoundFacts {
   readonly clusterDnsServiceIp: string
-  readonly vnetGuid?: string | undefined
+  readonly vnetGuid?: AzureConfig['vnetGuid']
 }
 
 /** What the environment and the cluster say of Azure, as activities use it. Errors: a file with CAs cannot be read. */
 export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFacts): Promise<AzureConfig> {
-  const vnetGuid = config.VNET_GUID || facts.vnetGuid
+  const vnetGuid = config.VNET_GUID === '' ? facts.vnetGuid : () => config.VNET_GUID
   const clusterEndpoint = new URL(config.CLUSTER_ENDPOINT).host
   return {
     subscriptionId: config.ARM_SUBSCRIPTION_ID,
@@ -65,7 +65,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     networkPluginMode: config.NETWORK_PLUGIN_MODE,
     networkDataplane: config.NETWORK_DATAPLANE,
     networkPolicy: config.NETWORK_POLICY,
-    ...(vnetGuid ? { vnetGuid } : {}),
+    ...(vnetGuid === undefined ? {} : { vnetGuid }),
     additionalTags: config.ADDITIONAL_TAGS,
     ...(config.NODE_OSDISK_DISKENCRYPTIONSET_ID === ''
       ? {}

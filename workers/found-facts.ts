@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { LaunchBlocked } from '../activities/azure/azure-failure.ts'
 import type { AzureClient } from '../activities/azure/client.ts'
 import { parseSubnet } from '../activities/azure/subnet.ts'
 import { isNotFound, type KubernetesClient } from '../activities/kubernetes/client.ts'
@@ -40,39 +41,61 @@ export async function findVnetGuid(network: AzureClient['network'], subnetId: st
   return resourceGuid
 }
 
-/** What the cluster and Azure say where the environment is silent. Errors: throws when the signal fires first. */
-export async function findFacts(input: {
+export interface FactsInput {
   readonly config: Config
   readonly kubernetes: Pick<KubernetesClient, 'get'>
   readonly azure: Pick<AzureClient, 'network'>
   readonly log: Logger
   readonly signal: AbortSignal
-}): Promise<FoundFacts> {
-  const { config, kubernetes, azure, log, signal } = input
-  const [clusterDnsServiceIp, vnetGuid] = await Promise.all([
+}
+
+/**
+ * What the cluster and Azure say where the environment is silent. The API server is waited for, as for all else; Azure is not, since a process
+ * also looks after nodes that exist: its answer comes later, and launches wait for it. Errors: throws when the signal fires first.
+ */
+export async function findFacts(input: FactsInput): Promise<FoundFacts> {
+  const { config, kubernetes, azure } = input
+  const clusterDnsServiceIp =
     config.DNS_SERVICE_IP ??
-      readUntilKnown({ what: 'the Service kube-system/kube-dns', remedy: 'Or set DNS_SERVICE_IP', log, signal }, () =>
-        findDnsServiceIp(kubernetes),
-      ),
-    config.JOINER_ROLES.includes('azure') && needsVnetGuid(config)
-      ? readUntilKnown({ what: 'the GUID of the virtual network', remedy: 'Or set VNET_GUID', log, signal }, () =>
-          findVnetGuid(azure.network, config.VNET_SUBNET_ID),
-        )
-      : undefined,
-  ])
-  return { clusterDnsServiceIp, vnetGuid }
+    (await readUntilKnown({ ...input, what: 'the Service kube-system/kube-dns', remedy: 'Or set DNS_SERVICE_IP' }, () =>
+      findDnsServiceIp(kubernetes),
+    ))
+  if (!config.JOINER_ROLES.includes('azure') || !needsVnetGuid(config)) return { clusterDnsServiceIp }
+  return {
+    clusterDnsServiceIp,
+    vnetGuid: readBehind({ ...input, what: 'the GUID of the virtual network', remedy: 'Or set VNET_GUID' }, () =>
+      findVnetGuid(azure.network, config.VNET_SUBNET_ID),
+    ),
+  }
+}
+
+interface Reading {
+  readonly what: string
+  readonly remedy: string
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/** Reads in the background until it succeeds. Errors of the function that it returns: LaunchBlocked while nothing is known. */
+function readBehind(reading: Reading, read: () => Promise<string>): () => string {
+  let known: string | undefined
+  readUntilKnown(reading, read).then(
+    (value) => {
+      known = value
+    },
+    () => reading.log.debug(`${reading.what} is not looked for any more, since the process ends`),
+  )
+  return () => {
+    if (known !== undefined) return known
+    throw new LaunchBlocked(
+      'ClusterNetworkUnknown',
+      `${reading.what} is not known yet; the log says why. ${reading.remedy}`,
+    )
+  }
 }
 
 /** Reads until it succeeds; each failure is logged with what it holds up. Errors: throws when the signal fires first. */
-async function readUntilKnown<T>(
-  {
-    what,
-    remedy,
-    log,
-    signal,
-  }: { readonly what: string; readonly remedy: string; readonly log: Logger; readonly signal: AbortSignal },
-  read: () => Promise<T>,
-): Promise<T> {
+async function readUntilKnown<T>({ what, remedy, log, signal }: Reading, read: () => Promise<T>): Promise<T> {
   for (;;) {
     signal.throwIfAborted()
     try {

@@ -44,7 +44,7 @@ export async function runJoiner(config: Config, log: Logger, signal: AbortSignal
     onServing: () => missing.delete(converting),
   })
   conversion.start()
-  void untilIdentified(identity, log, signal).then(() => missing.delete(azureToken))
+  void untilIdentified(identity, log, signal).then((isKnown) => isKnown && missing.delete(azureToken))
   try {
     const connected = await connect(config, log, signal)
     if (connected !== undefined) await work({ config, cloud, identity, kubernetes, log, signal, connected, missing })

@@ -30,8 +30,8 @@ export interface AzureConfig {
   readonly networkPluginMode: 'overlay' | ''
   readonly networkDataplane: 'cilium' | 'azure' | ''
   readonly networkPolicy: string
-  /** resourceGuid of the cluster's VNET, for overlay's node label. */
-  readonly vnetGuid?: string
+  /** resourceGuid of the cluster's VNET, for overlay's node label. Errors: throws LaunchBlocked while nobody knows it. */
+  readonly vnetGuid?: () => string
   readonly clusterDnsServiceIp: string
   /** Share of a VM's memory that hypervisor and firmware keep, such as 0.075. */
   readonly vmMemoryOverheadPercent: number

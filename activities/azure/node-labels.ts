@@ -126,7 +126,7 @@ function networkLabels({ config, nodeClass, kubernetesVersion }: KubeletLabelsIn
     ...(overlay
       ? {
           ...(subnet === undefined ? {} : { 'kubernetes.azure.com/network-subnet': subnet.name }),
-          ...(config.vnetGuid === undefined ? {} : { 'kubernetes.azure.com/nodenetwork-vnetguid': config.vnetGuid }),
+          ...(config.vnetGuid === undefined ? {} : { 'kubernetes.azure.com/nodenetwork-vnetguid': config.vnetGuid() }),
           'kubernetes.azure.com/azure-cni-overlay': 'true',
           'kubernetes.azure.com/podnetwork-type': 'overlay',
           'kubernetes.azure.com/network-stateless-cni': String(minorVersion(kubernetesVersion) >= 34),

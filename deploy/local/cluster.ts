@@ -299,6 +299,7 @@ function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): Simu
     ...azureIds,
     subnetId,
     clusterName,
+    federatedSubject: 'system:serviceaccount:joiner:joiner',
   }
 }
 

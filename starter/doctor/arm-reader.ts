@@ -8,14 +8,6 @@ import {
 } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 
-/** An answer of ARM, good or not. */
-export interface ArmAnswer {
-  readonly status: number
-  readonly body: unknown
-  /** ARM's clock, as the answer's header has it. */
-  readonly date: string | undefined
-}
-
 /** ARM's refusal, by its code. */
 export class ArmRefusal extends Error {
   override readonly name = 'ArmRefusal'
@@ -33,33 +25,31 @@ export class ArmRefusal extends Error {
 export class ArmReader {
   readonly endpoint: string
   readonly #pipeline: Pipeline
+  readonly #anonymous: Pipeline
   readonly #client: HttpClient
 
   constructor(endpoint: string, credential: TokenCredential, scope: string) {
     this.endpoint = endpoint
     this.#client = createDefaultHttpClient()
-    this.#pipeline = createPipelineFromOptions({
-      retryOptions: { maxRetries: 0 },
-      userAgentOptions: { userAgentPrefix: 'joiner-doctor' },
-    })
+    const options = { retryOptions: { maxRetries: 0 }, userAgentOptions: { userAgentPrefix: 'joiner-doctor' } }
+    this.#anonymous = createPipelineFromOptions(options)
+    this.#pipeline = createPipelineFromOptions(options)
     this.#pipeline.addPolicy(bearerTokenAuthenticationPolicy({ credential, scopes: scope }))
   }
 
-  /** One answer, whatever its status. Errors: those of the connection and of the token. */
-  async answer(path: string, signal: AbortSignal): Promise<ArmAnswer> {
-    const url = path.startsWith('http') ? path : `${this.endpoint}${path}`
+  /** ARM's clock, as the header of an answer has it: a refusal for want of a token tells it as well. Undefined: ARM does not say. */
+  async date(signal: AbortSignal): Promise<string | undefined> {
+    const url = `${this.endpoint}/subscriptions?api-version=2022-12-01`
     const request = createPipelineRequest({ url, method: 'GET', abortSignal: signal })
-    const response = await this.#pipeline.sendRequest(this.#client, request)
-    return {
-      status: response.status,
-      body: parsed(response.bodyAsText ?? ''),
-      date: response.headers.get('date'),
-    }
+    return (await this.#anonymous.sendRequest(this.#client, request)).headers.get('date')
   }
 
   /** A resource. Errors: ArmRefusal when ARM does not answer 200. */
   async get<T>(path: string, signal: AbortSignal): Promise<T> {
-    const { status, body } = await this.answer(path, signal)
+    const url = path.startsWith('http') ? path : `${this.endpoint}${path}`
+    const request = createPipelineRequest({ url, method: 'GET', abortSignal: signal })
+    const { status, bodyAsText } = await this.#pipeline.sendRequest(this.#client, request)
+    const body = parsed(bodyAsText ?? '')
     if (status === 200) return body as T
     const { error } = (body ?? {}) as { error?: { code?: string; message?: string } }
     throw new ArmRefusal(status, error?.code ?? `HTTP ${status}`, `${error?.code ?? status}: ${error?.message ?? ''}`)

@@ -29,19 +29,14 @@ const warnMs = 30_000
 
 /** Whether this machine's clock agrees with the API server's and with ARM's. */
 export function clocksCheck(context: DoctorContext): Check {
-  const { kubernetes, arm, config } = context
+  const { kubernetes, arm } = context
   return {
     name: 'clocks',
     remedy: 'timedatectl status; chronyc tracking',
     run: async (signal) => {
       const findings = await Promise.all([
         compared('the API server', context.now, () => kubernetes.serverDate()),
-        compared(
-          'ARM',
-          context.now,
-          async () =>
-            (await arm.answer(`/subscriptions/${config.ARM_SUBSCRIPTION_ID}?api-version=2022-12-01`, signal)).date,
-        ),
+        compared('ARM', context.now, () => arm.date(signal)),
       ])
       if (findings.every(({ status }) => status === 'ok')) return ok(findings.map(({ summary }) => summary).join('; '))
       return worst(findings)
@@ -71,7 +66,7 @@ async function compared(what: string, now: () => number, dateOf: () => Promise<s
   return ok(seconds <= 1 ? `${what} agrees` : told)
 }
 
-/** Whether objects of old API versions are converted, by having one converted. */
+/** Whether objects of old API versions are converted, by having one converted that is never stored. */
 export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
   const namespace = config.JOINER_NAMESPACE
   const remedies = [
@@ -84,31 +79,26 @@ export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
     remedy: remedies[0] ?? '',
     run: async () => {
       try {
-        const { items } = await kubernetes.list('/apis/karpenter.sh/v1beta1/nodepools', { limit: 1 })
-        if (items.length > 0) return ok('a NodePool was read as v1beta1')
-        await kubernetes.create('/apis/karpenter.sh/v1beta1/nodepools?dryRun=All', sample)
-        return ok('a NodePool of v1beta1 would be stored')
+        await kubernetes.create('/apis/karpenter.sh/v1beta1/nodeclaims?dryRun=All', sample)
+        return ok('a NodeClaim of v1beta1 would be stored as v1')
       } catch (error) {
         if (error instanceof ApiError && error.code === 403)
-          return warn('it was not tried: there is no NodePool to read, and this identity may not create one', [
-            'apply a NodePool, or run joiner doctor with the rights of an administrator',
+          return warn(`it was not tried, since this identity may not create NodeClaims: ${reason(error)}`, [
+            "run joiner doctor in Joiner's pod, or with the rights of an administrator",
           ])
-        return fail(`a NodePool cannot be read as v1beta1: ${reason(error)}`, remedies)
+        return fail(`a NodeClaim of v1beta1 cannot be stored as v1: ${reason(error)}`, remedies)
       }
     },
   }
 }
 
+/** What is only read may come from a cache of objects that were converted before. */
 const sample = {
   apiVersion: 'karpenter.sh/v1beta1',
-  kind: 'NodePool',
+  kind: 'NodeClaim',
   metadata: { generateName: 'joiner-doctor-' },
   spec: {
-    template: {
-      spec: {
-        nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
-        requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
-      },
-    },
+    nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
+    requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
   },
 }

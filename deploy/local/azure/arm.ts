@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
 import { type ArmRequest, callOf, checkRequest, operationOf, pathOf } from './arm-request.ts'
+import { registerAuthorization } from './authorization.ts'
 import { registerBootDiagnostics } from './boot-diagnostics.ts'
 import { registerCompute } from './compute.ts'
 import { registerDiskEncryptionSets } from './disk-encryption-sets.ts'
@@ -50,6 +51,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   registerNetwork(app, deps)
   deps.galleryToken.register(app)
   registerResourceGraph(app, deps)
+  registerAuthorization(app, deps)
 
   function authenticate(request: FastifyRequest, reply: FastifyReply): void {
     try {

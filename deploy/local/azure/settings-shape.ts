@@ -13,6 +13,7 @@ import {
   valueText,
   wrong,
 } from '../../../core/shape.ts'
+import { roleNames } from './authorization.ts'
 import { allocationCodes } from './capacity-pools.ts'
 import { documentedLimits } from './throttling.ts'
 
@@ -93,6 +94,7 @@ export const settingFields: Readonly<Record<string, Shape>> = {
   nicReservationMs: numberFrom(0),
   diskEncryptionSets: list(text),
   graphLagMs: numberFrom(0),
+  roles: list(oneOf(...roleNames)),
 }
 
 /** Settings as the admin endpoint takes them. */

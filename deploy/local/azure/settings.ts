@@ -1,3 +1,4 @@
+import type { RoleName } from './authorization.ts'
 import type { CapacityPool, Restriction } from './capacity-pools.ts'
 import type { Duration } from './durations.ts'
 import type { NetworkSettings } from './network-setup.ts'
@@ -35,4 +36,6 @@ export interface LiveSettings extends Timing {
   readonly diskEncryptionSets?: readonly string[]
   /** How much later Resource Graph learns of a change. Default 0. */
   readonly graphLagMs?: number
+  /** Built-in roles that the identity has, as the permissions API tells; nothing is refused for want of one. */
+  readonly roles?: readonly RoleName[]
 }
