@@ -9,6 +9,7 @@ import { forEachOf } from '../concurrency.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { updateClaim } from '../kubernetes/object-writes.ts'
 import { isMissing, scrubbedMessage } from './azure-error.ts'
+import { billingExtensionName } from './billing-extension.ts'
 import { ownerOf } from './claim-vm.ts'
 import type { InPlaceReport } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
@@ -148,13 +149,11 @@ async function changeNic(
     await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
 }
 
-const billingExtension = 'computeAksLinuxBilling'
-
 /** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
 async function changeExtension({ azure, config }: AzureDeps, claim: string, { tags }: InPlaceState): Promise<void> {
   try {
     await azure.compute.virtualMachineExtensions
-      .update(config.nodeResourceGroup, vmName(claim), billingExtension, { tags: { ...tags } })
+      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
       .submitted()
   } catch (error) {
     if (!isMissing(error)) throw error

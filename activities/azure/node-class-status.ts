@@ -10,7 +10,7 @@ import { stampNodeClass } from './drift-hashes.ts'
 import type { Finding } from './node-class/finding.ts'
 import { findImages } from './node-class/images-status.ts'
 import { kubernetesVersionFinding, type ServerVersion } from './node-class/kubernetes-version.ts'
-import { localDnsFinding } from './node-class/local-dns.ts'
+import { findLocalDns } from './node-class/local-dns.ts'
 import { findSubnet } from './node-class/subnet-status.ts'
 import { terminateNodeClass } from './node-class/termination.ts'
 import { validate } from './node-class/validation.ts'
@@ -57,20 +57,21 @@ async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: Server
   if (nodeClass === undefined || isDeleting(nodeClass)) return
   const settings = nodeClassSettings(nodeClass, deps.config)
   const version = kubernetesVersionFinding(nodeClass, server)
-  const images = await findImages(deps, nodeClass, settings, versionForImages(nodeClass, version))
+  const known = knownVersion(nodeClass, version)
+  const images = await findImages(deps, nodeClass, settings, known)
   const findings = [
     version,
     images,
     await findSubnet(deps, nodeClass, settings),
     await validate(deps, settings),
-    localDnsFinding(nodeClass),
+    await findLocalDns(deps, nodeClass, settings, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
 }
 
-/** The version that images are looked for: the new one, or the one that stands in the status, which is good for this very spec only. */
-function versionForImages(
+/** The version that the other parts are about: the new one, or the one that stands in the status, which is good for this very spec only. */
+function knownVersion(
   { status, metadata }: NodeClass,
   found: Finding,
 ): { readonly version: string; readonly isNew: boolean } | undefined {

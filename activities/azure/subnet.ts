@@ -25,3 +25,26 @@ export function isAksManaged({ vnet, name, resourceGroup }: SubnetId, nodeResour
     resourceGroup.toLowerCase() === nodeResourceGroup.toLowerCase()
   )
 }
+
+/** What ARM tells of a subnet's addresses. */
+export interface SubnetAddresses {
+  readonly addressPrefix?: string
+  readonly addressPrefixes?: readonly string[]
+  readonly ipConfigurations?: readonly unknown[]
+}
+
+/** How many addresses Azure keeps of each prefix (https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq). */
+const reservedAddresses = 5
+
+/** How many addresses nodes can have in a subnet, and how many of them nobody has. IPv6 counts for nothing: nodes have none. */
+export function subnetSpace({ addressPrefix, addressPrefixes = [], ipConfigurations = [] }: SubnetAddresses): {
+  readonly size: number
+  readonly free: number
+} {
+  const prefixes = addressPrefix === undefined ? addressPrefixes : [addressPrefix]
+  const size = prefixes.reduce((sum, prefix) => {
+    const bits = /^[\d.]+\/(\d+)$/.exec(prefix)?.[1]
+    return sum + (bits === undefined ? 0 : Math.max(0, 2 ** (32 - Number(bits)) - reservedAddresses))
+  }, 0)
+  return { size, free: Math.max(0, size - ipConfigurations.length) }
+}

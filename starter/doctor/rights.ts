@@ -31,6 +31,9 @@ export const rights: readonly Right[] = [
   { group: 'storage.k8s.io', resources: ['storageclasses', 'csinodes'], verbs: read },
   { group: '', resources: ['services', 'replicationcontrollers'], verbs: read },
   { group: 'apps', resources: ['replicasets', 'statefulsets'], verbs: read },
+  { group: 'networking.k8s.io', resources: ['networkpolicies'], verbs: ['list'] },
+  { group: 'cilium.io', resources: ['ciliumnetworkpolicies', 'ciliumclusterwidenetworkpolicies'], verbs: ['list'] },
+  { group: 'crd.projectcalico.org', resources: ['networkpolicies', 'globalnetworkpolicies'], verbs: ['list'] },
   { group: '', resources: ['events'], verbs: ['create'] },
   {
     group: 'apiextensions.k8s.io',

@@ -1,4 +1,5 @@
 import { maxPodsOf } from '../../activities/azure/node-class-settings.ts'
+import { type SubnetAddresses, subnetSpace } from '../../activities/azure/subnet.ts'
 import type { NodePool } from '../../core/objects.ts'
 import { quantityValue, subtractQuantity, zero } from '../../core/quantity.ts'
 import { ArmRefusal } from './arm-reader.ts'
@@ -6,17 +7,11 @@ import { subnetArguments } from './azure-access.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import { type DoctorContext, roleAssignment } from './context.ts'
 
-/** How many addresses Azure keeps of each subnet (https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq). */
-const reservedAddresses = 5
 /** A NodePool without limits is worth a warning when fewer nodes than this fit. */
 const scarceNodes = 20
 
 interface SubnetJson {
-  readonly properties?: {
-    readonly addressPrefix?: string
-    readonly addressPrefixes?: readonly string[]
-    readonly ipConfigurations?: readonly unknown[]
-  }
+  readonly properties?: SubnetAddresses
 }
 
 /** Whether the subnets in use have addresses for what NodePools may grow to. */
@@ -44,11 +39,10 @@ export function subnetCheck(context: DoctorContext): Check {
       if (!(error instanceof ArmRefusal)) throw error
       return subnetRefusal(context, id, error)
     }
-    const { addressPrefix, addressPrefixes = [], ipConfigurations = [] } = subnet.properties ?? {}
+    const { addressPrefix, addressPrefixes = [] } = subnet.properties ?? {}
     const prefixes = addressPrefix === undefined ? addressPrefixes : [addressPrefix]
-    const size = prefixes.reduce((sum, prefix) => sum + sizeOf(prefix), 0) - reservedAddresses * prefixes.length
+    const { size, free } = subnetSpace(subnet.properties ?? {})
     const perNode = addressesPerNode(config)
-    const free = Math.max(0, size - ipConfigurations.length)
     const room = Math.floor(free / perNode)
     const wanted = mostNodes((await pools()).nodePools)
     const name = id.slice(id.lastIndexOf('/') + 1)
@@ -75,12 +69,6 @@ async function subnetRefusal(context: DoctorContext, id: string, error: ArmRefus
   if (error.status === 403)
     return fail(told, [roleAssignment('Network Contributor', id, await context.owner, identity.settings.clientId)])
   throw error
-}
-
-/** How many addresses an IPv4 prefix holds; IPv6 prefixes count for nothing, since nodes have none. */
-function sizeOf(prefix: string): number {
-  const bits = /^[\d.]+\/(\d+)$/.exec(prefix)?.[1]
-  return bits === undefined ? 0 : 2 ** (32 - Number(bits))
 }
 
 /** Only where pods have addresses of the subnet does a node need more than one. */

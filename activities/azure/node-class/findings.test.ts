@@ -5,7 +5,7 @@ import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
 import { nodeClassSettings } from '../node-class-settings.ts'
 import { unread } from './finding.ts'
 import { imagesFinding } from './images-status.ts'
-import { localDnsState } from './local-dns.ts'
+import { localDnsDecision } from './local-dns.ts'
 import { waitingMessage } from './termination.ts'
 import { encryptionSetFinding } from './validation.ts'
 
@@ -66,7 +66,7 @@ describe('what was found (reference/azure-provider.md 1.6)', () => {
       mode === undefined ? {} : { localDNS: { mode } },
       before === undefined ? {} : { localDnsState: before },
     )
-    expect(localDnsState(nodeClass)).toBe(state)
+    expect(localDnsDecision(nodeClass, nodeClassSettings(nodeClass, config), 'azure', '1.36.0')).toBe(state)
     // What launches make of it.
     const stored = { ...nodeClass, status: { ...nodeClass.status, localDnsState: state } }
     expect(nodeClassSettings(stored, config).localDnsEnabled).toBe(state === 'Enabled')

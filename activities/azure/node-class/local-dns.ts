@@ -1,21 +1,57 @@
 import type { NodeClass } from '../../../core/objects.ts'
+import { scrubbedMessage } from '../azure-error.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { resolveImageFamily } from '../images.ts'
+import type { NodeClassSettings } from '../node-class-settings.ts'
 import type { Finding } from './finding.ts'
+import { compareVersions } from './kubernetes-version.ts'
+import { clusterForbidsLocalDns } from './local-dns-cluster.ts'
+
+const type = 'LocalDNSReady'
+
+/** AKS turns Preferred on for clusters of this version on, so for none today. */
+const preferredFrom = '1.99.0'
+
+/** What the spec and the state so far say; `ask`: the cluster decides. */
+type Decision = 'Enabled' | 'Disabled' | 'ask'
 
 /**
- * Whether new nodes answer DNS queries themselves. Preferred leaves it to AKS, which turns it on for clusters from Kubernetes 1.99 on, so for
- * none. Once it is on it stays on: nodes of one class must not differ because something in the cluster changed
- * (reference/azure-provider.md 1.6).
+ * Whether new nodes answer DNS queries themselves. Preferred leaves it to what version, network and images allow; once it is on it stays on:
+ * nodes of one class must not differ because something in the cluster changed (reference/azure-provider.md 1.6).
  */
-export function localDnsState({ spec, status }: Pick<NodeClass, 'spec' | 'status'>): 'Enabled' | 'Disabled' {
+export function localDnsDecision(
+  { spec, status }: Pick<NodeClass, 'spec' | 'status'>,
+  settings: Pick<NodeClassSettings, 'imageFamily' | 'fips' | 'trustedLaunch'>,
+  networkPlugin: string,
+  kubernetesVersion: string | undefined,
+): Decision {
   const { mode } = (spec['localDNS'] ?? {}) as { readonly mode?: string }
   if (mode === 'Required') return 'Enabled'
-  return mode === 'Preferred' && status.localDnsState === 'Enabled' ? 'Enabled' : 'Disabled'
+  if (mode !== 'Preferred') return 'Disabled'
+  if (status.localDnsState === 'Enabled') return 'Enabled'
+  if (kubernetesVersion === undefined || compareVersions(kubernetesVersion, preferredFrom) < 0) return 'Disabled'
+  // Ubuntu alone is 20.04, whose images cannot do it.
+  const isTooOld = resolveImageFamily(settings, kubernetesVersion) === 'Ubuntu'
+  return networkPlugin === 'none' || isTooOld ? 'Disabled' : 'ask'
 }
 
-/** The state and its condition. */
-export function localDnsFinding(nodeClass: NodeClass): Finding {
-  return {
-    conditions: [{ type: 'LocalDNSReady', status: 'True' }],
-    status: { localDnsState: localDnsState(nodeClass) },
+/** The state and its condition. What cannot be found out leaves the state as it is. */
+export async function findLocalDns(
+  deps: AzureDeps,
+  nodeClass: NodeClass,
+  settings: NodeClassSettings,
+  kubernetesVersion: string | undefined,
+): Promise<Finding> {
+  const { networkPlugin, networkPolicy } = deps.config
+  const decision = localDnsDecision(nodeClass, settings, networkPlugin, kubernetesVersion)
+  const ready = { type, status: 'True' } as const
+  if (decision !== 'ask') return { conditions: [ready], status: { localDnsState: decision } }
+  try {
+    const isForbidden = await clusterForbidsLocalDns(deps, networkPolicy)
+    return { conditions: [ready], status: { localDnsState: isForbidden ? 'Disabled' : 'Enabled' } }
+  } catch (error) {
+    const message = `AKSNodeClass ${settings.name}: whether the cluster allows localDNS could not be found out: ${scrubbedMessage(error)}; it is tried again`
+    const reason = 'CheckingClusterRequirementsFailed'
+    return { conditions: [{ type, status: 'False', reason, message }], error }
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkSubnet } from './subnet-status.ts'
+import { checkSubnet, scarcityOf } from './subnet-status.ts'
 
 const id = (vnet: string, name: string, group = 'rg', subscription = 's') =>
   `/subscriptions/${subscription}/resourceGroups/${group}/providers/Microsoft.Network/virtualNetworks/${vnet}/subnets/${name}`
@@ -27,5 +27,33 @@ describe('the id of the subnet of nodes (reference/azure-provider.md 1.6)', () =
   ])('%s is refused', (_, subnet, config, why) => {
     const checked = checkSubnet(subnet, config)
     expect(checked.kind === 'invalid' && checked.message).toMatch(why)
+  })
+})
+
+describe('a subnet that is nearly full', () => {
+  const used = (count: number) => Array.from({ length: count }, () => ({}))
+
+  it.each([
+    ['plenty', { addressPrefix: '10.0.0.0/24', ipConfigurations: used(246) }, 1, undefined],
+    ['little', { addressPrefix: '10.0.0.0/24', ipConfigurations: used(247) }, 1, /fewer than 5 more nodes/],
+    ['none', { addressPrefix: '10.0.0.0/29', ipConfigurations: used(3) }, 1, /no more node /],
+    ['more than there is', { addressPrefix: '10.0.0.0/29', ipConfigurations: used(9) }, 1, /no more node /],
+    [
+      'little where each pod has an address',
+      { addressPrefix: '10.0.0.0/24' },
+      60,
+      /fewer than 5 more nodes \(60 each\)/,
+    ],
+    [
+      'two prefixes',
+      { addressPrefixes: ['10.0.0.0/28', '10.1.0.0/28', 'fd00::/64'], ipConfigurations: used(17) },
+      1,
+      undefined,
+    ],
+    ['nothing that ARM tells', {}, 1, undefined],
+  ])('%s', (_, subnet, perNode, message) => {
+    const told = scarcityOf(subnet, perNode)
+    if (message === undefined) expect(told).toBeUndefined()
+    else expect(told).toMatch(message)
   })
 })

@@ -3,17 +3,14 @@ import type { AzureConfig } from '../azure-config.ts'
 import { isMissing } from '../azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import type { NodeClassSettings } from '../node-class-settings.ts'
-import { isAksManaged, parseSubnet, type SubnetId } from '../subnet.ts'
+import { isAksManaged, parseSubnet, type SubnetAddresses, type SubnetId, subnetSpace } from '../subnet.ts'
 import { type Finding, unread } from './finding.ts'
 
 const type = 'SubnetsReady'
 
 /** Checks the subnet's id, then looks whether it is there (reference/azure-provider.md 1.6). */
-export async function findSubnet(
-  deps: AzureDeps,
-  nodeClass: NodeClass,
-  { subnetId }: NodeClassSettings,
-): Promise<Finding> {
+export async function findSubnet(deps: AzureDeps, nodeClass: NodeClass, settings: NodeClassSettings): Promise<Finding> {
+  const { subnetId } = settings
   const checked = checkSubnet(subnetId, deps.config)
   const refused = (reason: string, message: string): Finding => ({
     conditions: [{ type, status: 'False', reason, message: `AKSNodeClass ${nodeClass.metadata.name}: ${message}` }],
@@ -21,13 +18,36 @@ export async function findSubnet(
   if (checked.kind === 'invalid') return refused('SubnetIDInvalid', checked.message)
   const { resourceGroup, vnet, name } = checked.subnet
   try {
-    await deps.azure.network.subnets.get(resourceGroup, vnet, name)
-    return { conditions: [{ type, status: 'True' }] }
+    const subnet = await deps.azure.network.subnets.get(resourceGroup, vnet, name)
+    const scarcity = scarcityOf(subnet, addressesPerNode(settings, deps.config))
+    return { conditions: [{ type, status: 'True', ...(scarcity === undefined ? {} : { message: scarcity }) }] }
   } catch (error) {
     if (isMissing(error))
       return refused('SubnetNotFound', `subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`)
     return unread(nodeClass, { type, reason: 'SubnetUnknownError', what: `subnet "${subnetId}"` }, error)
   }
+}
+
+/** A subnet with room for fewer nodes than this is told of. */
+const scarceNodes = 5
+
+/**
+ * That a subnet is nearly full, where ARM tells. It is no reason to stop: addresses come back, and Azure refuses what does not fit. The text
+ * does not count them, so that the status is not written anew with each node.
+ */
+export function scarcityOf(subnet: SubnetAddresses, perNode: number): string | undefined {
+  const { size, free } = subnetSpace(subnet)
+  if (size === 0 || free >= scarceNodes * perNode) return undefined
+  const room = free < perNode ? 'no more node' : `fewer than ${scarceNodes} more nodes`
+  return `the subnet has addresses for ${room} (${perNode} each); enlarge it, or choose a larger one`
+}
+
+/** Only where pods have addresses of the subnet does a node need more than one. */
+function addressesPerNode(
+  { maxPods }: Pick<NodeClassSettings, 'maxPods'>,
+  { networkPlugin, networkPluginMode }: AzureConfig,
+): number {
+  return networkPlugin === 'azure' && networkPluginMode !== 'overlay' ? Math.max(1, maxPods) : 1
 }
 
 /** A subnet that nodes may be in as far as its id tells, or why not. */

@@ -1,0 +1,37 @@
+import { isNotFound } from '../../kubernetes/client.ts'
+import type { AzureDeps } from '../dependencies.ts'
+
+type Deps = Pick<AzureDeps, 'client' | 'cache'>
+
+/** Policies of the network plugins, which may forbid what a node-local DNS server does. */
+const policyPaths = [
+  '/apis/cilium.io/v2/ciliumnetworkpolicies',
+  '/apis/cilium.io/v2/ciliumclusterwidenetworkpolicies',
+  '/apis/crd.projectcalico.org/v1/networkpolicies',
+  '/apis/crd.projectcalico.org/v1/globalnetworkpolicies',
+] as const
+
+/**
+ * Whether something in the cluster stands in the way of node-local DNS: a DaemonSet that does it already, or, where policies are enforced, any
+ * policy besides AKS' own (reference/azure-provider.md 1.6). Errors: what the API server says.
+ */
+export async function clusterForbidsLocalDns({ client, cache }: Deps, networkPolicy: string): Promise<boolean> {
+  if (cache.daemonSets.get('kube-system/node-local-dns') !== undefined) return true
+  if (networkPolicy !== 'cilium' && networkPolicy !== 'calico') return false
+  const { items } = await client.list('/apis/networking.k8s.io/v1/networkpolicies', { limit: 2 })
+  const isAksOwn = ({ metadata }: { readonly metadata?: { readonly namespace?: string; readonly name?: string } }) =>
+    metadata?.namespace === 'kube-system' && metadata.name === 'konnectivity-agent'
+  if (items.some((policy) => !isAksOwn(policy))) return true
+  for (const path of policyPaths) if (await hasAny({ client }, path)) return true
+  return false
+}
+
+/** A kind that the cluster does not know has no objects. */
+async function hasAny({ client }: Pick<Deps, 'client'>, path: string): Promise<boolean> {
+  try {
+    return (await client.list(path, { limit: 1 })).items.length > 0
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
+}
