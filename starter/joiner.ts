@@ -38,13 +38,18 @@ const isQuick = ['instance-types', 'simulate'].includes(process.argv[2] ?? '')
 if (isQuick) enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
 
 if (!isQuick) {
-  const [{ registerConvert }, { registerDoctor }, { registerValidate }] = await Promise.all([
-    import('./convert.ts'),
-    import('./doctor/command.ts'),
-    import('./validate.ts'),
-  ])
+  const [{ registerCapacity }, { registerConvert }, { registerDoctor }, { registerQuota }, { registerValidate }] =
+    await Promise.all([
+      import('./capacity/command.ts'),
+      import('./convert.ts'),
+      import('./doctor/command.ts'),
+      import('./quota/command.ts'),
+      import('./validate.ts'),
+    ])
+  registerCapacity(program)
   registerConvert(program)
   registerDoctor(program)
+  registerQuota(program)
   registerValidate(program)
 }
 

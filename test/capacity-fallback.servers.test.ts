@@ -62,9 +62,10 @@ test('the first offering is refused, the second fails later, the same NodeClaim 
 test('when every offering is gone, an event says why and no NodeClaim stays behind', async () => {
   await world.fault({ kind: 'failSync', code: 'AllocationFailed', count: 10_000 })
   await world.apply(deployment({ name: 'late', replicas: 1, cpu: '60' }))
-  await world.until('an event names the lack of capacity', async () =>
-    (await world.list('events')).some(({ reason }) => reason === 'InsufficientCapacityError'),
+  const event = await world.until('an event names the lack of capacity', async () =>
+    (await world.list('events')).find(({ reason }) => reason === 'InsufficientCapacityError'),
   )
+  expect(event.message).toMatch(/\d+ fit, in \d+ offerings; \d+ are marked AllocationFailure, the first until 20/)
   await world.until(
     'only the claim of the running pod is left',
     async () => (await world.list('nodeclaims')).length === 1,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { ArmBudget } from '../activities/azure/arm-budget.ts'
 import { armBudgetPolicy } from '../activities/azure/arm-budget-policy.ts'
 import { createArmMetrics } from '../activities/azure/arm-metrics.ts'
+import { observeCapacity } from '../activities/azure/capacity-metrics.ts'
 import { Catalogue } from '../activities/azure/catalogue.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import type { Cloud } from '../activities/azure/clouds.ts'
@@ -79,6 +80,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     log,
     now,
   })
+  observeCapacity({ quota, unavailable })
   return {
     client: kubernetes,
     cache,

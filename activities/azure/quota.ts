@@ -193,7 +193,7 @@ export class Quota {
 }
 
 /** The VM that a claim says it has; undefined while it is being launched, or launched anew. */
-function launchedVm({ metadata, status }: NodeClaim): LaunchedVm | undefined {
+export function launchedVm({ metadata, status }: NodeClaim): LaunchedVm | undefined {
   const launched = conditionOf(status.conditions, 'Launched')
   const instanceType = metadata.labels[labels.instanceType]
   const capacityType = metadata.labels[labels.capacityType]

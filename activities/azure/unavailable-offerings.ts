@@ -111,8 +111,8 @@ export class UnavailableOfferings {
     return this.#marks
   }
 
-  /** Calls the listener after each change of what is blocked, but for marks that merely run out. Returns the function that ends it. */
-  onChange(listener: () => void): () => void {
+  /** Calls the listener when marks were taken back before their time. Returns the function that ends it. */
+  onCleared(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -174,14 +174,15 @@ export class UnavailableOfferings {
     const now = this.#now()
     const added = this.#waiting.flatMap((one) => one.added)
     const { marks } = withMarks(liveMarks(this.#stored?.marks ?? noMarks, now), added, now)
+    const isCleared = [...liveMarks(this.#marks, now).keys()].some((key) => !marks.has(key))
     this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
+    if (isCleared) for (const listener of this.#listeners) listener()
   }
 
   #show(marks: Marks, news: number): void {
     this.#marks = marks
     this.#nextEndMs = earliestEnd(marks)
     this.#version += news
-    if (news > 0) for (const listener of this.#listeners) listener()
   }
 
   #expire(): void {

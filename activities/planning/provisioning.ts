@@ -155,11 +155,34 @@ async function podsNeedPlace(
     if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
     const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
     const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))
-    const changed = await deps.cache.changeWithin(Math.max(next - deps.now(), 10), concerns, signal)
+    const changed = await changeOrClear(deps, tried, Math.max(next - deps.now(), 10), concerns, signal)
     // A burst of changes is looked at once.
     if (changed) await pauseFor(burstMs, signal)
   }
   return false
+}
+
+/** As the cache's `changeWithin`; marks that somebody cleared are a change too, after which every pod is tried again. */
+async function changeOrClear(
+  { cache, unavailable }: PlanningDeps,
+  tried: Map<string, number>,
+  ms: number,
+  concerns: Parameters<PlanningDeps['cache']['changeWithin']>[1],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const cleared = new AbortController()
+  const end = unavailable.onCleared(() => {
+    tried.clear()
+    cleared.abort()
+  })
+  try {
+    return await cache.changeWithin(ms, concerns, AbortSignal.any([signal, cleared.signal]))
+  } catch (error) {
+    if (!cleared.signal.aborted || signal.aborted) throw error
+    return true
+  } finally {
+    end()
+  }
 }
 
 type Provider = NodePool | NodeClass

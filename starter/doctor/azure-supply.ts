@@ -1,53 +1,30 @@
-import type { ResourceSku } from '@azure/arm-compute'
 import { imageDefinitions, resolveImageFamily } from '../../activities/azure/images.ts'
-import { instanceTypes } from '../../activities/azure/instance-types.ts'
-import { type NodeClassSettings, nodeClassSettings } from '../../activities/azure/node-class-settings.ts'
-import { modelledPrices } from '../../activities/azure/pricing.ts'
-import { type Usage, usagesOf } from '../../activities/azure/quota-accounting.ts'
+import { nodeClassSettings } from '../../activities/azure/node-class-settings.ts'
+import { regionalPool, spotPool, type Usages } from '../../activities/azure/quota-accounting.ts'
 import { fetchPrices } from '../../activities/azure/retail-prices.ts'
-import { parseSku, type VmSize } from '../../activities/azure/sku.ts'
-import { capacityTypeOf, compatibleOfferings, typeMatches } from '../../core/instance-type.ts'
-import { templateRequirements } from '../../core/node-claim-template.ts'
-import type { NodePool } from '../../core/objects.ts'
+import type { VmSize } from '../../activities/azure/sku.ts'
 import { azureConfig } from '../../workers/azure-config.ts'
+import { type Buyable, readBuyable, readSizes, readUsages } from '../buyable.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import { type DoctorContext, roleAssignment } from './context.ts'
 
-/** The pool of vCPUs that all spot VMs of a region share, as usages name it. */
-const spotPool = 'lowprioritycores'
-const regionalPool = 'cores'
-
-/** What a NodePool may buy on demand and as spot. */
-interface Buyable {
-  readonly pool: string
-  readonly onDemand: ReadonlyMap<string, VmSize>
-  readonly spot: ReadonlyMap<string, VmSize>
-}
-
 /** Whether quota is left in the families that the NodePools may use. */
 export function quotaCheck(context: DoctorContext): Check {
-  const { config, arm } = context
+  const { config } = context
   return {
     name: 'quota',
     remedy: `look at the usages: az vm list-usage --location ${config.LOCATION} -o table`,
     limitMs: 60_000,
     run: async (signal) => {
-      const [{ nodePools }, items, buyable] = await Promise.all([
+      const [{ nodePools }, usages, sizes] = await Promise.all([
         context.pools(),
-        arm.list<{
-          readonly name?: { readonly value?: string }
-          readonly limit: number
-          readonly currentValue: number
-        }>(
-          `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}/usages?api-version=2024-07-01`,
-          signal,
-        ),
-        readBuyable(context, signal),
+        readUsages(context, signal),
+        readSizes(context, signal),
       ])
+      const buyable = await readBuyable(context, sizes)
       if (nodePools.length === 0)
         return warn('there is no NodePool, so no family is in use', ['kubectl apply -f my-nodepools.yaml'])
-      const usages = usagesOf(items)
       const region = regional(usages, context)
       return worst([
         ...buyable.map((each) => quotaOfPool(each, usages, context)),
@@ -58,7 +35,7 @@ export function quotaCheck(context: DoctorContext): Check {
 }
 
 /** Every family counts against the quota of its region, too. */
-function regional(usages: ReadonlyMap<string, Usage>, { config }: DoctorContext): Finding | undefined {
+function regional(usages: Usages, { config }: DoctorContext): Finding | undefined {
   const usage = usages.get(regionalPool)
   if (usage === undefined || usage.limit - usage.current >= smallestVm) return undefined
   return fail(`region ${config.LOCATION}: ${usage.current} of ${usage.limit} vCPUs are used, none is left`, [
@@ -68,11 +45,7 @@ function regional(usages: ReadonlyMap<string, Usage>, { config }: DoctorContext)
 
 const smallestVm = 2
 
-function quotaOfPool(
-  { pool, onDemand, spot }: Buyable,
-  usages: ReadonlyMap<string, Usage>,
-  { config }: DoctorContext,
-): Finding {
+function quotaOfPool({ pool, onDemand, spot }: Buyable, usages: Usages, { config }: DoctorContext): Finding {
   const families = smallestByFamily(onDemand)
   const short = [...families].filter(([family, vCpus]) => !hasRoom(usages, family, vCpus)).map(([family]) => family)
   const spotRoom = spot.size > 0 && hasRoom(usages, spotPool, Math.min(...[...spot.values()].map(({ vCpus }) => vCpus)))
@@ -91,12 +64,12 @@ function quotaOfPool(
   )
 }
 
-function used(usages: ReadonlyMap<string, Usage>, family: string): string {
+function used(usages: Usages, family: string): string {
   const usage = usages.get(family.toLowerCase())
   return usage === undefined ? '' : `${usage.current}/${usage.limit}`
 }
 
-function hasRoom(usages: ReadonlyMap<string, Usage>, family: string, vCpus: number): boolean {
+function hasRoom(usages: Usages, family: string, vCpus: number): boolean {
   const usage = usages.get(family.toLowerCase())
   return usage === undefined || usage.limit - usage.current >= vCpus
 }
@@ -111,70 +84,6 @@ function smallestByFamily(sizes: ReadonlyMap<string, VmSize>): ReadonlyMap<strin
 function increase(config: DoctorContext['config'], family: string): string {
   const scope = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}`
   return `az quota update --resource-name ${family} --scope ${scope} --limit-object value=NEW-LIMIT --resource-type dedicated (needs: az extension add --name quota)`
-}
-
-/** What each NodePool may buy, by the region's sizes and its own requirements, whatever quota says. */
-async function readBuyable(context: DoctorContext, signal: AbortSignal): Promise<readonly Buyable[]> {
-  const { config, cloud, arm } = context
-  const filter = encodeURIComponent(`location eq '${config.LOCATION}'`)
-  const [{ nodePools }, skus, settings] = await Promise.all([
-    context.pools(),
-    arm.list<ResourceSku>(
-      `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/skus?api-version=2021-07-01&$filter=${filter}`,
-      signal,
-    ),
-    azureConfig(config, cloud, { clusterDnsServiceIp: '' }),
-  ])
-  const sizes = new Map<string, VmSize>()
-  for (const sku of skus) {
-    const parsed = parseSku(sku, config.LOCATION)
-    if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
-  }
-  const classes = await nodeClassesByName(context, settings)
-  return nodePools.map((pool) => buyableBy(pool, sizes, classes.get(pool.template.spec.nodeClassRef.name), settings))
-}
-
-type Settings = Awaited<ReturnType<typeof azureConfig>>
-
-async function nodeClassesByName(
-  context: DoctorContext,
-  settings: Settings,
-): Promise<ReadonlyMap<string, NodeClassSettings>> {
-  const { nodeClasses } = await context.pools()
-  return new Map(nodeClasses.map((each) => [each.metadata.name, nodeClassSettings(each, settings)]))
-}
-
-function buyableBy(
-  pool: NodePool,
-  sizes: ReadonlyMap<string, VmSize>,
-  nodeClass: NodeClassSettings | undefined,
-  settings: Settings,
-): Buyable {
-  const onDemand = new Map<string, VmSize>()
-  const spot = new Map<string, VmSize>()
-  const { nodeClassRef, requirements } = pool.template.spec
-  const template = { nodePool: pool.metadata.name, labels: pool.template.labels, nodeClassRef, requirements }
-  const wanted = templateRequirements(template)
-  const types =
-    nodeClass === undefined
-      ? []
-      : instanceTypes({
-          sizes: sizes.values(),
-          region: settings.location,
-          nodeClass,
-          prices: modelledPrices,
-          isMarked: () => false,
-          hasQuota: () => true,
-          memoryOverheadPercent: settings.vmMemoryOverheadPercent,
-          nodeResourceGroup: settings.nodeResourceGroup,
-        })
-  for (const type of types) {
-    const size = sizes.get(type.name)
-    if (size === undefined || !typeMatches(type, wanted)) continue
-    for (const offering of compatibleOfferings(type, wanted))
-      if (offering.available) (capacityTypeOf(offering) === 'spot' ? spot : onDemand).set(type.name, size)
-  }
-  return { pool: pool.metadata.name, onDemand, spot }
 }
 
 /** Whether the images that node classes need are published in the region. */

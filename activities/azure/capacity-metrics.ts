@@ -1,0 +1,49 @@
+import { Gauge, type Registry, register } from 'prom-client'
+import type { Marks } from './mark.ts'
+import type { Quota } from './quota.ts'
+import type { Usage } from './quota-accounting.ts'
+
+/** Usages are of other things than vCPUs as well, such as virtual networks. */
+const isOfVCpus = (pool: string) => /cores$|family$/.test(pool)
+
+/** Gauges of what keeps offerings from being bought: quota by family, in lower case, and marks. Looked up when somebody asks. */
+export function observeCapacity(
+  { quota, unavailable }: { readonly quota: Quota; readonly unavailable: { readonly marks: Marks } },
+  registry: Registry = register,
+): void {
+  const observe = (name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+      collect() {
+        this.reset()
+        collect(this)
+      },
+    })
+  const ofFamilies = (name: string, help: string, values: () => Iterable<readonly [string, number]>) =>
+    observe(`joiner_quota_${name}_vcpus`, help, ['family'], (gauge) => {
+      for (const [family, value] of values()) if (isOfVCpus(family)) gauge.set({ family }, value)
+    })
+  const counted = (pick: (usage: Usage) => number) => () =>
+    [...quota.usages].map(([pool, usage]) => [pool, pick(usage)] as const)
+  ofFamilies(
+    'limit',
+    'vCPUs that the subscription may have, by family and of the region.',
+    counted(({ limit }) => limit),
+  )
+  ofFamilies(
+    'used',
+    'vCPUs that the subscription has, by the last count of Azure.',
+    counted(({ current }) => current),
+  )
+  ofFamilies('in_flight', 'vCPUs that NodeClaims took or gave back since that count.', () => quota.inFlight)
+  const help = 'Sizes that Azure refused and that are left out, by zone and capacity type; all spot counts as one.'
+  observe('joiner_unavailable_offerings', help, ['capacity_type', 'reason'], (gauge) => {
+    for (const mark of unavailable.marks.values()) {
+      if (mark.kind === 'family') continue
+      gauge.inc({ capacity_type: mark.kind === 'allSpot' ? 'spot' : mark.capacityType, reason: mark.reason })
+    }
+  })
+}
