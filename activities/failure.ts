@@ -1,5 +1,6 @@
 import { CancelledFailure, CompleteAsyncError } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
+import { ArmBudgetExhausted } from './azure/arm-budget.ts'
 import { scrubbedMessage } from './azure/azure-error.ts'
 import { azureFailure, failureMessage } from './azure/azure-failure.ts'
 import { ApiError } from './kubernetes/client.ts'
@@ -37,6 +38,8 @@ function described(error: unknown): Described {
       retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
     }
   }
+  if (error instanceof ArmBudgetExhausted)
+    return { message: error.message, type: error.name, retryAfterMs: error.retryAfterMs }
   const failure = azureFailure(error)
   if (failure === undefined)
     return { message: scrubbedMessage(error), type: error instanceof Error ? error.name : 'Error' }

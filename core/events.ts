@@ -54,6 +54,8 @@ const rules = {
   // A NodeClaim that ends because a deadline is over.
   LaunchTimeout: { type: 'Warning', own: true },
   RegistrationTimeout: { type: 'Warning', own: true },
+  // A VM that runs and whose node does not come, with what Azure knows of it.
+  NodeNotJoined: { type: 'Warning', own: true },
   // A NodeClaim whose VM somebody deleted.
   GarbageCollected: { type: 'Warning', own: true },
   // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.

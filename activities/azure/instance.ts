@@ -1,13 +1,18 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../core/conditions.ts'
+import { registrationDeadline } from '../../core/node-claim/lifecycle.ts'
 import { pauseFor } from '../activity-context.ts'
-import { cachedClaim } from '../kubernetes/object-writes.ts'
+import { cachedClaim, liveClaim } from '../kubernetes/object-writes.ts'
 import { revokeBootstrapTokens } from './bootstrap-token.ts'
 import { deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
 import type { ClaimRef, InstanceOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
+import { tellNotJoined } from './join-evidence.ts'
 import { judgeFailedVm, setLaunchedUnknown } from './refusal.ts'
 import { vmName } from './virtual-machine.ts'
+
+/** Before the registration deadline: when a boot is plainly late, and with time enough for the last look. */
+const evidenceTimes = [10 * 60_000, 60_000] as const
 
 /** The list of VMs may lag behind a PUT; a VM that it does not show is looked for again after this long. */
 const lagMs = 1000
@@ -45,9 +50,27 @@ async function azureDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal)
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
     const outcome = await judge(deps, ref, seen, signal)
+    if (outcome?.kind === 'succeeded') return watchJoining(deps, ref, signal)
     if (outcome !== undefined) return outcome
     await pauseFor(lagMs, signal)
   }
+}
+
+/**
+ * A VM that runs and whose Node does not come: what Azure knows of it is told while somebody can still look into it, and once more before the claim
+ * is given up. The wait costs a timer; it ends with the first word of the cluster.
+ */
+async function watchJoining(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+  for (const beforeDeadlineMs of evidenceTimes) {
+    const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+    if (claim === undefined) return { kind: 'claimGone' }
+    const dueMs = registrationDeadline(claim) - beforeDeadlineMs
+    await pauseFor(Math.max(0, dueMs - deps.now()), signal)
+    await tellNotJoined(deps, ref, signal).catch((error: unknown) =>
+      deps.log.warn({ err: error, nodeClaim: ref.name }, 'what keeps a VM from joining could not be read'),
+    )
+  }
+  return { kind: 'succeeded' }
 }
 
 function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | undefined {

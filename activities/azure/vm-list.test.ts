@@ -79,6 +79,22 @@ describe('the shared list', () => {
     expect(third - second).toBeGreaterThanOrEqual(48)
   })
 
+  it('is read once in an interval also when each who waits is answered before the next comes', async () => {
+    const times: number[] = []
+    const vms = new VmList(
+      async function* (): AsyncGenerator<readonly VirtualMachine[]> {
+        times.push(performance.now())
+        yield []
+      },
+      log,
+      { fastestMs: 40, slowestMs: 80, pagesPerSecond: 100_000 },
+    )
+    for (let count = 0; count < 4; count++) await vms.waitFor(() => true, never)
+    for (const [index, at] of times.entries())
+      if (index > 0) expect(at - (times[index - 1] ?? 0)).toBeGreaterThanOrEqual(38)
+    expect(times).toHaveLength(4)
+  })
+
   it('goes on for the others when the activity ends in which it began', async () => {
     const { vms } = scripted([], [], ['a'])
     const storage = new AsyncLocalStorage<string>()

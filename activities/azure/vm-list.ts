@@ -100,7 +100,8 @@ export class VmList {
           this.#log.warn({ err: error }, 'the list of VMs could not be read; trying again')
           this.#intervalMs = this.#pace.slowestMs
         }
-        if (this.#waiters.size > 0) await this.#pause()
+        // Also when nobody waits: who comes next must not list sooner than the interval allows.
+        await this.#pause()
       }
     } finally {
       this.#polling = false
@@ -126,7 +127,10 @@ export class VmList {
         resolve()
       }
       const startedAt = performance.now()
-      let timer = setTimeout(done, Math.max(this.#intervalMs, this.#shortestMs))
+      let timer = setTimeout(
+        done,
+        this.#waiters.size === 0 ? this.#shortestMs : Math.max(this.#intervalMs, this.#shortestMs),
+      )
       // A new waiter should not sit out a long interval, yet a burst of them must not list without pause.
       this.#wake = () => {
         clearTimeout(timer)

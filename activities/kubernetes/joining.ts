@@ -1,4 +1,4 @@
-import { isTrue } from '../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { labels, taintKeys } from '../../core/labels.ts'
 import { expiresAt, registrationDeadline } from '../../core/node-claim/lifecycle.ts'
 import { initializationState, registrationPatch } from '../../core/node-claim/registration.ts'
@@ -50,12 +50,7 @@ export async function awaitRegistration(
   const found = await untilDeadline(registrationDeadline(first) - deps.now(), signal, (both) =>
     deps.cache.waitFor(concernsClaim(deps, ref), joined, both),
   )
-  if (found === 'timeout') {
-    return {
-      kind: 'timeout',
-      message: `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server`,
-    }
-  }
+  if (found === 'timeout') return { kind: 'timeout', message: timeoutMessage(deps, ref) }
   if ('kind' in found) return found
   const nodeName = found.node.metadata.name
   await registerNode(deps, found.claim, nodeName)
@@ -65,6 +60,13 @@ export async function awaitRegistration(
     status: { nodeName },
   }))
   return written === undefined ? { kind: 'claimGone' } : { kind: 'registered', nodeName }
+}
+
+/** With what was found out about the VM meanwhile. */
+function timeoutMessage(deps: KubernetesDeps, ref: ClaimRef): string {
+  const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
+  const known = condition?.reason === 'NodeNotFound' ? condition.message : undefined
+  return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
 async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: string): Promise<void> {
