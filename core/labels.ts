@@ -111,6 +111,7 @@ export const annotations = {
   holdUntil: 'joiner.sh/hold-until',
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',
+  billingExtension: 'joiner.sh/billing-extension',
 } as const
 
 /** Finalizer of NodeClaims and their Nodes. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { azureIds } from '../deploy/local/cluster.ts'
+import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 
 let world: World
@@ -8,7 +8,7 @@ beforeAll(async () => {
   world = await World.start()
   // Nodes join late, so that what a launch leaves behind can be looked at before registration tidies up.
   await world.timing({ bootMs: 3000 })
-  world.startJoiner()
+  world.startJoiner('joiner', { JOINER_BILLING_EXTENSION: 'true' })
   await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
   await world.untilReady('general')
 })
@@ -59,6 +59,34 @@ test('attempts after refusals use the token of the first, and do not look for a 
   await world.fault({ kind: 'failSync', code: 'OverconstrainedZonalAllocationRequest', count: 3 })
   const { ofVm, tokens } = await launchOne(4)
   expect([gets(ofVm), puts(ofVm), tokens]).toEqual([1, 4, 1])
+})
+
+/** The sweep that updates VMs in place, now and to its end. */
+async function sweep(): Promise<void> {
+  const schedule = world.temporal.schedule.getHandle(`inPlaceUpdates/${clusterName}`)
+  const taken = async () => (await schedule.describe()).info.numActionsTaken
+  const before = await taken()
+  await schedule.trigger()
+  const { workflow } = await world.until('a sweep has begun', async () => {
+    const { numActionsTaken, recentActions } = (await schedule.describe()).info
+    return numActionsTaken > before && recentActions.at(-1)?.action
+  })
+  await world.temporal.workflow.getHandle(workflow.workflowId, workflow.firstExecutionRunId).result()
+}
+
+test('each node gets its billing extension once, by a sweep that a refusal only delays', async () => {
+  await world.fault({ kind: 'failSync', operation: 'PUT extensions', code: 'OperationNotAllowed', count: 1 })
+  const marked = async () =>
+    (await world.list('nodeclaims')).filter(
+      ({ metadata }) => metadata.annotations?.['joiner.sh/billing-extension'] === 'computeAksLinuxBilling',
+    ).length
+  await sweep()
+  expect(await marked()).toBe(3)
+  await sweep()
+  expect(await marked()).toBe(4)
+  await sweep()
+  const calls = await world.operator.simulator<Counts>('GET', '/calls')
+  expect(calls['PUT extensions']).toBe(5)
 })
 
 test('a backend pool that is gone is looked up anew, within the same attempt', async () => {

@@ -1,6 +1,7 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import { inTurn, inTurnWhileWanted } from './arm-turn.ts'
+import { ensureBillingExtensions } from './billing-extension.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { collectGarbage } from './garbage.ts'
@@ -36,7 +37,11 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
       ),
     collectGarbage: () => withHeartbeats(() => collectGarbage(deps)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
-    updateInPlace: () => withHeartbeats((signal) => updateInPlace(deps, signal)),
+    updateInPlace: () =>
+      withHeartbeats(async (signal) => {
+        await ensureBillingExtensions(deps)
+        return updateInPlace(deps, signal)
+      }),
     refreshCatalogue: () => withHeartbeats(() => deps.catalogue.refresh()),
   })
 }

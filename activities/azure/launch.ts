@@ -4,7 +4,7 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import { kubeletConversion, kubeletErrors } from '../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { activityScope } from '../activity-context.ts'
-import { liveClaim } from '../kubernetes/object-writes.ts'
+import { cachedClaim, liveClaim } from '../kubernetes/object-writes.ts'
 import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import type { Wanted } from './choose-offering.ts'
@@ -45,7 +45,7 @@ async function launchOnce(
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const looks = beginLooking(deps, ref, attempt)
-  const claim = await liveClaim(deps, ref)
+  const claim = await looks.claim
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
@@ -64,6 +64,7 @@ async function launchOnce(
 }
 
 interface Looks {
+  readonly claim: Promise<NodeClaim | undefined>
   /** The VM of the claim's name. */
   readonly vm: Promise<VirtualMachine | undefined>
   /** The token of an earlier attempt that nobody joined with. */
@@ -71,13 +72,15 @@ interface Looks {
 }
 
 /**
- * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, and
- * has its token. What turns out not to be needed may fail.
+ * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, has
+ * its token, and finds in the cache the claim whose condition was written just now. What turns out not to be needed may fail.
  */
 function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
   const left = deps.refusedAttempts.take(ref.uid, attempt)
   const mayHaveToken = attempt > 1 || !activityScope().isFirst
+  const written = left === undefined ? undefined : cachedClaim(deps, ref)
   const looks: Looks = {
+    claim: written === undefined ? liveClaim(deps, ref) : Promise.resolve(written),
     vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
     token:
       left !== undefined || !mayHaveToken
