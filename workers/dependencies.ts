@@ -5,6 +5,7 @@ import { armBudgetPolicy } from '../activities/azure/arm-budget-policy.ts'
 import { createArmMetrics } from '../activities/azure/arm-metrics.ts'
 import { observeCapacity } from '../activities/azure/capacity-metrics.ts'
 import { Catalogue } from '../activities/azure/catalogue.ts'
+import { observeCatalogue } from '../activities/azure/catalogue-metrics.ts'
 import { createAzureClient } from '../activities/azure/client.ts'
 import type { Cloud } from '../activities/azure/clouds.ts'
 import { NetworkFacts } from '../activities/azure/network-facts.ts'
@@ -81,6 +82,8 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     now,
   })
   observeCapacity({ quota, unavailable })
+  if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
+    observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
   return {
     client: kubernetes,
     cache,
