@@ -56,8 +56,10 @@ const rules = {
   RegistrationTimeout: { type: 'Warning', own: true },
   // A VM that runs and whose node does not come, with what Azure knows of it.
   NodeNotJoined: { type: 'Warning', own: true },
-  // A NodeClaim whose VM somebody deleted.
+  // A NodeClaim whose VM somebody deleted, and what no lifecycle had cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
+  // VMs that look like garbage, and are so many that they are left alone.
+  GarbageWithheld: { type: 'Warning', own: true },
   // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.
   NotReady: { type: 'Warning', own: true },
   // A VM whose tags or identities could not be changed.

@@ -4,7 +4,7 @@ import { inTurn, inTurnWhileWanted } from './arm-turn.ts'
 import { ensureBillingExtensions } from './billing-extension.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { collectGarbage } from './garbage.ts'
+import { GarbageCollector } from './garbage.ts'
 import { updateInPlace } from './in-place-update.ts'
 import { awaitInstance, deleteInstance } from './instance.ts'
 import { launch } from './launch.ts'
@@ -17,6 +17,7 @@ const deletionPatienceMs = 3_600_000
 
 /** The activities of the azure queue. */
 export function createAzureActivities(deps: AzureDeps): AzureActivities {
+  const garbage = new GarbageCollector(deps)
   return translatingFailures<AzureActivities>({
     launch: ({ claim, attempt }) =>
       withHeartbeats((signal) =>
@@ -35,7 +36,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
           deleteInstance(deps, claim, signal),
         ),
       ),
-    collectGarbage: () => withHeartbeats(() => collectGarbage(deps)),
+    collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>
       withHeartbeats(async (signal) => {

@@ -43,6 +43,8 @@ export interface GarbageReport {
   readonly virtualMachines: readonly string[]
   /** NICs without a VM that were deleted. */
   readonly networkInterfaces: readonly string[]
+  /** OS disks without a VM that were deleted. */
+  readonly disks: readonly string[]
   /** Registered NodeClaims whose VM is gone and that were deleted. */
   readonly nodeClaims: readonly string[]
   /** Tokens of NodeClaims that are gone. */
@@ -61,7 +63,7 @@ export interface AzureActivities {
   awaitInstance(input: { readonly claim: ClaimRef }): Promise<InstanceOutcome>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. */
   deleteInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly existed: boolean }>
-  /** Deletes VMs, NICs and tokens without a claim, and registered claims without a VM. */
+  /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM. */
   collectGarbage(): Promise<GarbageReport>
   /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>

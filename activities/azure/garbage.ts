@@ -1,142 +1,224 @@
-import type { VirtualMachine } from '@azure/arm-compute'
-import type { NetworkInterface } from '@azure/arm-network'
+import type { Registry } from 'prom-client'
 import { isTrue } from '../../core/conditions.ts'
+import { type FoundPart, type FoundVm, type GarbageSuspects, garbageIn, type KnownClaim } from '../../core/garbage.ts'
 import type { NodeClaim } from '../../core/objects.ts'
+import { inParallel } from '../in-parallel.ts'
 import { isNotFound } from '../kubernetes/client.ts'
-import { subject } from '../kubernetes/event-recorder.ts'
+import { type EventSubject, subject } from '../kubernetes/event-recorder.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
-import { isMissing } from './azure-error.ts'
+import { inTurn } from './arm-turn.ts'
+import { armErrorCode, isMissing, scrubbedMessage } from './azure-error.ts'
 import { claimUidLabel, deleteBootstrapTokens, listBootstrapTokens } from './bootstrap-token.ts'
 import { deleteVm, getVm } from './claim-vm.ts'
 import type { GarbageReport } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { claimNameOf, providerId, tagKeys, vmName } from './virtual-machine.ts'
+import { type FoundResources, findResources } from './found-resources.ts'
+import { type GarbageKind, garbageCounter } from './garbage-metrics.ts'
+import { providerId, vmName } from './virtual-machine.ts'
 
-/** A VM that names no claim's UID may be so young that its claim does not say so yet (Karpenter's own grace). */
-const graceMs = 5 * 60_000
+/** Requests of a pass that are under way at once. */
+const width = 16
+
+/** What a deletion waits for its turn under ARM's limits, before it is left to the next pass. */
+const patienceMs = 60_000
 
 /**
- * What no lifecycle owns: VMs of this cluster without a NodeClaim, their NICs, registered NodeClaims without a VM, tokens without a claim.
- * Finding any is an alarm: lifecycles clean up after themselves. All is listed before claims are read, since a claim always exists
- * before what is made for it; and a claim is read live before its VM is deleted.
+ * Azure deletes NICs and disks a little after the VM that takes them along, and NICs do not say when they were made: so a NIC or disk must
+ * have been seen without an owner by an earlier pass, this long ago at least.
  */
-export async function collectGarbage(deps: AzureDeps): Promise<GarbageReport> {
-  const vms = await ownVms(deps)
-  const nics = await ownNics(deps)
-  const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
-  await deps.cache.catchUp(['NodeClaim', 'Node'])
-  const claims = new Map([...deps.cache.nodeClaims.values()].map((claim) => [claim.metadata.uid, claim]))
-  // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
-  await deleteBootstrapTokens(
-    deps.client,
-    tokens.filter(({ claimUid }) => {
-      const claim = claims.get(claimUid)
-      return claim !== undefined && isRegistered(claim)
-    }),
-  )
-  const report: GarbageReport = {
-    virtualMachines: await orphanedVms(deps, vms),
-    networkInterfaces: await orphanedNics(deps, vms, nics),
-    nodeClaims: await claimsWithoutVm(deps, vms),
-    bootstrapTokens: await deleteBootstrapTokens(
+const seenForMs = 10_000
+
+/** Azure's refusals to delete what something still holds; it lets go by itself (reference/azure-provider.md 8.2). */
+const heldCodes: ReadonlySet<string> = new Set([
+  'NicReservedForAnotherVm',
+  'NicInUse',
+  'OperationNotAllowed',
+  'AnotherOperationInProgress',
+  'RetryableError',
+  'Conflict',
+])
+
+/**
+ * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, tokens without a
+ * claim. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ */
+export class GarbageCollector {
+  readonly #deps: AzureDeps
+  readonly #collected: ReturnType<typeof garbageCounter>
+  /** When a NIC or disk was seen without an owner first, by its name. */
+  readonly #seen = new Map<string, number>()
+
+  constructor(deps: AzureDeps, registry?: Registry) {
+    this.#deps = deps
+    this.#collected = garbageCounter(registry)
+  }
+
+  /**
+   * One pass. Everything is listed before claims are read, since a claim always exists before what is made for it; each suspect is looked
+   * at live before it goes. What cannot be deleted is left to the next pass.
+   * Errors: VMs, tokens or claims cannot be read.
+   */
+  async collect(signal: AbortSignal): Promise<GarbageReport> {
+    const deps = this.#deps
+    const found = await findResources(deps)
+    const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
+    await deps.cache.catchUp(['NodeClaim', 'Node'])
+    const claims = [...deps.cache.nodeClaims.values()]
+    const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim)) }, deps.now())
+    if (suspects.withheld !== undefined) this.#withhold(suspects.withheld)
+    const leftovers = this.#seenTwice(suspects)
+    const byUid = new Map(claims.map((claim) => [claim.metadata.uid, claim]))
+    // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
+    await deleteBootstrapTokens(
       deps.client,
-      tokens.filter(({ claimUid }) => !claims.has(claimUid)),
-    ),
-  }
-  if (Object.values(report).some((found: readonly string[]) => found.length > 0))
-    deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
-  return report
-}
-
-const isRegistered = (claim: NodeClaim) => isTrue(claim.status.conditions, 'Registered')
-
-async function ownVms(deps: AzureDeps): Promise<readonly VirtualMachine[]> {
-  const found: VirtualMachine[] = []
-  for await (const vm of deps.azure.compute.virtualMachines.list(deps.config.nodeResourceGroup)) {
-    const mine =
-      vm.tags?.[tagKeys.cluster] === deps.config.clusterName &&
-      (vm.tags[tagKeys.nodePool] !== undefined || vm.tags[tagKeys.claimUid] !== undefined)
-    if (mine) found.push(vm)
-  }
-  return found
-}
-
-async function ownNics(deps: AzureDeps): Promise<readonly NetworkInterface[]> {
-  const found: NetworkInterface[] = []
-  for await (const nic of deps.azure.network.networkInterfaces.list(deps.config.nodeResourceGroup)) {
-    if (nic.tags?.[tagKeys.cluster] === deps.config.clusterName && nic.tags[tagKeys.claimUid] !== undefined)
-      found.push(nic)
-  }
-  return found
-}
-
-async function orphanedVms(deps: AzureDeps, vms: readonly VirtualMachine[]): Promise<readonly string[]> {
-  const deleted: string[] = []
-  for (const vm of vms) {
-    const name = vm.name ?? ''
-    const age = deps.now() - (vm.timeCreated?.getTime() ?? deps.now())
-    const young = vm.tags?.[tagKeys.claimUid] === undefined && age < graceMs
-    if (young || vm.provisioningState === 'Deleting' || (await hasClaim(deps, vm))) continue
-    await deleteVm(deps, claimNameOf(name))
-    deleted.push(name)
-  }
-  return deleted
-}
-
-/** Whether a live claim owns the VM: the one of its name, with its UID where the VM says one. */
-async function hasClaim(deps: AzureDeps, vm: VirtualMachine): Promise<boolean> {
-  try {
-    const claim = await deps.client.get(resourcePath('nodeclaims', claimNameOf(vm.name ?? '')))
-    const owner = vm.tags?.[tagKeys.claimUid]
-    return owner === undefined || owner === (claim['metadata'] as { uid: string }).uid
-  } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
-  }
-}
-
-async function orphanedNics(
-  deps: AzureDeps,
-  vms: readonly VirtualMachine[],
-  nics: readonly NetworkInterface[],
-): Promise<readonly string[]> {
-  const alive = new Set(vms.map((vm) => vm.name))
-  const claims = new Set([...deps.cache.nodeClaims.values()].map((claim) => claim.metadata.uid))
-  const deleted: string[] = []
-  for (const nic of nics) {
-    const name = nic.name ?? ''
-    const used = nic.virtualMachine !== undefined || alive.has(name.replace(/-\d+$/, ''))
-    if (used || claims.has(nic.tags?.[tagKeys.claimUid] ?? '')) continue
-    try {
-      await deps.azure.network.networkInterfaces.delete(deps.config.nodeResourceGroup, name)
-      deleted.push(name)
-    } catch (error) {
-      if (!isMissing(error))
-        deps.log.warn({ err: error, nic: name }, 'an unused NIC could not be deleted; the next pass tries again')
+      tokens.filter(({ claimUid }) => isRegistered(byUid.get(claimUid))),
+    )
+    const report: GarbageReport = {
+      virtualMachines: await this.#each(suspects.virtualMachines, (vm) => this.#vm(vm, found, signal), signal),
+      networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
+      disks: await this.#each(leftovers.disks, (disk) => this.#disk(disk), signal),
+      nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#nodeClaim(claim), signal),
+      bootstrapTokens: await deleteBootstrapTokens(
+        deps.client,
+        tokens.filter(({ claimUid }) => !byUid.has(claimUid)),
+      ),
     }
+    this.#collected.inc({ resource: 'bootstrapToken' }, report.bootstrapTokens.length)
+    if (Object.values(report).some((names: readonly string[]) => names.length > 0))
+      deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
+    return report
   }
-  return deleted
-}
 
-/** Registered claims whose VM is gone and whose Node is not ready: the VM is read singly first (reference/karpenter-core.md 5.2). */
-async function claimsWithoutVm(deps: AzureDeps, vms: readonly VirtualMachine[]): Promise<readonly string[]> {
-  const listed = new Set(vms.map((vm) => claimNameOf(vm.name ?? '')))
-  const deleted: string[] = []
-  for (const claim of deps.cache.nodeClaims.values()) {
-    const { name, uid, deletionTimestamp } = claim.metadata
-    if (listed.has(name) || deletionTimestamp !== undefined || !isRegistered(claim)) continue
-    const [node] = deps.cache.nodes.by('byProviderId', providerId(deps.config, name).toLowerCase())
-    if (node !== undefined && isTrue(node.conditions, 'Ready')) continue
-    if ((await getVm(deps, name)) !== undefined) continue
-    deps.events.record({
-      about: subject(claim),
-      reason: 'GarbageCollected',
-      message: `VM ${vmName(name)} is gone; the NodeClaim is deleted`,
+  /** Names of the items that went. One that fails does not keep the others. */
+  async #each<T extends { readonly name: string }>(
+    items: readonly T[],
+    remove: (item: T) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const gone: string[] = []
+    const one = async (item: T) => {
+      try {
+        if (await remove(item)) gone.push(item.name)
+      } catch (error) {
+        const held = heldCodes.has(armErrorCode(error) ?? '')
+        const fields = { name: item.name, reason: scrubbedMessage(error) }
+        if (held) this.#deps.log.info(fields, 'Azure still holds what is garbage; the next pass tries again')
+        else this.#deps.log.warn(fields, 'garbage could not be deleted; the next pass tries again')
+      }
+    }
+    await inParallel(items, width, one, signal)
+    return gone.sort()
+  }
+
+  /** The claim is looked for once the deletion may be sent at once: whoever bears the name then owns the VM, or makes room for its own. */
+  async #vm({ name, claimName }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
+    const limits = { patienceMs, signal }
+    const isGone = await inTurn(this.#deps.budget, ['armDeletes', 'deleteVm'], limits, async () => {
+      if (await this.#claimExists(claimName)) return false
+      await deleteVm(this.#deps, claimName)
+      return true
     })
-    await deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
+    if (!isGone) return false
+    this.#alarm('virtualMachine', this.#about(found, name), name, `VM ${name} had no NodeClaim and is deleted`)
+    return true
+  }
+
+  async #nic({ name }: FoundPart, found: FoundResources): Promise<boolean> {
+    const { azure, config } = this.#deps
+    const existed = await deleted(azure.network.networkInterfaces.delete(config.nodeResourceGroup, name).submitted())
+    if (existed) this.#alarm('networkInterface', this.#about(found, name), name, `NIC ${name} had no VM and is deleted`)
+    return existed
+  }
+
+  async #disk({ name }: FoundPart): Promise<boolean> {
+    const { azure, config } = this.#deps
+    const existed = await deleted(azure.compute.disks.delete(config.nodeResourceGroup, name).submitted())
+    if (existed) this.#alarm('disk', this.#namespace(), name, `OS disk ${name} had no VM and is deleted`)
+    return existed
+  }
+
+  async #nodeClaim({ name, uid }: KnownClaim): Promise<boolean> {
+    const claim = this.#deps.cache.nodeClaims.get(name)
+    if (claim?.metadata.uid !== uid || (await getVm(this.#deps, name)) !== undefined) return false
+    await this.#deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })
-    deleted.push(name)
+    this.#alarm('nodeClaim', subject(claim), name, `VM ${vmName(name)} is gone; the NodeClaim is deleted`)
+    return true
   }
-  return deleted
+
+  async #claimExists(name: string): Promise<boolean> {
+    try {
+      await this.#deps.client.get(resourcePath('nodeclaims', name))
+      return true
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
+    }
+  }
+
+  /** NICs and disks that an earlier pass has seen without an owner as well. */
+  #seenTwice({ networkInterfaces, disks }: GarbageSuspects): Pick<GarbageSuspects, 'networkInterfaces' | 'disks'> {
+    const now = this.#deps.now()
+    const key = (kind: GarbageKind, { name }: FoundPart) => `${kind}/${name}`
+    const present = new Set([
+      ...networkInterfaces.map((nic) => key('networkInterface', nic)),
+      ...disks.map((disk) => key('disk', disk)),
+    ])
+    for (const one of this.#seen.keys()) if (!present.has(one)) this.#seen.delete(one)
+    for (const one of present) if (!this.#seen.has(one)) this.#seen.set(one, now)
+    const isOld = (kind: GarbageKind) => (part: FoundPart) =>
+      now - (this.#seen.get(key(kind, part)) ?? now) >= seenForMs
+    return {
+      networkInterfaces: networkInterfaces.filter(isOld('networkInterface')),
+      disks: disks.filter(isOld('disk')),
+    }
+  }
+
+  #alarm(kind: GarbageKind, about: EventSubject, name: string, message: string): void {
+    this.#collected.inc({ resource: kind })
+    this.#deps.events.record({ about, reason: 'GarbageCollected', message, values: [kind, name] })
+  }
+
+  #withhold(message: string): void {
+    this.#deps.log.error({ cluster: this.#deps.cluster }, message)
+    this.#deps.events.record({ about: this.#namespace(), reason: 'GarbageWithheld', message })
+  }
+
+  /** Events are about the NodePool that a VM or NIC was made for; without one, about Joiner's namespace. */
+  #about({ nodePools }: FoundResources, name: string): EventSubject {
+    const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
+    return pool === undefined ? this.#namespace() : subject(pool)
+  }
+
+  #namespace(): EventSubject {
+    return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: this.#deps.namespace, uid: '' } }
+  }
+}
+
+function isRegistered(claim: NodeClaim | undefined): boolean {
+  return claim !== undefined && isTrue(claim.status.conditions, 'Registered')
+}
+
+function known(deps: AzureDeps, claim: NodeClaim): KnownClaim {
+  const { name, uid, deletionTimestamp } = claim.metadata
+  const [node] = deps.cache.nodes.by('byProviderId', providerId(deps.config, name).toLowerCase())
+  return {
+    name,
+    uid,
+    isRegistered: isRegistered(claim),
+    isBeingDeleted: deletionTimestamp !== undefined,
+    hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
+  }
+}
+
+/** False: it was gone already. */
+async function deleted(work: PromiseLike<void>): Promise<boolean> {
+  try {
+    await work
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
 }

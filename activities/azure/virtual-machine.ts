@@ -2,6 +2,7 @@ import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
 import type { AzureConfig } from './azure-config.ts'
 import type { NodeNetwork } from './network-facts.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+import { attemptInDiskName, osDiskName } from './os-disk-name.ts'
 import type { VmSize } from './sku.ts'
 import { isAksManaged, parseSubnet } from './subnet.ts'
 import { nodeTags, tagKeys } from './tags.ts'
@@ -36,8 +37,9 @@ export function claimNameOf(vm: string): string {
 
 /** Which attempt of its claim made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
 export function attemptOf(vm: VirtualMachine): number | undefined {
-  const digits = /-(\d+)$/.exec(vm.storageProfile?.osDisk?.name ?? '')?.[1]
-  return digits === undefined || vm.tags?.[tagKeys.claimUid] === undefined ? undefined : Number(digits)
+  return vm.tags?.[tagKeys.claimUid] === undefined
+    ? undefined
+    : attemptInDiskName(vm.storageProfile?.osDisk?.name ?? '')
 }
 
 /** The provider id of a claim's node. */
@@ -108,7 +110,7 @@ export function vmTags({
 
 function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
   const base = {
-    name: `${vmName(claim.name)}-${attempt}`,
+    name: osDiskName(config.clusterName, claim.name, attempt),
     diskSizeGB: nodeClass.osDiskSizeGb,
     createOption: 'FromImage' as const,
     deleteOption: 'Delete' as const,

@@ -19,9 +19,10 @@ import { chooseLaunch } from './choose-launch.ts'
 import { instanceTypes } from './instance-types.ts'
 import { NetworkFacts, type NodeNetwork } from './network-facts.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
+import { osDiskName } from './os-disk-name.ts'
 import { launchRecord } from './record-launch.ts'
 import type { VmSize } from './sku.ts'
-import { vmName, vmTags } from './virtual-machine.ts'
+import { claimNameOf, vmName, vmTags } from './virtual-machine.ts'
 import { vmRequest } from './vm-request.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -179,7 +180,8 @@ interface VmOnWire extends Json {
 /*
  * What Joiner does otherwise on purpose, all of it:
  * - the NIC is a part of the VM's PUT, with deleteOption Delete; such a NIC has no allocation method and no location of its own;
- * - NIC and OS disk carry the attempt's number in their names, since Azure keeps a failed VM's NIC for a while;
+ * - NIC and OS disk carry the attempt's number in their names, since Azure keeps a failed VM's NIC for a while; a disk's name, which has no
+ *   tags, also says whose it is;
  * - a tag says which NodeClaim (by UID) a VM was made for;
  * - names and types that the URL of a PUT says are not repeated in its body.
  */
@@ -189,6 +191,7 @@ const withUid = (tags: Json) => ({ ...tags, 'joiner.sh_nodeclaim-uid': uid })
 function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
   const { name: _inUrl, zones, tags, ...rest } = vm
   const { networkProfile: _apart, storageProfile, ...properties } = vm.properties
+  const cluster = tags['karpenter.azure.com_cluster'] as string
   const { osDisk, ...storage } = storageProfile as Json & { readonly osDisk: Json & { readonly name: string } }
   return {
     ...rest,
@@ -196,7 +199,7 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
     ...(zones.length === 0 ? {} : { zones }),
     properties: {
       ...properties,
-      storageProfile: { ...storage, osDisk: { ...osDisk, name: attemptName(osDisk.name) } },
+      storageProfile: { ...storage, osDisk: { ...osDisk, name: osDiskName(cluster, claimNameOf(osDisk.name), 1) } },
     },
   }
 }

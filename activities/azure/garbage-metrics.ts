@@ -1,0 +1,20 @@
+import { Counter, type Registry, register } from 'prom-client'
+
+/** What garbage collection deletes, as its metric names it. */
+const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'bootstrapToken'] as const
+export type GarbageKind = (typeof garbageKinds)[number]
+
+/** Counts what garbage collection deleted. All kinds stand at zero from the start, so that an alert sees the first one. */
+export function garbageCounter(registry: Registry = register): Counter<'resource'> {
+  const name = 'joiner_garbage_collected_total'
+  const existing = registry.getSingleMetric(name)
+  if (existing !== undefined) return existing as Counter<'resource'>
+  const counter = new Counter({
+    name,
+    help: 'Things that no lifecycle had cleaned up and garbage collection deleted: an alarm, should it rise.',
+    labelNames: ['resource'],
+    registers: [registry],
+  })
+  for (const resource of garbageKinds) counter.inc({ resource }, 0)
+  return counter
+}

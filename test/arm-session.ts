@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Agent, request } from 'undici'
+import { azureIds, type LocalCluster } from '../deploy/local/cluster.ts'
+
+const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}`
+
+/** Requests to the simulated ARM by somebody else than Joiner, with Joiner's identity. */
+export class ArmSession {
+  readonly #endpoint: string
+  readonly #agent: Agent
+  readonly #token: string
+
+  private constructor(endpoint: string, agent: Agent, token: string) {
+    this.#endpoint = endpoint
+    this.#agent = agent
+    this.#token = token
+  }
+
+  static async open({ azureEndpoint, pki, stateDir }: LocalCluster): Promise<ArmSession> {
+    const dispatcher = new Agent({ connect: { ca: await readFile(pki.caFile, 'utf8') } })
+    const form = new URLSearchParams({
+      client_id: azureIds.clientId,
+      client_assertion: await readFile(join(stateDir, 'joiner.federated-token'), 'utf8'),
+    })
+    const { body } = await request(`${azureEndpoint}/${azureIds.tenantId}/oauth2/v2.0/token`, {
+      method: 'POST',
+      dispatcher,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: form.toString(),
+    })
+    const { access_token: token } = (await body.json()) as { readonly access_token: string }
+    return new ArmSession(azureEndpoint, dispatcher, token)
+  }
+
+  /** PUTs a VM with what comes with it. */
+  putVm(name: string, body: unknown): Promise<void> {
+    return this.#send('PUT', `Microsoft.Compute/virtualMachines/${name}`, body)
+  }
+
+  deleteVm(name: string): Promise<void> {
+    return this.#send('DELETE', `Microsoft.Compute/virtualMachines/${name}`)
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy()
+  }
+
+  async #send(method: 'PUT' | 'DELETE', path: string, body?: unknown): Promise<void> {
+    const { statusCode, body: answer } = await request(
+      `${this.#endpoint}${group}/providers/${path}?api-version=2024-11-01`,
+      {
+        method,
+        dispatcher: this.#agent,
+        headers: {
+          authorization: `Bearer ${this.#token}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      },
+    )
+    const text = await answer.text()
+    if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text}`)
+  }
+}

@@ -1,0 +1,191 @@
+// What no lifecycle cleans up: leaks are planted behind Joiner's back, and passes of garbage collection take them, and nothing else.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { osDiskName } from '../activities/azure/os-disk-name.ts'
+import { clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { ArmSession } from './arm-session.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+let arm: ArmSession
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner()
+  arm = await ArmSession.open(world.cluster)
+  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ replicas: 1 }), standalone)
+  await world.untilReady('general')
+})
+
+afterAll(async () => {
+  await arm?.close()
+  await world?.stop()
+})
+
+/** A claim of nobody's: no NodePool made it. */
+const standalone = {
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodeClaim',
+  metadata: { name: 'standalone' },
+  spec: {
+    requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
+    nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+    resources: { requests: { cpu: '1' } },
+    taints: [{ key: 'standalone', effect: 'NoSchedule' }],
+    expireAfter: 'Never',
+  },
+}
+
+/** A VM as Joiner makes them, whose disk stays when it goes. */
+function planted(claim: string, tags: Readonly<Record<string, string>>, disk: string) {
+  const name = `aks-${claim}-1`
+  const subnet = { id: subnetId }
+  return {
+    location: 'westus2',
+    tags,
+    properties: {
+      hardwareProfile: { vmSize: 'Standard_D2s_v5' },
+      storageProfile: { osDisk: { name: disk, createOption: 'FromImage', deleteOption: 'Detach', diskSizeGB: 128 } },
+      networkProfile: {
+        networkApiVersion: '2022-11-01',
+        networkInterfaceConfigurations: [
+          {
+            name,
+            tags,
+            properties: { primary: true, deleteOption: 'Detach', ipConfigurations: [{ name, properties: { subnet } }] },
+          },
+        ],
+      },
+      osProfile: { adminUsername: 'azureuser', computerName: `aks-${claim}` },
+    },
+  }
+}
+
+const tagsOf = (cluster: string, changes: Readonly<Record<string, string>> = {}) => ({
+  'karpenter.azure.com_cluster': cluster,
+  'karpenter.sh_nodepool': 'general',
+  'joiner.sh_nodeclaim-uid': randomUUID(),
+  ...changes,
+})
+
+/** Runs a pass and waits for its end. */
+async function pass(): Promise<void> {
+  const passes = async () => {
+    const query = "WorkflowType = 'garbageCollection' AND ExecutionStatus = 'Completed'"
+    return (await world.temporal.workflow.count(query)).count
+  }
+  const before = await passes()
+  await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
+  await world.until('a pass of garbage collection ended', async () => (await passes()) > before)
+}
+
+async function logged(message: string): Promise<readonly Record<string, unknown>[]> {
+  const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
+  return lines.filter((line) => line.includes(message)).map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+async function collected(): Promise<Readonly<Record<string, number>>> {
+  const [{ address } = {}] = await logged('serving health and metrics')
+  const text = await (await fetch(`${String(address).replace('0.0.0.0', '127.0.0.1')}/metrics`)).text()
+  const lines = text.matchAll(/^joiner_garbage_collected_total\{resource="(\w+)"\} (\d+)$/gm)
+  return Object.fromEntries([...lines].map(([, resource = '', value]) => [resource, Number(value)]))
+}
+
+/** What the controller manager says of a Node after its kubelet was silent for most of a minute. */
+async function notReady(node: string): Promise<void> {
+  await world.until(`the kubelet of ${node} is silent`, async () => {
+    const { metadata } = (await world.list('nodes')).find(({ metadata: { name } }) => name === node) ?? {}
+    return metadata !== undefined && metadata.annotations?.['kwok.x-k8s.io/node'] === undefined
+  })
+  const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+  const said = { reason: 'NodeStatusUnknown', message: 'silent', lastHeartbeatTime: time, lastTransitionTime: time }
+  await world.operator.api('PATCH', `/api/v1/nodes/${node}/status`, {
+    status: { conditions: [{ type: 'Ready', status: 'Unknown', ...said }] },
+  })
+}
+
+const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name)
+const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name)
+
+test('leaks go; what is owned, of another cluster or too young stays', async () => {
+  await world.untilRunning(1)
+  await world.until('the standalone claim has a Node', async () => (await world.list('nodes')).length === 2)
+  const owned = await world.azure()
+  const disk = (claim: string) => osDiskName(clusterName, claim, 1)
+  await arm.putVm('aks-orphan', planted('orphan', tagsOf(clusterName), disk('orphan')))
+  const { 'joiner.sh_nodeclaim-uid': _, ...karpenters } = tagsOf(clusterName)
+  await arm.putVm('aks-young', planted('young', karpenters, 'aks-young'))
+  const foreign = osDiskName('other', 'foreign', 1)
+  await arm.putVm('aks-foreign', planted('foreign', tagsOf('other'), foreign))
+  await arm.putVm('aks-gone', planted('gone', tagsOf('other'), osDiskName('other', 'gone', 1)))
+  await arm.deleteVm('aks-gone')
+  expect(await collected()).toEqual({
+    virtualMachine: 0,
+    networkInterface: 0,
+    disk: 0,
+    nodeClaim: 0,
+    bootstrapToken: 0,
+  })
+
+  await pass()
+  await world.until('the orphan is gone', async () => !(await vmNames()).includes('aks-orphan'))
+  await pass()
+  const left = await world.azure()
+  expect([left.networkInterfaces, left.disks]).toEqual([
+    expect.arrayContaining(['aks-orphan-1']),
+    expect.arrayContaining([disk('orphan')]),
+  ])
+  await world.until('NIC and disk of the orphan are gone', async () => {
+    await pass()
+    const { networkInterfaces, disks } = await world.azure()
+    return !networkInterfaces.includes('aks-orphan-1') && !disks.includes(disk('orphan'))
+  })
+
+  const { virtualMachines, networkInterfaces, disks } = await world.azure()
+  const kept = (names: readonly string[]) => [...names].sort()
+  expect(kept(virtualMachines.map(({ name }) => name))).toEqual(
+    kept([...owned.virtualMachines.map(({ name }) => name), 'aks-foreign', 'aks-young']),
+  )
+  expect(kept(networkInterfaces)).toEqual(
+    kept([...owned.networkInterfaces, 'aks-foreign-1', 'aks-gone-1', 'aks-young-1']),
+  )
+  expect(kept(disks)).toEqual(kept([...owned.disks, foreign, osDiskName('other', 'gone', 1), 'aks-young']))
+  expect(await collected()).toMatchObject({ virtualMachine: 1, networkInterface: 1, disk: 1, nodeClaim: 0 })
+  const messages = await world.until('events tell of the leaks', async () => {
+    const found = (await world.list('events')).filter(({ reason }) => reason === 'GarbageCollected')
+    return found.length >= 3 && found.map(({ involvedObject, message }) => `${involvedObject?.name}: ${message}`)
+  })
+  expect(kept(messages)).toEqual([
+    'general: NIC aks-orphan-1 had no VM and is deleted',
+    'general: VM aks-orphan had no NodeClaim and is deleted',
+    `joiner: OS disk ${disk('orphan')} had no VM and is deleted`,
+  ])
+  const told = await logged('garbage collection found what no lifecycle had cleaned up')
+  expect(told.flatMap(({ virtualMachines: vms, disks: ofDisks }) => [vms, ofDisks]).flat()).toEqual([
+    'aks-orphan',
+    disk('orphan'),
+  ])
+})
+
+test('a NodeClaim whose VM somebody deleted goes too, and its pods run elsewhere', async () => {
+  const before = await claimNames()
+  const [pooled = ''] = before.filter((name) => name !== 'standalone')
+  for (const name of before) {
+    await world.operator.simulator('POST', `/vms/aks-${name}/delete`)
+    await notReady(`aks-${name}`)
+  }
+  await world.until(
+    'both NodeClaims are gone',
+    async () => {
+      await pass()
+      const names = await claimNames()
+      return !names.includes(pooled) && !names.includes('standalone')
+    },
+    80_000,
+  )
+  await world.untilRunning(1)
+  const [replacement = '', ...others] = await claimNames()
+  expect([replacement, others]).toEqual([expect.stringMatching(/^general-/), []])
+  expect(await collected()).toMatchObject({ virtualMachine: 1, nodeClaim: 2 })
+  expect(await vmNames()).toContain(`aks-${replacement}`)
+})
