@@ -132,19 +132,19 @@ test('an update that a crash cut off is found again, and what was done is not do
 
 test('a refusal is told on the claim and tried again', async () => {
   const before = await theClaim()
-  const message = 'a policy forbids it'
+  const message = 'it is out of order'
   await world.fault({
     kind: 'failSync',
     operation: 'PATCH virtualMachines',
-    status: 403,
-    code: 'RequestDisallowedByPolicy',
+    status: 500,
+    code: 'InternalExecutionError',
     message,
     count: 2,
   })
   await setTags({ team: 'd' })
   await untilStamped(before)
   const told = (await world.list('events')).find(({ reason }) => reason === 'InPlaceUpdateFailed')
-  expect(told?.message).toContain('RequestDisallowedByPolicy')
+  expect(told?.message).toContain('InternalExecutionError')
   expect((await tags())[0]?.['team']).toBe('d')
 })
 
@@ -179,9 +179,11 @@ test('outside of the maintenance window images stay, and the class says that new
 
 test('a process with shared galleries makes nodes with FIPS; an identity that is configured is added to those that exist', async () => {
   const identity = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/mine/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes`
+  const before = await theClaim()
   await world.cluster.supervisor.stop('joiner')
   world.startJoiner('joiner', {
     NODE_IDENTITIES: identity,
+    JOINER_BILLING_EXTENSION: 'true',
     USE_SIG: 'true',
     SIG_SUBSCRIPTION_ID: '109a5e88-712a-48ae-9078-9ca8b3c81345',
     SIG_ACCESS_TOKEN_SERVER_URL: `${world.cluster.azureEndpoint}/gallery-token`,
@@ -203,4 +205,11 @@ test('a process with shared galleries makes nodes with FIPS; an identity that is
     const { virtualMachines } = await world.operator.simulator<State>('GET', '/state')
     return virtualMachines.find((vm) => vm.name === `aks-${claim}`)?.identities.includes(identity)
   })
+  // It was made without the billing extension: that there is none to change is no failure.
+  await world.until('the claim says so', async () => {
+    const { metadata } = await theClaim()
+    return metadata.annotations?.[hash] !== before.metadata.annotations?.[hash]
+  })
+  const calls = await world.operator.simulator<Record<string, number>>('GET', '/calls')
+  expect(calls['PATCH extensions']).toBe(1)
 })
