@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, wri
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
+import { registerAzureCommand } from './azure/command.ts'
 import { defaultStateDir, type LocalCluster, startCluster } from './cluster.ts'
 import { demo } from './demo.ts'
 
@@ -37,6 +38,7 @@ export function registerLocalCommands(program: Command): void {
     .description('print the log of one process, or name the processes')
     .argument('[process]', 'such as kube-apiserver, temporal or azure')
     .action((name: string | undefined, options: { stateDir: string }) => logs(options.stateDir, name))
+  registerAzureCommand(local)
   program
     .command('demo')
     .description('bring up a cluster, install Joiner and watch it scale; Ctrl-C ends everything')

@@ -20,10 +20,9 @@ export interface Pki {
   readonly serviceAccountPublicFile: string
 }
 
-/** Makes one local CA, a serving certificate for this machine's loopback, and the key that signs ServiceAccount tokens. */
-export async function createPki(folder: string): Promise<Pki> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const files: Pki = {
+/** Where the files of a PKI stand in its folder. */
+export function pkiFiles(folder: string): Pki {
+  return {
     caFile: join(folder, 'ca.crt'),
     caKeyFile: join(folder, 'ca.key'),
     serverCertFile: join(folder, 'server.crt'),
@@ -31,6 +30,12 @@ export async function createPki(folder: string): Promise<Pki> {
     serviceAccountKeyFile: join(folder, 'service-account.key'),
     serviceAccountPublicFile: join(folder, 'service-account.pub'),
   }
+}
+
+/** Makes one local CA, a serving certificate for this machine's loopback, and the key that signs ServiceAccount tokens. */
+export async function createPki(folder: string): Promise<Pki> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const files = pkiFiles(folder)
   const caKeys = await keyPair()
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
     ...validity(),

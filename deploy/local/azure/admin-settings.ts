@@ -27,7 +27,7 @@ export function registerAdminSettings(app: FastifyInstance, deps: ArmDeps): void
 }
 
 /** A new image version. */
-const publicationShape = strictRecord({ gallery: text, definition: text, version: text, publishedDate: text }, [
+export const publicationShape = strictRecord({ gallery: text, definition: text, version: text, publishedDate: text }, [
   'version',
 ])
 

@@ -41,6 +41,7 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     deps.throttling.clearCounts()
     return reply.code(204).send()
   })
+  app.get('/admin/process', () => ({ rssMib: Math.round(process.memoryUsage.rss() / 2 ** 20) }))
   app.get('/admin/journal', () => journal)
   app.delete('/admin/leftovers', (_request, reply) => {
     for (const type of ['networkInterfaces', 'disks'] as const)

@@ -7,4 +7,5 @@ export function changeSettings(deps: ArmDeps, settings: LiveSettings): void {
   Object.assign(deps.config, settings)
   if (settings.throttling !== undefined) deps.throttling = new Throttling(settings.throttling)
   if (settings.graphLagMs !== undefined) deps.graph.reset()
+  if (settings.evictions !== undefined) deps.lifecycle.rescheduleEvictions()
 }

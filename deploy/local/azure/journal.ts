@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 interface Line {
@@ -19,6 +19,8 @@ export class Journal {
   readonly #file: string
   readonly #rows = new Map<string, Map<string, object>>()
   #lines = 0
+  /** The file as it is appended to; kept open, for a line is written for every change. */
+  #descriptor: number | undefined
 
   constructor(file: string) {
     this.#file = file
@@ -34,7 +36,8 @@ export class Journal {
   }
 
   #append(line: Line): void {
-    appendFileSync(this.#file, `${JSON.stringify(line)}\n`)
+    this.#descriptor ??= openSync(this.#file, 'a')
+    writeSync(this.#descriptor, `${JSON.stringify(line)}\n`)
     this.#lines += 1
     const live = [...this.#rows.values()].reduce((sum, rows) => sum + rows.size, 0)
     if (this.#lines > live * 2 + slack) this.#compact()
@@ -56,6 +59,8 @@ export class Journal {
       [...rows].map(([key, row]) => `${JSON.stringify({ table, key, row } satisfies Line)}\n`),
     )
     writeFileSync(`${this.#file}.tmp`, lines.join(''))
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
     renameSync(`${this.#file}.tmp`, this.#file)
     this.#lines = lines.length
   }

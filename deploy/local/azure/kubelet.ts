@@ -12,6 +12,7 @@ x509.cryptoProvider.set(webcrypto as never)
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 const bootTimeoutMs = 120_000
+const foreverSeconds = 365 * 24 * 3600
 
 /** How a VM's kubelet reaches the API server. */
 interface Connection {
@@ -62,22 +63,47 @@ export class Kubelets {
 
   /** The VM is gone, stopped or frozen: its kubelet falls silent, so kwok must let go of the Node. */
   async silence(machine: Machine): Promise<void> {
-    const customData = machine.body.properties.osProfile?.customData
-    const { credential } = machine
-    if (credential === undefined || customData === undefined || this.#config.kubernetes === undefined) return
-    const { kubelet } = this.#connections.has(machine.name) ? { kubelet: undefined } : provision(customData)
-    const connection =
-      this.#connections.get(machine.name) ??
-      (kubelet === undefined ? undefined : this.#connect(machine, kubelet, credential))
+    const connection = this.#connectionOf(machine)
     if (connection === undefined) return
     const { agent, server } = connection
-    await send(agent, 'PATCH', `${server}/api/v1/nodes/${nodeName(machine)}`, {
-      metadata: { annotations: { 'kwok.x-k8s.io/node': null } },
-    }).catch(() => {
-      // The Node is gone already.
-    })
+    const name = nodeName(machine)
+    const silenced = [
+      send(agent, 'PATCH', `${server}/api/v1/nodes/${name}`, {
+        metadata: { annotations: { 'kwok.x-k8s.io/node': null } },
+      }),
+      // kwok renews the lease of any node that it has had, until somebody else holds it.
+      send(agent, 'PATCH', `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`, {
+        spec: { holderIdentity: name, leaseDurationSeconds: foreverSeconds },
+      }),
+    ]
+    // Refused or not: the Node may be gone already.
+    await Promise.allSettled(silenced)
     await agent.destroy()
     this.#connections.delete(machine.name)
+  }
+
+  /** Sets conditions of the Node, as a problem detector on it does. Without a Node nobody hears. */
+  async report(machine: Machine, conditions: readonly Readonly<Record<string, string>>[]): Promise<void> {
+    const connection = this.#connectionOf(machine)
+    if (connection === undefined) return
+    const url = `${connection.server}/api/v1/nodes/${nodeName(machine)}/status`
+    await send(connection.agent, 'PATCH', url, { status: { conditions } }, { patch: 'strategic-merge' }).then(
+      ({ status, text }) => {
+        if (status >= 300) console.error(`${machine.name}: conditions were refused: ${status} ${text.slice(0, 300)}`)
+      },
+      (error: unknown) => console.error(`${machine.name}: conditions were not reported: ${String(error)}`),
+    )
+  }
+
+  /** The connection of a VM that has joined; after a restart it is made again from its custom data. */
+  #connectionOf(machine: Machine): Connection | undefined {
+    const customData = machine.body.properties.osProfile?.customData
+    const { credential } = machine
+    if (credential === undefined || customData === undefined || this.#config.kubernetes === undefined) return undefined
+    const open = this.#connections.get(machine.name)
+    if (open !== undefined) return open
+    const { kubelet } = provision(customData)
+    return kubelet === undefined ? undefined : this.#connect(machine, kubelet, credential)
   }
 
   async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
@@ -127,13 +153,15 @@ export class Kubelets {
     const agent = this.#sharedAgent(input.ca)
     const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
     const created = await retrying(input.deadline, async () => {
-      const answer = await send(agent, 'POST', `${input.server}${path}`, csrObject(csr.toString('pem')), input.token)
+      const answer = await send(agent, 'POST', `${input.server}${path}`, csrObject(csr.toString('pem')), {
+        token: input.token,
+      })
       if (answer.status !== 201)
         throw new Error(`CertificateSigningRequest was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
       return (JSON.parse(answer.text) as { metadata: { name: string } }).metadata.name
     })
     const cert = await retrying(input.deadline, async () => {
-      const answer = await send(agent, 'GET', `${input.server}${path}/${created}`, undefined, input.token)
+      const answer = await send(agent, 'GET', `${input.server}${path}/${created}`, undefined, { token: input.token })
       const issued =
         answer.status === 200
           ? (JSON.parse(answer.text) as { status?: { certificate?: string } }).status?.certificate
@@ -183,14 +211,14 @@ async function send(
   method: Dispatcher.HttpMethod,
   url: string,
   body: unknown,
-  token?: string,
+  options: { readonly token?: string; readonly patch?: 'merge' | 'strategic-merge' } = {},
 ): Promise<{ readonly status: number; readonly text: string }> {
   const response = await request(url, {
     method,
     dispatcher,
     headers: {
-      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      'content-type': method === 'PATCH' ? `application/${options.patch ?? 'merge'}-patch+json` : 'application/json',
+      ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })

@@ -2,6 +2,7 @@ import type { Address } from './addresses.ts'
 import { allocationMessage } from './capacity-pools.ts'
 import type { SimulatorConfig } from './config.ts'
 import { sampleMs } from './durations.ts'
+import { Evictions } from './evictions.ts'
 import type { Attempt, Faults } from './faults.ts'
 import type { Kubelets } from './kubelet.ts'
 import type { AsyncFailure, Extension, Machine, MachineBody, Machines } from './machines.ts'
@@ -22,9 +23,11 @@ export interface LifecycleDeps {
 /** What happens to VMs after a request was accepted, and what an operator of the simulator makes happen. */
 export class MachineLifecycle {
   readonly #deps: LifecycleDeps
+  readonly #evictions: Evictions
 
   constructor(deps: LifecycleDeps) {
     this.#deps = deps
+    this.#evictions = new Evictions(deps, (machine) => this.#takeBack(machine))
   }
 
   /** After a restart: operations go on, and VMs where they stood. */
@@ -37,7 +40,7 @@ export class MachineLifecycle {
       else if (machine.state === 'Deleting' && !isWorkedOn) this.#schedule(operations.begin('delete', machine, 0))
       else if (machine.state === 'Succeeded') {
         if (machine.power === 'running' && machine.joined !== true) void kubelets.boot(machine)
-        this.#scheduleEviction(machine)
+        this.#evictions.schedule(machine)
       }
     }
   }
@@ -130,11 +133,21 @@ export class MachineLifecycle {
     return operation
   }
 
+  /** Azure takes a spot VM back, after its notice if there is one. */
+  evict(machine: Machine): void {
+    this.#evictions.evict(machine)
+  }
+
+  /** The rate of evictions has changed. */
+  rescheduleEvictions(): void {
+    this.#evictions.reschedule()
+  }
+
   /**
-   * Azure takes a spot VM back, as its eviction policy says; the default is Deallocate
+   * What becomes of an evicted VM is in its eviction policy; the default is Deallocate
    * (https://learn.microsoft.com/azure/virtual-machines/spot-vms#eviction-policy).
    */
-  evict(machine: Machine): void {
+  #takeBack(machine: Machine): void {
     if (machine.body.properties.evictionPolicy === 'Delete') this.delete(machine)
     else this.power(machine, 'deallocated')
   }
@@ -143,6 +156,7 @@ export class MachineLifecycle {
   power(machine: Machine, power: 'stopped' | 'deallocated' | 'frozen'): void {
     machine.power = power
     delete machine.evictAtMs
+    delete machine.preemption
     this.#deps.machines.save(machine)
     void this.#deps.kubelets.silence(machine)
   }
@@ -194,7 +208,7 @@ export class MachineLifecycle {
     operations.end(operation, machine.state, machine.failure)
     if (machine.state === 'Failed') return
     after(this.#ms('bootMs', machine), () => void kubelets.boot(machine))
-    this.#scheduleEviction(machine)
+    this.#evictions.schedule(machine)
   }
 
   #completeExtension(operation: Operation, machine: Machine): void {
@@ -206,13 +220,6 @@ export class MachineLifecycle {
       extension.state === 'Deleting' ? others : { ...others, [extension.name.toLowerCase()]: { ...extension, state } }
     machines.save(machine)
     operations.end(operation, extension.state === 'Deleting' ? 'Succeeded' : state, extension.failure)
-  }
-
-  #scheduleEviction(machine: Machine): void {
-    if (machine.evictAtMs === undefined) return
-    after(machine.evictAtMs - Date.now(), () => {
-      if (this.#deps.machines.get(machine.name) === machine && machine.state !== 'Deleting') this.evict(machine)
-    })
   }
 }
 

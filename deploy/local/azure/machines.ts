@@ -31,6 +31,10 @@ export interface Machine {
   joined?: boolean
   /** When Azure takes a spot VM back, in epoch milliseconds. */
   evictAtMs?: number
+  /** That time was drawn by the rate of evictions. */
+  isEvictionDrawn?: boolean
+  /** Azure has given notice that it takes the VM back. */
+  preemption?: { readonly atMs: number; readonly eventId: string }
   /** Its NIC stays when the VM goes, whatever its delete option says. */
   keepsNics?: boolean
   /** Tags of its NICs and disks that were changed after the VM was made, by their names. */

@@ -17,5 +17,10 @@ if (problem !== undefined) {
   process.exit(2)
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0))
-const { address } = await startSimulator(config)
-console.log(`listening on ${address}`)
+try {
+  const { address } = await startSimulator(config)
+  console.log(`listening on ${address}`)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error))
+  process.exit(1)
+}

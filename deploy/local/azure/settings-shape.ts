@@ -90,6 +90,7 @@ export const settingFields: Readonly<Record<string, Shape>> = {
   quotas: map(numberFrom(0)),
   pools: list(pool),
   restrictions: list(strictRecord({ sku: text, family: text, zones: list(zone) })),
+  evictions: strictRecord({ noticeMs: duration, perHour: numberFrom(0) }),
   network,
   nicReservationMs: numberFrom(0),
   diskEncryptionSets: list(text),

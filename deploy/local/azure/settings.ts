@@ -1,6 +1,7 @@
 import type { RoleName } from './authorization.ts'
 import type { CapacityPool, Restriction } from './capacity-pools.ts'
 import type { Duration } from './durations.ts'
+import type { EvictionSettings } from './evictions.ts'
 import type { NetworkSettings } from './network-setup.ts'
 import type { ThrottlingSetting } from './throttling.ts'
 
@@ -28,6 +29,8 @@ export interface LiveSettings extends Timing {
   readonly pools?: readonly CapacityPool[]
   /** Sizes that the subscription may not have. Default: none. */
   readonly restrictions?: readonly Restriction[]
+  /** Spot VMs that Azure takes back. */
+  readonly evictions?: EvictionSettings
   /** Networks, security groups and load balancers. */
   readonly network?: NetworkSettings
   /** How long Azure keeps the NIC of a VM that it could not make, after which it can be deleted; Azure's own time is 180 s. Default 0. */

@@ -205,6 +205,18 @@ export class SimulatorProcess {
     return (await request(`${this.url}${path}`, { dispatcher: this.#agent })).body.text()
   }
 
+  /** A request whose answer does not matter but for its status. */
+  async raw(method: 'PUT' | 'DELETE', path: string, token: string, body?: string): Promise<number> {
+    const answer = await request(`${this.url}${path}`, {
+      method,
+      dispatcher: this.#agent,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+    })
+    await answer.body.dump()
+    return answer.statusCode
+  }
+
   /** A request to the admin endpoint. Errors: status and body of a refusal. */
   async admin<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
     const answer = await this.send(method, `/admin${path}`, body === undefined ? {} : { body })

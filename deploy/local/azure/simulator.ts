@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fastify } from 'fastify'
 import { AccessTokens } from './access-tokens.ts'
 import { registerAdmin } from './admin.ts'
+import { registerAdminScenario } from './admin-scenario.ts'
 import { registerAdminSettings } from './admin-settings.ts'
 import { registerArm } from './arm.ts'
 import type { ArmDeps } from './arm-deps.ts'
@@ -23,6 +24,8 @@ import { Operations } from './operations.ts'
 import { registerPrices } from './price-list.ts'
 import { Quotas } from './quota.ts'
 import { Resources } from './resources.ts'
+import { parseScenario } from './scenario.ts'
+import { ScenarioPlayer } from './scenario-player.ts'
 import { SkuCatalogue } from './sku-catalogue.ts'
 import { Throttling } from './throttling.ts'
 import { VmUsage } from './vm-usage.ts'
@@ -41,15 +44,33 @@ export async function startSimulator(config: SimulatorConfig): Promise<RunningSi
     routerOptions: { caseSensitive: false },
     bodyLimit: 4 * 1024 * 1024,
   })
+  // Some clients say that they send JSON and send nothing, with DELETE for instance.
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parseJson(request, body, done)
+  })
   const deps = makeDeps(config)
+  const player = new ScenarioPlayer(deps)
+  const { scenarioFile } = config
+  const scenario =
+    scenarioFile === undefined ? undefined : parseScenario(readFileSync(scenarioFile, 'utf8'), scenarioFile)
   registerIdentity(app, config, deps.tokens)
   registerArm(app, deps)
   registerPrices(app, config)
   registerAdmin(app, deps)
   registerAdminSettings(app, deps)
+  registerAdminScenario(app, player)
   deps.lifecycle.resume()
   const address = await app.listen({ port: config.port, host: '127.0.0.1' })
-  return { address, close: () => app.close() }
+  if (scenario !== undefined) player.play(scenario)
+  return {
+    address,
+    close: () => {
+      player.stop()
+      return app.close()
+    },
+  }
 }
 
 function makeDeps(config: SimulatorConfig): ArmDeps {
