@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseScenario } from './scenario.ts'
 
@@ -37,6 +38,16 @@ steps:
       },
       { atMs: 90_000, line: 9, faults: [{ match: { zone: '2' } }], vms: [{ do: 'evict', share: 0.5 }] },
     ])
+  })
+
+  it('in the documentation can be played', () => {
+    const text = readFileSync(new URL('../../../docs/simulator.md', import.meta.url), 'utf8')
+    const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(text) ?? []
+    const { steps } = parseScenario(yaml, 'simulator.md')
+    expect(steps.map(({ atMs }) => atMs / 60_000)).toEqual([0, 10, 20, 40])
+    expect(() => parseScenario(yaml.replace('vCpus: 64', 'vCpus: many'), 'storm.yaml')).toThrow(
+      'storm.yaml:11: steps[1].settings.pools[0].vCpus is "many": write a number of 0 or more',
+    )
   })
 
   it.each([
