@@ -6,6 +6,8 @@ import { azureFailure, failureMessage } from './azure/azure-failure.ts'
 import { ApiError } from './kubernetes/client.ts'
 
 const maxMessageLength = 1000
+/** When a wait is over. */
+const soonMs = 100
 
 /**
  * The only translation of a failure into Temporal's: a short message without request bodies, what it is as type, and how long to wait: what
@@ -21,6 +23,25 @@ function toFailure(error: unknown): unknown {
     type,
     ...(retryAfterMs === undefined ? {} : { nextRetryDelay: retryAfterMs }),
   })
+}
+
+/**
+ * A failure of Azure whose wait, or the first part of it, the activity itself spends, so that it can end early. Other errors wait for nothing
+ * here and stay as they are.
+ */
+export function waitingFailure(
+  error: unknown,
+  longestMs: number,
+): { readonly waitMs: number; readonly failure: unknown } {
+  const retryAfterMs = azureFailure(error)?.retryAfterMs ?? 0
+  if (retryAfterMs === 0) return { waitMs: 0, failure: error }
+  const { message, type } = described(error)
+  const waitMs = Math.min(retryAfterMs, longestMs)
+  const nextRetryDelay = Math.max(retryAfterMs - waitMs, soonMs)
+  return {
+    waitMs,
+    failure: ApplicationFailure.create({ message: message.slice(0, maxMessageLength), type, nextRetryDelay }),
+  }
 }
 
 interface Described {

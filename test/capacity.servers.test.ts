@@ -156,6 +156,52 @@ async function* usages() {
   yield { name: { value: 'D' }, limit: 100, currentValue: 0, unit: 'Count' }
 }
 
+test('a policy that forbids VMs is told with its name, marks nothing, and is not tried again at once', async () => {
+  const message = `Resource 'a' was disallowed by policy. Policy identifiers: '[{"policyAssignment":{"name":"Allowed sizes"}}]'.`
+  await world.fault({ kind: 'failSync', code: 'RequestDisallowedByPolicy', status: 403, message, count: 100 })
+  const puts = async () => (await world.journal()).filter(({ method }) => method === 'PUT').length
+  const before = await puts()
+  await world.scale('inflate', 1)
+  const event = await world.until('an event tells of it', async () =>
+    (await world.list('events')).find(({ reason }) => reason === 'LaunchFailed'),
+  )
+  expect(event.message).toMatch(
+    /^PolicyDenied: an Azure policy forbids the VM: Allowed sizes\. .* Azure said: RequestDisallowed/,
+  )
+  const [claim] = await world.list('nodeclaims')
+  expect(claim?.status?.conditions?.find(({ type }) => type === 'Launched')).toMatchObject({
+    status: 'Unknown',
+    reason: 'CreateInstanceFailed',
+    message: event.message,
+  })
+  expect(await cli('capacity', 'list')).toBe('nothing is left out\n')
+
+  // The wait is a minute, but not for a claim that is deleted.
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  await world.until('the NodeClaim is gone', async () => (await world.list('nodeclaims')).length === 0, 10_000)
+  expect((await puts()) - before).toBe(1)
+  await world.operator.simulator('DELETE', '/faults')
+})
+
+test('the last vCPUs of the region are given out once, and Azure is not asked for more', async () => {
+  await world.crash()
+  await world.operator.simulator('POST', '/settings', { quotas: { cores: 5 } })
+  const puts = async () => (await world.journal()).filter(({ method }) => method === 'PUT').length
+  const before = await puts()
+  world.startJoiner('second')
+  await world.apply(deployment({ name: 'apart', replicas: 4, apart: true }))
+  await world.until('two of them run', async () => (await world.running('apart')) === 2)
+  const event = await world.until('the others hear of the quota', async () =>
+    (await world.list('events')).find(({ reason }) => reason === 'InsufficientCapacityError'),
+  )
+  expect(event.message).toMatch(
+    /the total regional vCPU quota \(cores\) has no room for 2 vCPUs: limit 5, used \d, in flight \d; ask for more/,
+  )
+  expect((await puts()) - before).toBe(2)
+  expect((await world.azure()).virtualMachines).toHaveLength(2)
+})
+
 test('joiner quota shows what is used and which NodePools it blocks', async () => {
   const spec = world.installation.processSpec('quota')
   const { stdout } = await run(process.execPath, [joiner, 'quota', '--all'], { env: { ...process.env, ...spec.env } })

@@ -4,6 +4,7 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import { kubeletConversion, kubeletErrors } from '../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../core/objects.ts'
 import { activityScope } from '../activity-context.ts'
+import { waitingFailure } from '../failure.ts'
 import { cachedClaim, liveClaim } from '../kubernetes/object-writes.ts'
 import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
@@ -12,12 +13,14 @@ import { getVm } from './claim-vm.ts'
 import type { ClaimRef, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
 import { putVm } from './put-vm.ts'
-import { setLaunchedUnknown, tellFailure } from './refusal.ts'
+import { isGoneWithin, setLaunchedUnknown, tellFailure } from './refusal.ts'
 import { takeOver } from './take-over.ts'
 import { whyExhausted } from './why-exhausted.ts'
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
+/** Well below the time that one attempt may take. */
+const longestWaitMs = 60_000
 
 /**
  * One attempt to make a claim's VM. The VM's name follows from the claim's, so a repeated attempt finds what an earlier one made:
@@ -34,7 +37,10 @@ export async function launch(
     return await launchOnce(deps, ref, attempt, signal)
   } catch (error) {
     await tellFailure(deps, ref, error)
-    throw error
+    const { waitMs, failure } = waitingFailure(error, longestWaitMs)
+    // A wait of Temporal's would keep a claim that is deleted meanwhile from its end.
+    if (waitMs > 0 && (await isGoneWithin(deps, ref, waitMs, signal))) return { kind: 'claimGone' }
+    throw failure
   }
 }
 

@@ -1,5 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../core/conditions.ts'
+import { pauseFor } from '../activity-context.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { cachedClaim, setClaimConditions } from '../kubernetes/object-writes.ts'
 import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from './azure-error.ts'
@@ -39,6 +40,27 @@ export async function setLaunchedUnknown(
 export async function tellFailure(deps: AzureDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)
   if (failure !== undefined) await tell(deps, ref, failure, failureMessage(error, failure))
+}
+
+/** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
+export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, signal: AbortSignal): Promise<boolean> {
+  const over = new AbortController()
+  const both = AbortSignal.any([signal, over.signal])
+  const gone = deps.cache.waitFor(
+    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    () => {
+      const claim = cachedClaim(deps, ref)
+      return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? true : undefined
+    },
+    both,
+  )
+  const waits = [gone, pauseFor(ms, both).then(() => false)]
+  try {
+    return await Promise.race(waits)
+  } finally {
+    over.abort()
+    await Promise.allSettled(waits)
+  }
 }
 
 async function tell(deps: AzureDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
