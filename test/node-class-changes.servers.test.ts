@@ -19,8 +19,9 @@ interface State {
     readonly tags: Tags
     readonly identities: readonly string[]
   }[]
-  readonly networkInterfaceTags: Readonly<Record<string, Tags>>
 }
+
+type Nics = Readonly<Record<string, { readonly tags: Tags }>>
 
 interface ClassStatus {
   readonly images?: readonly { readonly id: string }[]
@@ -62,9 +63,10 @@ function conditionOf(object: Seen, type: string) {
 async function tags(): Promise<readonly Tags[]> {
   const state = await world.operator.simulator<State>('GET', '/state')
   const vm = state.virtualMachines.find((found) => found.name === `aks-${claim}`)
-  const nics = Object.entries(state.networkInterfaceTags).filter(([nic]) => nic.startsWith(`aks-${claim}`))
+  const all = await world.operator.simulator<Nics>('GET', '/nics')
+  const nics = Object.entries(all).filter(([nic]) => nic.startsWith(`aks-${claim}`))
   expect(nics).toHaveLength(1)
-  return [vm?.tags ?? {}, ...nics.map(([, found]) => found)]
+  return [vm?.tags ?? {}, ...nics.map(([, found]) => found.tags)]
 }
 
 async function patches(): Promise<readonly (number | undefined)[]> {

@@ -22,9 +22,6 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
       tags: body.tags ?? {},
       identities: Object.keys((body.identity as { userAssignedIdentities?: object })?.userAssignedIdentities ?? {}),
     })),
-    networkInterfaceTags: Object.fromEntries(
-      machines.all.flatMap((machine) => deps.resources.nics(machine).map(({ name, tags }) => [name, tags])),
-    ),
     networkInterfaces: [
       ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
       ...machines.leftovers('networkInterfaces').map(({ name }) => name),
@@ -34,6 +31,11 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
       ...machines.leftovers('disks').map(({ name }) => name),
     ],
   }))
+  app.get('/admin/nics', () =>
+    Object.fromEntries(
+      machines.all.flatMap((machine) => deps.resources.nics(machine).map(({ name, tags }) => [name, { tags }])),
+    ),
+  )
   app.get('/admin/calls', () => calls.byOperation)
   app.get('/admin/calls/vms', () => calls.byVm)
   app.delete('/admin/calls', (_request, reply) => {
