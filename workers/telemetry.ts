@@ -1,16 +1,19 @@
 import { makeTelemetryFilterString, Runtime, type Logger as TemporalLogger } from '@temporalio/worker'
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 
 const timestampKey = Symbol.for('log_timestamp')
 
 /** The process's logger: one JSON object per line, with the field names that Karpenter's logs use. */
-export function createLogger(level: string): Logger {
-  return pino({
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-  })
+export function createLogger(level: string, destination: DestinationStream = pino.destination(1)): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  )
 }
 
 /**
