@@ -1,8 +1,8 @@
 import { CancelledFailure, CompleteAsyncError } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
-import { ArmBudgetExhausted } from './azure/arm-budget.ts'
-import { scrubbedMessage } from './azure/azure-error.ts'
-import { azureFailure, failureMessage } from './azure/azure-failure.ts'
+import { ArmBudgetExhausted } from './azure/arm/arm-budget.ts'
+import { scrubbedMessage } from './azure/arm/azure-error.ts'
+import { azureFailure, failureMessage } from './azure/arm/azure-failure.ts'
 import { ApiError } from './kubernetes/client.ts'
 
 const maxMessageLength = 1000

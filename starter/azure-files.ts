@@ -1,6 +1,6 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
-import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/pricing.ts'
+import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/catalogue/pricing.ts'
 import type { NodeClass } from '../core/objects.ts'
 import { InputError, isObject } from './simulate/shape.ts'
 import { readDocuments } from './simulate/source.ts'

@@ -1,7 +1,7 @@
 import { ComputeManagementClient } from '@azure/arm-compute'
 import { NetworkManagementClient } from '@azure/arm-network'
 import { createHttpHeaders, type HttpClient, type PipelineRequest } from '@azure/core-rest-pipeline'
-import type { AzureClient } from '../activities/azure/client.ts'
+import type { AzureClient } from '../activities/azure/arm/client.ts'
 
 /** What a request is answered with. */
 interface Answer {

@@ -1,7 +1,7 @@
 // What no lifecycle cleans up: leaks are planted behind Joiner's back, and passes of garbage collection take them, and nothing else.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { osDiskName } from '../activities/azure/os-disk-name.ts'
+import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'

@@ -10,9 +10,9 @@ import {
   type OfferingId,
   offeringMarks,
   withMarks,
-} from '../activities/azure/mark.ts'
-import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/pricing.ts'
-import { parseSku, type VmSize } from '../activities/azure/sku.ts'
+} from '../activities/azure/capacity/mark.ts'
+import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/catalogue/pricing.ts'
+import { parseSku, type VmSize } from '../activities/azure/catalogue/sku.ts'
 import type { NodeClass } from '../core/objects.ts'
 
 const folder = fileURLToPath(new URL('../../shared/azure/', import.meta.url))

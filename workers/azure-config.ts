@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import { type Cloud, cloudOf } from '../activities/azure/arm/clouds.ts'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
-import { type Cloud, cloudOf } from '../activities/azure/clouds.ts'
 import { type DescribedCloud, parseEnvironmentFile } from '../api/azure-cloud.ts'
 import { certificateForm } from '../api/azure-settings.ts'
 import type { AzureAccess, Config } from '../api/config.ts'

@@ -2,14 +2,14 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { TokenCredential } from '@azure/identity'
 import type { Logger } from 'pino'
-import { tokenLimitMs, tryToken } from '../activities/azure/access-token.ts'
-import { armScope, type Cloud } from '../activities/azure/clouds.ts'
+import { tokenLimitMs, tryToken } from '../activities/azure/arm/access-token.ts'
+import { armScope, type Cloud } from '../activities/azure/arm/clouds.ts'
 import {
   type CredentialKind,
   chooseCredential,
   createCredential,
   type IdentitySettings,
-} from '../activities/azure/credentials.ts'
+} from '../activities/azure/arm/credentials.ts'
 import type { AzureAccess } from '../api/config.ts'
 import { pauseOf } from './pause.ts'
 

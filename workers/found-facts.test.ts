@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import type { AzureClient } from '../activities/azure/client.ts'
+import type { AzureClient } from '../activities/azure/arm/client.ts'
 import { ApiError, type Json } from '../activities/kubernetes/client.ts'
 import { type Config, readConfig } from '../api/config.ts'
 import { findDnsServiceIp, findFacts, findVnetGuid, needsVnetGuid } from './found-facts.ts'

@@ -1,6 +1,6 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
-import { armLimits } from '../activities/azure/arm-limits.ts'
+import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
 import { createPlanningActivities } from '../activities/planning/activities.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'

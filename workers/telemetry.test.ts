@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { ApplicationFailure } from '@temporalio/common'
 import { describe, expect, it } from 'vitest'
-import { scrubbedMessage } from '../activities/azure/azure-error.ts'
+import { scrubbedMessage } from '../activities/azure/arm/azure-error.ts'
 import { translatingFailures } from '../activities/failure.ts'
 import { fakeArm } from '../test/fake-arm.ts'
 import { createLogger } from './telemetry.ts'

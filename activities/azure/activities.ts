@@ -1,14 +1,14 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
-import { inTurn, inTurnWhileWanted } from './arm-turn.ts'
-import { ensureBillingExtensions } from './billing-extension.ts'
+import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
-import { GarbageCollector } from './garbage.ts'
-import { updateInPlace } from './in-place-update.ts'
-import { awaitInstance, deleteInstance } from './instance.ts'
-import { launch } from './launch.ts'
-import { refreshNodeClasses } from './node-class-status.ts'
+import { GarbageCollector } from './garbage/garbage.ts'
+import { ensureBillingExtensions } from './in-place/billing-extension.ts'
+import { updateInPlace } from './in-place/in-place-update.ts'
+import { awaitInstance, deleteInstance } from './launch/instance.ts'
+import { launch } from './launch/launch.ts'
+import { refreshNodeClasses } from './node-class/node-class-status.ts'
 
 /** An attempt to launch has two minutes, and should have some left when its turn comes. */
 const launchPatienceMs = 90_000

@@ -1,13 +1,13 @@
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
-import type { ArmBudget } from './arm-budget.ts'
+import type { ArmBudget } from './arm/arm-budget.ts'
+import type { AzureClient } from './arm/client.ts'
+import type { VmList } from './arm/vm-list.ts'
 import type { AzureConfig } from './azure-config.ts'
-import type { Catalogue } from './catalogue.ts'
-import type { AzureClient } from './client.ts'
-import type { NetworkFacts } from './network-facts.ts'
-import type { Quota } from './quota.ts'
-import type { RefusedAttempts } from './refused-attempts.ts'
-import type { UnavailableOfferings } from './unavailable-offerings.ts'
-import type { VmList } from './vm-list.ts'
+import type { Quota } from './capacity/quota.ts'
+import type { RefusedAttempts } from './capacity/refused-attempts.ts'
+import type { UnavailableOfferings } from './capacity/unavailable-offerings.ts'
+import type { Catalogue } from './catalogue/catalogue.ts'
+import type { NetworkFacts } from './launch/network-facts.ts'
 
 /** What every Azure activity works with; made once per process. */
 export interface AzureDeps extends KubernetesDeps {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Mark, noMarks, offeringMarks, withMarks } from '../../activities/azure/mark.ts'
+import { type Mark, noMarks, offeringMarks, withMarks } from '../../activities/azure/capacity/mark.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
 

@@ -1,4 +1,4 @@
-import type { Mark, Marks } from '../../activities/azure/mark.ts'
+import type { Mark, Marks } from '../../activities/azure/capacity/mark.ts'
 
 /** Which marks are meant; what is not named may be anything. */
 export interface MarkFilter {

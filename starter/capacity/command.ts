@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { liveMarks, type Mark, type Marks } from '../../activities/azure/mark.ts'
+import { liveMarks, type Mark, type Marks } from '../../activities/azure/capacity/mark.ts'
 import { counted } from '../simulate/words.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
@@ -53,12 +53,12 @@ function common(command: Command): Command {
     .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
 }
 
-type Store = import('../../activities/azure/mark-store.ts').MarkStore
+type Store = import('../../activities/azure/capacity/mark-store.ts').MarkStore
 
 async function run({ namespace }: Options, work: (store: Store) => Promise<void>): Promise<void> {
   const [{ KubernetesClient }, { MarkStore }] = await Promise.all([
     import('../../activities/kubernetes/client.ts'),
-    import('../../activities/azure/mark-store.ts'),
+    import('../../activities/azure/capacity/mark-store.ts'),
   ])
   try {
     const client = await KubernetesClient.load(kubeconfig())

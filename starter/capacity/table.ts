@@ -1,4 +1,4 @@
-import type { Mark } from '../../activities/azure/mark.ts'
+import type { Mark } from '../../activities/azure/capacity/mark.ts'
 import { aligned } from '../simulate/words.ts'
 
 const header = ['UNAVAILABLE', 'CAPACITY', 'ZONES', 'REASON', 'UNTIL', 'LEFT']

@@ -1,5 +1,5 @@
-import { type TokenResult, tokenLimitMs } from '../../activities/azure/access-token.ts'
-import { parseSubnet } from '../../activities/azure/subnet.ts'
+import { type TokenResult, tokenLimitMs } from '../../activities/azure/arm/access-token.ts'
+import { parseSubnet } from '../../activities/azure/launch/subnet.ts'
 import { ArmRefusal } from './arm-reader.ts'
 import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
 import { type DoctorContext, groupId, roleAssignment } from './context.ts'

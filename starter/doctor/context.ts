@@ -1,4 +1,4 @@
-import type { Cloud } from '../../activities/azure/clouds.ts'
+import type { Cloud } from '../../activities/azure/arm/clouds.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { decodeNodeClass, decodeNodePool } from '../../activities/kubernetes/decode.ts'
 import type { Config } from '../../api/config.ts'

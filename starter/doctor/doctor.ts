@@ -1,4 +1,4 @@
-import { tryToken } from '../../activities/azure/access-token.ts'
+import { tryToken } from '../../activities/azure/arm/access-token.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import type { Config } from '../../api/config.ts'
 import { readCloud } from '../../workers/azure-config.ts'

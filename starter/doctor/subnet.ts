@@ -1,5 +1,5 @@
-import { maxPodsOf } from '../../activities/azure/node-class-settings.ts'
-import { type SubnetAddresses, subnetSpace } from '../../activities/azure/subnet.ts'
+import { type SubnetAddresses, subnetSpace } from '../../activities/azure/launch/subnet.ts'
+import { maxPodsOf } from '../../activities/azure/node-class/node-class-settings.ts'
 import type { NodePool } from '../../core/objects.ts'
 import { quantityValue, subtractQuantity, zero } from '../../core/quantity.ts'
 import { ArmRefusal } from './arm-reader.ts'

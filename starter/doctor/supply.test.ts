@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { cloudOf } from '../../activities/azure/clouds.ts'
+import { cloudOf } from '../../activities/azure/arm/clouds.ts'
 import { decodeNodeClass, decodeNodePool } from '../../activities/kubernetes/decode.ts'
 import { type Config, readConfig } from '../../api/config.ts'
 import { sizes, skuJson } from '../../deploy/local/azure/catalogue.ts'

@@ -1,7 +1,7 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../activities/azure/azure-config.ts'
-import { modelledPrices, type Prices } from '../../activities/azure/pricing.ts'
-import type { Demand } from '../../activities/azure/quota-accounting.ts'
+import type { Demand } from '../../activities/azure/capacity/quota-accounting.ts'
+import { modelledPrices, type Prices } from '../../activities/azure/catalogue/pricing.ts'
 import { onlyValue, readPrices, regionOf, skusOf } from '../azure-files.ts'
 import { InputError } from '../simulate/shape.ts'
 

@@ -1,5 +1,5 @@
-import { launchedVm } from '../../activities/azure/quota.ts'
-import type { VmLife } from '../../activities/azure/quota-accounting.ts'
+import { launchedVm } from '../../activities/azure/capacity/quota.ts'
+import type { VmLife } from '../../activities/azure/capacity/quota-accounting.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { decodeNodeClaim } from '../../activities/kubernetes/decode.ts'
 import type { Config } from '../../api/config.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { usagesOf } from '../../activities/azure/quota-accounting.ts'
-import type { VmSize } from '../../activities/azure/sku.ts'
+import { usagesOf } from '../../activities/azure/capacity/quota-accounting.ts'
+import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { quotaRows, quotaTable } from './report.ts'
 
 const size = (name: string, family: string, vCpus: number) => [name, { name, family, vCpus } as VmSize] as const

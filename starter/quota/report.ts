@@ -5,8 +5,8 @@ import {
   spotPool,
   type Usages,
   type VmLife,
-} from '../../activities/azure/quota-accounting.ts'
-import type { VmSize } from '../../activities/azure/sku.ts'
+} from '../../activities/azure/capacity/quota-accounting.ts'
+import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import type { Buyable } from '../buyable.ts'
 import { aligned, few } from '../simulate/words.ts'
 

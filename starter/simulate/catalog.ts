@@ -64,9 +64,9 @@ function typeCatalog(file: string, json: unknown): Catalog {
 
 async function skuCatalog(file: string, skus: readonly ResourceSku[], priceFiles: readonly string[]): Promise<Catalog> {
   const [{ parseSku }, { instanceTypes }, { nodeClassSettings }] = await Promise.all([
-    import('../../activities/azure/sku.ts'),
-    import('../../activities/azure/instance-types.ts'),
-    import('../../activities/azure/node-class-settings.ts'),
+    import('../../activities/azure/catalogue/sku.ts'),
+    import('../../activities/azure/catalogue/instance-types.ts'),
+    import('../../activities/azure/node-class/node-class-settings.ts'),
   ])
   const region = regionOf(file, skus)
   const sizes = skus.flatMap((sku) => {

@@ -1,6 +1,6 @@
 import { type ConditionChange, isTrueAt } from '../../../core/conditions.ts'
 import type { NodeClass } from '../../../core/objects.ts'
-import { scrubbedMessage } from '../azure-error.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 
 /** What one part of a look at an AKSNodeClass found. What is absent stays as it was; an error is told once all parts have run. */
 export interface Finding {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
 import { ApiError } from '../../kubernetes/client.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { nodeClassSettings } from '../node-class-settings.ts'
 import { findLocalDns, localDnsDecision } from './local-dns.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
 
 const config = goldenConfig('westus2', {
   nodeResourceGroup: 'rg',

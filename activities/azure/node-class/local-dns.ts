@@ -1,11 +1,11 @@
 import type { NodeClass } from '../../../core/objects.ts'
-import { scrubbedMessage } from '../azure-error.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { resolveImageFamily } from '../images.ts'
-import type { NodeClassSettings } from '../node-class-settings.ts'
 import type { Finding } from './finding.ts'
+import { resolveImageFamily } from './images.ts'
 import { compareVersions } from './kubernetes-version.ts'
 import { clusterForbidsLocalDns } from './local-dns-cluster.ts'
+import type { NodeClassSettings } from './node-class-settings.ts'
 
 const type = 'LocalDNSReady'
 

@@ -1,10 +1,10 @@
 import type { NodeClass } from '../../../core/objects.ts'
+import { isMissing } from '../arm/azure-error.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import { isMissing } from '../azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import type { NodeClassSettings } from '../node-class-settings.ts'
-import { isAksManaged, parseSubnet, type SubnetAddresses, type SubnetId, subnetSpace } from '../subnet.ts'
+import { isAksManaged, parseSubnet, type SubnetAddresses, type SubnetId, subnetSpace } from '../launch/subnet.ts'
 import { type Finding, unread } from './finding.ts'
+import type { NodeClassSettings } from './node-class-settings.ts'
 
 const type = 'SubnetsReady'
 

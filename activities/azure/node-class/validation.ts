@@ -1,8 +1,8 @@
 import { RestError } from '@azure/core-rest-pipeline'
-import { scrubbedMessage } from '../azure-error.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import type { NodeClassSettings } from '../node-class-settings.ts'
 import type { Finding } from './finding.ts'
+import type { NodeClassSettings } from './node-class-settings.ts'
 
 const type = 'ValidationSucceeded'
 const shape =

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { ComputeManagementClient } from '@azure/arm-compute'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { armErrorCode, isMissing, retryAfterSeconds } from '../../../activities/azure/azure-error.ts'
-import type { AzureClient } from '../../../activities/azure/client.ts'
+import { armErrorCode, isMissing, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
+import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import { collect, credential, group, joinersClient, nicConfiguration, plainClient, vmBody } from './sdk-clients.ts'
 import { ids, SimulatorProcess } from './simulator-process.ts'
 

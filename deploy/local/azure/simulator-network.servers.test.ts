@@ -2,7 +2,7 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { RestError } from '@azure/core-rest-pipeline'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { AzureClient } from '../../../activities/azure/client.ts'
+import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import type { Fault } from './faults.ts'
 import { arm, collect, credential, group, joinersClient, nicConfiguration, vmBody } from './sdk-clients.ts'
 import type { LiveSettings } from './settings.ts'

@@ -1,7 +1,7 @@
 // Scenarios and evictions by a rate, as they change what the simulated Azure does while it runs.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { isMissing } from '../../../activities/azure/azure-error.ts'
-import type { AzureClient } from '../../../activities/azure/client.ts'
+import { isMissing } from '../../../activities/azure/arm/azure-error.ts'
+import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import { group, joinersClient, vmBody } from './sdk-clients.ts'
 import { SimulatorProcess } from './simulator-process.ts'
 

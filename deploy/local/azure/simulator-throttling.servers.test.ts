@@ -1,7 +1,7 @@
 // Token buckets and the counting of calls, as Joiner's SDK clients meet them.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { armErrorCode, retryAfterSeconds } from '../../../activities/azure/azure-error.ts'
-import type { AzureClient } from '../../../activities/azure/client.ts'
+import { armErrorCode, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
+import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import { arm, collect, credential, group, joinersClient, plainClient, vmBody } from './sdk-clients.ts'
 import { SimulatorProcess } from './simulator-process.ts'
 import type { BucketCounts, ThrottlingSetting } from './throttling.ts'

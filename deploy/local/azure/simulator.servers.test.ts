@@ -1,6 +1,6 @@
 // The simulator under the SDK clients that Joiner uses, unmodified: VMs with what belongs to them, lists, and ARM's refusals.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { AzureClient } from '../../../activities/azure/client.ts'
+import type { AzureClient } from '../../../activities/azure/arm/client.ts'
 import { arm, collect, credential, group, joinersClient, nicConfiguration, vmBody } from './sdk-clients.ts'
 import { ids, SimulatorProcess, subnetId } from './simulator-process.ts'
 

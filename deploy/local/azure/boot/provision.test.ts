@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { customData } from '../../../../activities/azure/custom-data.ts'
+import { customData } from '../../../../activities/azure/node-config/custom-data.ts'
 import { configPath } from './custom-data.ts'
 import { provision } from './provision.ts'
 import { runScript } from './shell.ts'

@@ -1,0 +1,111 @@
+import type { PipelinePolicy, PipelineRequest, PipelineResponse, SendRequest } from '@azure/core-rest-pipeline'
+import { activityScope, pauseFor } from '../../activity-context.ts'
+import type { ArmBudget } from './arm-budget.ts'
+import { type ArmOperation, armOperation, remainingTokens } from './arm-limits.ts'
+import type { ArmMetrics } from './arm-metrics.ts'
+import { takeTurn } from './arm-turn.ts'
+import { retryAfterMs } from './retry-after.ts'
+
+export interface ArmBudgetPolicyOptions {
+  readonly budget: ArmBudget
+  readonly metrics: ArmMetrics
+  /** How many processes share what Azure says is left. */
+  readonly replicas: number
+  /** How long one request may wait for tokens altogether, in milliseconds; what would wait longer fails and is tried again later. */
+  readonly patienceMs?: number
+}
+
+/** Well below the time that an activity has for its one attempt, which may send several requests. */
+const defaultPatienceMs = 45_000
+/** Azure refuses without a word about the time only where it documents none. */
+const silentRetryAfterMs = 5000
+/** Timers fire up to a millisecond early, and no refused request may. */
+const marginMs = 20
+/** A request that has no effect, or the same effect twice. Others are tried again by whoever knows what they did. */
+const repeatable: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
+const never = new AbortController().signal
+
+/**
+ * Holds requests back until this process's budget has tokens for them, and closes what Azure calls empty for as long as Azure says, for all
+ * requests of the class. A request that was refused waits with them and is sent again, unless that takes too long: then it
+ * fails with the time of its next try. The wait ends with the request's own signal and with that of the activity that sends it,
+ * which is not the end of a request that was sent.
+ */
+export function armBudgetPolicy(options: ArmBudgetPolicyOptions): PipelinePolicy {
+  return {
+    name: 'joinerArmBudget',
+    sendRequest: (request, next) => sendWithin(options, request, next),
+  }
+}
+
+async function sendWithin(
+  options: ArmBudgetPolicyOptions,
+  request: PipelineRequest,
+  next: SendRequest,
+): Promise<PipelineResponse> {
+  const { budget, metrics, patienceMs = defaultPatienceMs } = options
+  const operation = armOperation(request.method, request.url)
+  const signal = AbortSignal.any([(request.abortSignal as AbortSignal | undefined) ?? never, activityScope().signal])
+  let patience = patienceMs
+  for (;;) {
+    if (!takeTurn(budget, operation.buckets))
+      patience -= (await budget.pass(operation.buckets, patience, signal)).waitedMs
+    const response = await timed(metrics, operation, request, next)
+    if (response.status !== 429) {
+      learn(options, operation, response)
+      return response
+    }
+    const { waitMs, isOwn } = refuse(options, operation, response)
+    if (!repeatable.has(request.method) || waitMs > patience) return response
+    if (!isOwn) continue
+    await pauseFor(waitMs, signal)
+    patience -= waitMs
+  }
+}
+
+async function timed(
+  metrics: ArmMetrics,
+  operation: ArmOperation,
+  request: PipelineRequest,
+  next: SendRequest,
+): Promise<PipelineResponse> {
+  const startedAt = performance.now()
+  const answered = (status: string) => metrics.answered(operation.name, status, (performance.now() - startedAt) / 1000)
+  try {
+    const response = await next(request)
+    answered(String(response.status))
+    return response
+  } catch (error) {
+    answered('error')
+    throw error
+  }
+}
+
+/** What a 429 means for everybody else. `isOwn`: a limit of the one resource, which is no reason to hold up others. */
+function refuse(
+  { budget, metrics }: ArmBudgetPolicyOptions,
+  operation: ArmOperation,
+  response: PipelineResponse,
+): { readonly waitMs: number; readonly isOwn: boolean } {
+  const header = (name: string) => response.headers.get(name)
+  const waitMs = (retryAfterMs(header, Date.now()) ?? silentRetryAfterMs) + marginMs
+  const { left, onlyItself } = remainingTokens(operation, header)
+  if (onlyItself) {
+    metrics.throttled('alone')
+    return { waitMs, isOwn: true }
+  }
+  const empty = [...left].filter(([, tokens]) => tokens < 1).map(([bucket]) => bucket)
+  const closed = empty.length === 0 ? operation.buckets : empty
+  budget.refused(closed, waitMs)
+  for (const bucket of closed) metrics.throttled(bucket)
+  return { waitMs, isOwn: false }
+}
+
+function learn(
+  { budget, replicas }: ArmBudgetPolicyOptions,
+  operation: ArmOperation,
+  response: PipelineResponse,
+): void {
+  for (const [bucket, tokens] of remainingTokens(operation, (name) => response.headers.get(name)).left)
+    budget.learn(bucket, tokens / replicas)
+}

@@ -1,0 +1,82 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { cachedClaim } from '../../kubernetes/object-writes.ts'
+import type { ClaimRef } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import type { ArmBudget } from './arm-budget.ts'
+import type { ArmBucket } from './arm-limits.ts'
+
+/** Tokens that were taken for one request before it is known what it will say. */
+interface Turn {
+  readonly buckets: readonly ArmBucket[]
+  isUsed: boolean
+}
+
+const turns = new AsyncLocalStorage<Turn>()
+
+/**
+ * Does work that sends one request of a class, once there are tokens for it. So what the request says is decided from the state of the world after the
+ * wait, and who cannot be served asks Azure nothing. Tokens that the work did not need are given back. Errors: as `ArmBudget.pass`.
+ */
+export async function inTurn<T>(
+  budget: ArmBudget,
+  buckets: readonly ArmBucket[],
+  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+  work: () => Promise<T>,
+): Promise<T> {
+  await budget.pass(buckets, patienceMs, signal)
+  const turn: Turn = { buckets, isUsed: false }
+  try {
+    return await turns.run(turn, work)
+  } finally {
+    if (!turn.isUsed) budget.giveBack(buckets)
+  }
+}
+
+/** Uses up the turn in which this runs. False: there is none of this class, it is used, or Azure has closed its buckets since. */
+export function takeTurn(budget: ArmBudget, buckets: readonly ArmBucket[]): boolean {
+  const turn = turns.getStore()
+  if (turn === undefined || turn.isUsed || turn.buckets.join() !== buckets.join() || budget.isClosed(buckets))
+    return false
+  turn.isUsed = true
+  return true
+}
+
+/** As `inTurn`, for work on a claim: a claim that is deleted meanwhile is `gone`, and waits no longer. */
+export async function inTurnWhileWanted<T>(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  buckets: readonly ArmBucket[],
+  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+  { work, gone }: { readonly work: () => Promise<T>; readonly gone: T },
+): Promise<T> {
+  const over = new AbortController()
+  const unwanted = new AbortController()
+  const watch = deps.cache
+    .waitFor(
+      (kind, key) => kind === 'NodeClaim' && key === ref.name,
+      () => (cachedClaim(deps, ref)?.metadata.deletionTimestamp === undefined ? undefined : true),
+      AbortSignal.any([signal, over.signal]),
+    )
+    .then(
+      () => unwanted.abort(new Error(`NodeClaim ${ref.name} is deleted`)),
+      () => {},
+    )
+  let begun = false
+  try {
+    return await inTurn(
+      deps.budget,
+      buckets,
+      { patienceMs, signal: AbortSignal.any([signal, unwanted.signal]) },
+      () => {
+        begun = true
+        return work()
+      },
+    )
+  } catch (error) {
+    if (unwanted.signal.aborted && !begun && !signal.aborted) return gone
+    throw error
+  } finally {
+    over.abort()
+    await watch
+  }
+}

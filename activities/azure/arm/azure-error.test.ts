@@ -1,0 +1,142 @@
+import { createHttpHeaders, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
+import { describe, expect, it } from 'vitest'
+import { asGoldenMarks, type GoldenMark, goldenMark, goldenSizes } from '../../../test/golden-cases.ts'
+import { goldenSuite } from '../../../test/golden-suite.ts'
+import { marksFor, noMarks, withMarks } from '../capacity/mark.ts'
+import {
+  armErrorCode,
+  armErrorText,
+  classifyRefusal,
+  isMissing,
+  launchFailedReason,
+  metricsErrorCode,
+  type Refusal,
+  retryAfterSeconds,
+  scrubbedMessage,
+} from './azure-error.ts'
+import { azureFailure } from './azure-failure.ts'
+
+interface ErrorCase {
+  readonly name: string
+  readonly path: string
+  readonly region: string
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+  readonly priorMarks: readonly GoldenMark[]
+  readonly response: {
+    readonly status?: number
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+    readonly plainError?: string
+  }
+  readonly expected: {
+    readonly handled: boolean
+    readonly handledKind?: 'CreateError' | 'InsufficientCapacityError'
+    readonly conditionReason?: string
+    readonly conditionMessage?: string
+    readonly handledMessage?: string
+    readonly errorCode?: string
+    readonly metricsErrorCode: string
+    readonly seqNumDelta: number
+    readonly marks: readonly GoldenMark[]
+    readonly create?: { readonly conditionReason: string }
+  }
+}
+
+function restError(status: number, body: string, headers: Readonly<Record<string, string>> = {}): RestError {
+  const request = createPipelineRequest({ url: 'https://management.azure.com/' })
+  const response = { request, status, headers: createHttpHeaders({ ...headers }), bodyAsText: body }
+  const parsed = parse(body)
+  const error = new RestError(parsed?.error?.message ?? body, {
+    statusCode: status,
+    request,
+    response,
+    ...(parsed?.error?.code === undefined ? {} : { code: parsed.error.code }),
+  })
+  error.details = parsed
+  return error
+}
+
+function parse(body: string): { readonly error?: { readonly code?: string; readonly message?: string } } | undefined {
+  try {
+    return JSON.parse(body) as never
+  } catch {
+    return undefined
+  }
+}
+
+const failureReason = /^[A-Z][A-Za-z]+$/
+
+/** AKS machines are another way to make nodes, which Joiner does not have. */
+const ofVms = ({ path }: ErrorCase) => path.startsWith('vm')
+
+goldenSuite('vectors/errors.json', 55, ({ cases }: { readonly cases: readonly ErrorCase[] }) => {
+  it.for(cases.filter(ofVms))('$name', (golden) => {
+    const { region, instanceType, zone, capacityType, response, expected } = golden
+    const error =
+      response.plainError === undefined
+        ? restError(response.status ?? 400, response.body ?? '', response.headers)
+        : new Error(response.plainError)
+    expect(armErrorCode(error) ?? '').toBe(expected.errorCode ?? '')
+    expect(metricsErrorCode(error)).toBe(expected.metricsErrorCode)
+
+    const attempted = { instanceType, zone, capacityType }
+    const refusal = classifyRefusal(armErrorCode(error) ?? '', armErrorText(error), attempted)
+    expect(refusal !== undefined).toBe(expected.handled)
+    if (refusal === undefined) expect(azureFailure(error)?.reason ?? 'AzureError').toMatch(failureReason)
+    else expectSaid(refusal, golden)
+    if (expected.create !== undefined) {
+      const classified = refusal !== undefined && refusal.scope !== 'nothing'
+      expect(classified ? refusal.reason : launchFailedReason).toBe(expected.create.conditionReason)
+    }
+
+    const sizes = goldenSizes(`skus/${region}.json`, region)
+    const size = sizes.find(({ name }) => name === instanceType)
+    const { marks: before } = withMarks(
+      noMarks,
+      golden.priorMarks.flatMap((mark) => goldenMark(mark, sizes)),
+      0,
+    )
+    const { marks, news } = withMarks(
+      before,
+      marksFor({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal?.scope ?? 'nothing', {
+        untilMs: refusal?.ttlMs ?? 0,
+        reason: 'test',
+        zones: ['0', ...(size?.zones ?? []).map((number) => `${region}-${number}`)],
+      }),
+      0,
+    )
+    expect(new Set(asGoldenMarks(marks))).toEqual(new Set(expected.marks))
+    expect(news).toBe(expected.seqNumDelta)
+  })
+})
+
+/** Texts are ours; what upstream's names, ours must name. */
+function expectSaid({ reason, remedy, scope }: Refusal, { expected, ...attempted }: ErrorCase): void {
+  expect(scope === 'nothing').toBe(expected.handledKind === 'InsufficientCapacityError')
+  if (expected.conditionReason !== undefined) expect(reason).toBe(expected.conditionReason)
+  const upstream = expected.conditionMessage ?? expected.handledMessage ?? ''
+  for (const word of [attempted.instanceType, attempted.zone, attempted.capacityType, 'vCPU quota', 'regional'])
+    if (word !== '0' && upstream.includes(word)) expect(remedy).toContain(word)
+}
+
+describe('an error of ARM', () => {
+  const quota = restError(429, '{"error":{"code":"TooManyRequests","message":"slow down\\nsecret line"}}', {
+    'retry-after': '17',
+  })
+
+  it('gives code, missing and Retry-After', () => {
+    expect(armErrorCode(quota)).toBe('TooManyRequests')
+    expect(retryAfterSeconds(quota)).toBe(17)
+    expect(isMissing(quota)).toBe(false)
+    expect(isMissing(restError(404, '{"error":{"code":"ResourceNotFound","message":"gone"}}'))).toBe(true)
+    expect(retryAfterSeconds(new Error('reset'))).toBeUndefined()
+    expect(armErrorCode(new Error('reset'))).toBeUndefined()
+  })
+
+  it('is shown by its first line only', () => {
+    expect(scrubbedMessage(quota)).toBe('TooManyRequests (HTTP 429): slow down')
+    expect(scrubbedMessage(restError(500, 'x'.repeat(5000))).length).toBeLessThan(400)
+  })
+})

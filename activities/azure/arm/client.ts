@@ -1,0 +1,48 @@
+import { ComputeManagementClient } from '@azure/arm-compute'
+import { NetworkManagementClient } from '@azure/arm-network'
+import type { PipelinePolicy } from '@azure/core-rest-pipeline'
+import type { TokenCredential } from '@azure/identity'
+import type { AzureConfig } from '../azure-config.ts'
+import { zoneDetailSpelling } from '../catalogue/size-list.ts'
+import { auxiliaryTokenFor } from './auxiliary-token.ts'
+import { armScope } from './clouds.ts'
+
+export interface AzureClient {
+  readonly compute: ComputeManagementClient
+  readonly network: NetworkManagementClient
+}
+
+/** A request that ARM does not answer fails after this long: a connection that hangs must not hold up a shared list for ever. */
+const requestTimeoutMs = 30_000
+
+const requestTimeout: PipelinePolicy = {
+  name: 'joinerRequestTimeout',
+  sendRequest(request, next) {
+    if (request.timeout === 0) request.timeout = requestTimeoutMs
+    return next(request)
+  },
+}
+
+/**
+ * The SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
+ * (reference/azure-sdk.md, "Errors"). `policies` see every request.
+ */
+export function createAzureClient(
+  config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery'>,
+  credential: TokenCredential,
+  policies: readonly PipelinePolicy[] = [],
+): AzureClient {
+  const auxiliary = auxiliaryTokenFor(config)
+  const all = [requestTimeout, zoneDetailSpelling, ...(auxiliary === undefined ? [] : [auxiliary]), ...policies]
+  const options = {
+    retryOptions: { maxRetries: 0 },
+    additionalPolicies: all.map((policy) => ({ policy, position: 'perCall' as const })),
+    userAgentOptions: { userAgentPrefix: 'joiner' },
+    ...(config.armEndpoint === undefined ? {} : { endpoint: config.armEndpoint }),
+    ...(config.tokenAudience === undefined ? {} : { credentials: { scopes: [armScope(config.tokenAudience)] } }),
+  }
+  return {
+    compute: new ComputeManagementClient(credential, config.subscriptionId, options),
+    network: new NetworkManagementClient(credential, config.subscriptionId, options),
+  }
+}

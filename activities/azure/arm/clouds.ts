@@ -1,0 +1,82 @@
+import type { CloudName, DescribedCloud } from '../../../api/azure-cloud.ts'
+
+/** Where a cloud is found, and for whom its tokens are. */
+export interface Cloud {
+  /** The cloud as nodes and images know it. */
+  readonly name: CloudName
+  /** Whether it is one of Azure's own, whose name is known. */
+  readonly isKnown: boolean
+  readonly armEndpoint: string
+  readonly authorityHost: string
+  /** Audience of access tokens for ARM, without a slash at its end. */
+  readonly tokenAudience: string
+  /** The retail price API, which knows the prices of the public cloud only (reference/azure-provider.md 3.7). */
+  readonly pricesEndpoint?: string
+}
+
+/** Azure's clouds (https://learn.microsoft.com/azure/azure-government/compare-azure-government-global-azure, `az cloud list`). */
+const clouds: Readonly<Record<CloudName, Cloud>> = {
+  AzurePublicCloud: {
+    name: 'AzurePublicCloud',
+    isKnown: true,
+    armEndpoint: 'https://management.azure.com',
+    authorityHost: 'https://login.microsoftonline.com',
+    tokenAudience: 'https://management.azure.com',
+    pricesEndpoint: 'https://prices.azure.com',
+  },
+  AzureUSGovernmentCloud: {
+    name: 'AzureUSGovernmentCloud',
+    isKnown: true,
+    armEndpoint: 'https://management.usgovcloudapi.net',
+    authorityHost: 'https://login.microsoftonline.us',
+    tokenAudience: 'https://management.core.usgovcloudapi.net',
+  },
+  AzureChinaCloud: {
+    name: 'AzureChinaCloud',
+    isKnown: true,
+    armEndpoint: 'https://management.chinacloudapi.cn',
+    authorityHost: 'https://login.chinacloudapi.cn',
+    tokenAudience: 'https://management.core.chinacloudapi.cn',
+  },
+}
+
+export interface CloudSettings {
+  readonly name: CloudName
+  /** Takes the place of the name. */
+  readonly described?: DescribedCloud | undefined
+  /** Addresses that were set one by one. */
+  readonly armEndpoint?: string | undefined
+  readonly authorityHost?: string | undefined
+  readonly pricesEndpoint?: string | undefined
+}
+
+/** The cloud that the settings mean: what is set singly comes before what a file describes, and that before the cloud's own. */
+export function cloudOf(settings: CloudSettings): Cloud {
+  const { described } = settings
+  const { pricesEndpoint, ...base } = described === undefined ? clouds[settings.name] : describedCloud(described)
+  const prices = settings.pricesEndpoint ?? pricesEndpoint
+  return {
+    ...base,
+    armEndpoint: trimmed(settings.armEndpoint ?? base.armEndpoint),
+    authorityHost: trimmed(settings.authorityHost ?? base.authorityHost),
+    ...(prices === undefined ? {} : { pricesEndpoint: trimmed(prices) }),
+  }
+}
+
+function describedCloud(described: DescribedCloud): Cloud {
+  const known = Object.values(clouds).find(({ name }) => name.toLowerCase() === described.name.toLowerCase())
+  return {
+    name: known?.name ?? 'AzurePublicCloud',
+    isKnown: known !== undefined,
+    armEndpoint: described.resourceManagerEndpoint,
+    authorityHost: described.activeDirectoryEndpoint,
+    tokenAudience: trimmed(described.tokenAudience),
+  }
+}
+
+/** The scope that asks for a token for ARM. */
+export function armScope(tokenAudience: string): string {
+  return `${tokenAudience}/.default`
+}
+
+const trimmed = (url: string) => url.replace(/\/+$/, '')

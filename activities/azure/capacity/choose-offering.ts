@@ -1,0 +1,85 @@
+import {
+  allocatable,
+  capacityTypeOf,
+  type InstanceType,
+  type Offering,
+  typeMatches,
+  zoneOf,
+} from '../../../core/instance-type.ts'
+import { wellKnownLabels } from '../../../core/labels.ts'
+import { isCompatible, type Requirements } from '../../../core/requirements.ts'
+import { fits, type Resources } from '../../../core/resources.ts'
+
+export interface Choice {
+  readonly instanceType: InstanceType
+  readonly offering: Offering
+  readonly zone: string
+  readonly capacityType: string
+}
+
+/** What of a NodeClaim decides which offerings it can use. */
+export interface Wanted {
+  readonly uid: string
+  readonly requirements: Requirements
+  readonly requests: Resources
+}
+
+/**
+ * The offering that a claim gets: the first of the ranking. It is found without ranking the rest, since each attempt of a launch waits
+ * for it.
+ */
+export function chooseOffering(types: readonly InstanceType[], claim: Wanted): Choice | undefined {
+  let best: Choice | undefined
+  for (const instanceType of types) {
+    if (!typeMatches(instanceType, claim.requirements)) continue
+    let roomy: boolean | undefined
+    for (const offering of instanceType.offerings) {
+      if (!offering.available || (best !== undefined && offering.price > best.offering.price)) continue
+      if (!isCompatible(claim.requirements, offering.requirements, wellKnownLabels)) continue
+      roomy ??= fits(claim.requests, allocatable(instanceType))
+      if (!roomy) break
+      const choice = choiceOf(instanceType, offering)
+      if (best === undefined || compare(choice, best, claim.uid) < 0) best = choice
+    }
+  }
+  return best
+}
+
+/** All that a claim can use: per type its offerings, the best first, and the types by their best (reference/azure-provider.md 4.2, 4.3). */
+export function rankOfferings(types: readonly InstanceType[], claim: Wanted): readonly (readonly Choice[])[] {
+  return types
+    .filter((type) => typeMatches(type, claim.requirements) && fits(claim.requests, allocatable(type)))
+    .map((type) =>
+      type.offerings
+        .filter(
+          (offering) => offering.available && isCompatible(claim.requirements, offering.requirements, wellKnownLabels),
+        )
+        .map((offering) => choiceOf(type, offering))
+        .sort((a, b) => compare(a, b, claim.uid)),
+    )
+    .filter((choices) => choices.length > 0)
+    .sort(([a], [b]) => compare(a as Choice, b as Choice, claim.uid))
+}
+
+function choiceOf(instanceType: InstanceType, offering: Offering): Choice {
+  return { instanceType, offering, zone: zoneOf(offering), capacityType: capacityTypeOf(offering) }
+}
+
+/**
+ * By price, then spot before on-demand, zonal before regional, type name, and among equal zones one that the claim's UID picks, so that
+ * equal claims spread.
+ */
+function compare(a: Choice, b: Choice, uid: string): number {
+  if (a.offering.price !== b.offering.price) return a.offering.price - b.offering.price
+  if (a.capacityType !== b.capacityType) return a.capacityType === 'spot' ? -1 : 1
+  if ((a.zone === '0') !== (b.zone === '0')) return a.zone === '0' ? 1 : -1
+  if (a.instanceType.name !== b.instanceType.name) return a.instanceType.name < b.instanceType.name ? -1 : 1
+  return spread(uid, a.zone) - spread(uid, b.zone)
+}
+
+/** A number that depends on claim and zone alone. */
+function spread(uid: string, zone: string): number {
+  let hash = 2166136261
+  for (const char of `${zone}/${uid}`) hash = Math.imul(hash ^ char.charCodeAt(0), 16777619)
+  return hash >>> 0
+}

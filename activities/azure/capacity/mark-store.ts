@@ -1,0 +1,101 @@
+import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
+import { resourcePath } from '../../kubernetes/resources.ts'
+import { formatMarks, liveMarks, type Marks, noMarks, parseMarks, withinBytes } from './mark.ts'
+
+const configMapName = 'joiner-unavailable-offerings'
+/** Kubernetes takes a ConfigMap of 1 MiB; what surrounds keys and values needs its share. */
+const mostBytes = 850 * 1024
+const mostConflicts = 8
+
+/** The ConfigMap as it was seen. Without a version there is none. */
+export interface StoredMarks {
+  readonly resourceVersion?: string
+  /** All entries, damaged ones included. */
+  readonly data: Readonly<Record<string, string>>
+  readonly marks: Marks
+}
+
+export const nothingStored: StoredMarks = { data: {}, marks: noMarks }
+
+/** The one ConfigMap in which all replicas keep their marks. */
+export class MarkStore {
+  readonly #client: KubernetesClient
+  readonly #namespace: string
+  readonly #now: () => number
+
+  constructor(client: KubernetesClient, namespace: string, now: () => number) {
+    this.#client = client
+    this.#namespace = namespace
+    this.#now = now
+  }
+
+  /** The path that lists and watches the ConfigMap alone; the rights of the chart name it. */
+  get watchPath(): string {
+    return `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${configMapName}`
+  }
+
+  async read(): Promise<StoredMarks> {
+    try {
+      return storedMarks(await this.#client.get(this.#path))
+    } catch (error) {
+      if (isNotFound(error)) return nothingStored
+      throw error
+    }
+  }
+
+  /**
+   * Changes the marks under an optimistic lock: one request when nobody else wrote since `base`. Marks that have run out and damaged
+   * entries are removed on the way. Errors: what the API server says, a lock that was lost eight times included.
+   */
+  async change(base: StoredMarks | undefined, decide: (marks: Marks) => Marks): Promise<StoredMarks> {
+    let stored = base ?? (await this.read())
+    for (let attempt = 1; ; attempt++) {
+      const wanted = withinBytes(decide(liveMarks(stored.marks, this.#now())), mostBytes)
+      const changes = changesBetween(stored.data, formatMarks(wanted))
+      if (Object.keys(changes).length === 0) return stored
+      try {
+        return storedMarks(await this.#write(stored.resourceVersion, changes))
+      } catch (error) {
+        // Not found: somebody deleted it since it was read.
+        if (!(isConflict(error) || isNotFound(error)) || attempt >= mostConflicts) throw error
+      }
+      stored = await this.read()
+    }
+  }
+
+  get #path(): string {
+    return resourcePath('configmaps', configMapName, this.#namespace)
+  }
+
+  #write(resourceVersion: string | undefined, data: Readonly<Record<string, string | null>>): Promise<Json> {
+    if (resourceVersion !== undefined)
+      return this.#client.mergePatch(this.#path, { metadata: { resourceVersion }, data })
+    return this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: configMapName, namespace: this.#namespace },
+      data,
+    })
+  }
+}
+
+/** The ConfigMap as it travels. */
+export function storedMarks(map: Json): StoredMarks {
+  const data = (map['data'] ?? {}) as Record<string, string>
+  return {
+    resourceVersion: (map['metadata'] as { readonly resourceVersion: string }).resourceVersion,
+    data,
+    marks: parseMarks(data),
+  }
+}
+
+function changesBetween(
+  before: Readonly<Record<string, string>>,
+  after: Readonly<Record<string, string>>,
+): Record<string, string | null> {
+  const removed = Object.keys(before).filter((key) => after[key] === undefined)
+  return {
+    ...Object.fromEntries(removed.map((key) => [key, null])),
+    ...Object.fromEntries(Object.entries(after).filter(([key, text]) => before[key] !== text)),
+  }
+}

@@ -1,0 +1,119 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import { isTrue } from '../../../core/conditions.ts'
+import { pauseFor } from '../../activity-context.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { cachedClaim, setClaimConditions } from '../../kubernetes/object-writes.ts'
+import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
+import { azureFailure, type Failure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import { regionalZone, zoneLabel, zoneLabelOf } from '../catalogue/zones.ts'
+import type { ClaimRef } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { capacityTypeOfVm } from '../launch/claim-vm.ts'
+
+/** Marks the offerings that a refusal speaks of, for every replica. */
+export async function markRefused(deps: AzureDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
+  const size = deps.catalogue.size(attempted.instanceType)
+  const zones = [regionalZone, ...(size?.zones ?? []).map((zone) => zoneLabel(deps.config.location, zone))]
+  await deps.unavailable.mark({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal.scope, {
+    ttlMs: refusal.ttlMs,
+    reason: refusal.reason,
+    zones,
+  })
+}
+
+/** Launched is not True (any more): the claim is being launched (again), and why is said. */
+export async function setLaunchedUnknown(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  reason: string,
+  message: string,
+): Promise<void> {
+  await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Launched', status: 'Unknown', reason, message: message.slice(0, 1024) }],
+  }))
+}
+
+/**
+ * A failure that is not about capacity: the claim's condition and an event say what it is and what to do. Nothing is told of errors that
+ * do not come from Azure, nor of a claim that has its VM.
+ */
+export async function tellFailure(deps: AzureDeps, ref: ClaimRef, error: unknown): Promise<void> {
+  const failure = azureFailure(error)
+  if (failure !== undefined) await tell(deps, ref, failure, failureMessage(error, failure))
+}
+
+/** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
+export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, signal: AbortSignal): Promise<boolean> {
+  const over = new AbortController()
+  const both = AbortSignal.any([signal, over.signal])
+  const gone = deps.cache.waitFor(
+    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    () => {
+      const claim = cachedClaim(deps, ref)
+      return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? true : undefined
+    },
+    both,
+  )
+  const waits = [gone, pauseFor(ms, both).then(() => false)]
+  try {
+    return await Promise.race(waits)
+  } finally {
+    over.abort()
+    await Promise.allSettled(waits)
+  }
+}
+
+async function tell(deps: AzureDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
+  const claim = cachedClaim(deps, ref)
+  if (claim === undefined) return
+  deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'a VM could not be made')
+  deps.events.record({ about: subject(claim), reason: 'LaunchFailed', message, values: [ref.uid, reason] })
+  await setClaimConditions(deps, ref, ({ status }) =>
+    isTrue(status.conditions, 'Launched')
+      ? undefined
+      : {
+          conditions: [
+            { type: 'Launched', status: 'Unknown', reason: launchFailedReason, message: message.slice(0, 1024) },
+          ],
+        },
+  )
+}
+
+/** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
+export interface VmFailure {
+  readonly attempted: Attempted
+  readonly reason: string
+  readonly message: string
+  readonly isCapacity: boolean
+  /** How long the next attempt is better left: what the failure asks for has to happen first. */
+  readonly retryAfterMs: number
+}
+
+/** Looks into a VM that is Failed. The code stands in its statuses, `ProvisioningState/failed/<code>`. */
+export async function judgeFailedVm(deps: AzureDeps, vm: VirtualMachine): Promise<VmFailure> {
+  const detailed = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vm.name ?? '', {
+    expand: 'instanceView',
+  })
+  const status = detailed.instanceView?.statuses?.find((entry) => entry.code?.startsWith('ProvisioningState/failed'))
+  const code = status?.code?.split('/')[2] ?? 'UnknownError'
+  const attempted: Attempted = {
+    instanceType: vm.hardwareProfile?.vmSize ?? '',
+    zone: zoneLabelOf(vm),
+    capacityType: capacityTypeOfVm(vm),
+  }
+  const text = status?.message ?? ''
+  const refusal = classifyRefusal(code, text, attempted)
+  if (refusal !== undefined) {
+    await markRefused(deps, attempted, refusal)
+    return { attempted, reason: refusal.reason, message: refusal.remedy, isCapacity: true, retryAfterMs: 0 }
+  }
+  const failure = failureOf({ code, text })
+  const said = text.split('\n')[0]?.slice(0, 300)
+  return {
+    attempted,
+    reason: launchFailedReason,
+    message: `VM ${vm.name} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
+    isCapacity: false,
+    retryAfterMs: failure.retryAfterMs ?? 0,
+  }
+}

@@ -1,0 +1,202 @@
+import type { Logger } from 'pino'
+import type { KubernetesClient } from '../../kubernetes/client.ts'
+import { ListWatch } from '../../kubernetes/list-watch.ts'
+import type { MarkScope } from '../arm/azure-error.ts'
+import {
+  blockAlike,
+  blockingMark,
+  isBlocked,
+  liveMarks,
+  type Mark,
+  type Marks,
+  marksFor,
+  noMarks,
+  type OfferingId,
+  withMarks,
+} from './mark.ts'
+import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-store.ts'
+
+interface Waiting {
+  readonly added: readonly Mark[]
+  readonly written: () => void
+  readonly failed: (error: unknown) => void
+}
+
+/**
+ * Marks on offerings that Azure refused, kept in one ConfigMap that every replica watches: a restart knows them, and the others learn of
+ * them at once. What this process marks counts here from the first moment on, and is durable when `mark` returns. Marks that come while one
+ * is being written are written together, so that a storm of refusals costs few requests.
+ */
+export class UnavailableOfferings {
+  readonly #store: MarkStore
+  readonly #now: () => number
+  readonly #log: Logger
+  readonly #watch: ListWatch
+  readonly #waiting: Waiting[] = []
+  readonly #listeners = new Set<() => void>()
+  #stored: StoredMarks | undefined
+  /** The latest version that was heard of, deletions included. */
+  #heard = 0n
+  #marks: Marks = noMarks
+  #nextEndMs = Number.POSITIVE_INFINITY
+  #version = 0
+  #isWriting = false
+  #onSynced: (() => void)[] = []
+
+  constructor(deps: {
+    readonly client: KubernetesClient
+    readonly namespace: string
+    readonly now: () => number
+    readonly log: Logger
+  }) {
+    this.#store = new MarkStore(deps.client, deps.namespace, deps.now)
+    this.#now = deps.now
+    this.#log = deps.log
+    this.#watch = new ListWatch(
+      deps.client,
+      this.#store.watchPath,
+      {
+        replaced: ([map], version) => this.#hear(map === undefined ? nothingStored : storedMarks(map), version),
+        changed: (map) => this.#hear(storedMarks(map)),
+        deleted: (map) => this.#hear(nothingStored, storedMarks(map).resourceVersion),
+        reached: () => {},
+      },
+      deps.log,
+    )
+  }
+
+  /** Begins to watch. */
+  start(): void {
+    void this.#watch.run()
+  }
+
+  stop(): void {
+    this.#watch.stop()
+  }
+
+  /** Waits until the marks have been read once. Rejects when the signal fires. */
+  async synced(signal: AbortSignal): Promise<void> {
+    if (this.#stored !== undefined) return
+    await new Promise<void>((resolve, reject) => {
+      const cancelled = () =>
+        reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      if (signal.aborted) return cancelled()
+      signal.addEventListener('abort', cancelled, { once: true })
+      this.#onSynced.push(() => {
+        signal.removeEventListener('abort', cancelled)
+        resolve()
+      })
+    })
+  }
+
+  /** Rises with whatever changes what is blocked: a refusal that is news, one that ran out, a clear. */
+  get version(): number {
+    this.#expire()
+    return this.#version
+  }
+
+  /** Whether a refusal that has not run out speaks of the offering (reference/azure-provider.md 3.8). */
+  isMarked(offering: OfferingId): boolean {
+    return isBlocked(this.#marks, offering, this.#now())
+  }
+
+  /** The mark that speaks of the offering; undefined when none does. */
+  markOf(offering: OfferingId): Mark | undefined {
+    return blockingMark(this.#marks, offering, this.#now())
+  }
+
+  /** The marks that have not run out. */
+  get marks(): Marks {
+    this.#expire()
+    return this.#marks
+  }
+
+  /** Calls the listener when marks were taken back before their time. Returns the function that ends it. */
+  onCleared(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Marks the offerings that a refusal speaks of, and returns when every replica and every restart will know. Errors: what the API server
+   * says; then nothing is marked.
+   */
+  mark(
+    offering: OfferingId,
+    scope: MarkScope,
+    { ttlMs, reason, zones }: { readonly ttlMs: number; readonly reason: string; readonly zones: readonly string[] },
+  ): Promise<void> {
+    const added = marksFor(offering, scope, { untilMs: this.#now() + ttlMs, reason, zones })
+    if (added.length === 0) return Promise.resolve()
+    const { marks, news } = withMarks(this.#marks, added, this.#now())
+    this.#show(marks, news)
+    return new Promise((written, failed) => {
+      this.#waiting.push({ added, written, failed })
+      if (!this.#isWriting) void this.#writeAll()
+    })
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true
+    while (this.#waiting.length > 0) {
+      const batch = [...this.#waiting]
+      const added = batch.flatMap((one) => one.added)
+      try {
+        const stored = await this.#store.change(this.#stored, (marks) => withMarks(marks, added, this.#now()).marks)
+        this.#waiting.splice(0, batch.length)
+        this.#hear(stored)
+        for (const { written } of batch) written()
+      } catch (error) {
+        this.#waiting.splice(0, batch.length)
+        this.#refresh()
+        for (const { failed } of batch) failed(error)
+      }
+    }
+    this.#isWriting = false
+  }
+
+  /** Takes what the API server has, unless something newer was heard already. */
+  #hear(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
+    const version = BigInt(resourceVersion ?? 0)
+    if (version < this.#heard) return
+    this.#heard = version
+    const isFirst = this.#stored === undefined
+    this.#stored = stored
+    this.#refresh()
+    if (!isFirst) return
+    this.#log.info({ marks: this.#marks.size }, 'unavailable offerings are known')
+    for (const resolve of this.#onSynced) resolve()
+    this.#onSynced = []
+  }
+
+  /** What is stored, and what is about to be. */
+  #refresh(): void {
+    const now = this.#now()
+    const added = this.#waiting.flatMap((one) => one.added)
+    const { marks } = withMarks(liveMarks(this.#stored?.marks ?? noMarks, now), added, now)
+    const isCleared = [...liveMarks(this.#marks, now).keys()].some((key) => !marks.has(key))
+    this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
+    if (isCleared) for (const listener of this.#listeners) listener()
+  }
+
+  #show(marks: Marks, news: number): void {
+    this.#marks = marks
+    this.#nextEndMs = earliestEnd(marks)
+    this.#version += news
+  }
+
+  #expire(): void {
+    if (this.#now() < this.#nextEndMs) return
+    const live = liveMarks(this.#marks, this.#now())
+    this.#nextEndMs = earliestEnd(live)
+    if (live.size === this.#marks.size) return
+    this.#marks = live
+    this.#version += 1
+  }
+}
+
+function earliestEnd(marks: Marks): number {
+  let end = Number.POSITIVE_INFINITY
+  for (const { untilMs } of marks.values()) if (untilMs < end) end = untilMs
+  return end
+}

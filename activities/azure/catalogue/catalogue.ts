@@ -1,0 +1,182 @@
+import type { Logger } from 'pino'
+import type { InstanceType } from '../../../core/instance-type.ts'
+import type { KubeletConversion } from '../../../core/kubelet-conversion.ts'
+import type { NodeClass } from '../../../core/objects.ts'
+import { pauseFor } from '../../activity-context.ts'
+import type { KubernetesClient } from '../../kubernetes/client.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { Quota } from '../capacity/quota.ts'
+import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
+import { type NodeClassSettings, nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { DurableDocument } from './durable-document.ts'
+import { InstanceTypeLists } from './instance-types.ts'
+import { decodePrices, encodePrices, modelledPrices, pricesFormat, type RegionPrices } from './pricing.ts'
+import { type AnswerSource, RefreshedAnswer } from './refreshed-answer.ts'
+import { fetchPrices } from './retail-prices.ts'
+import { decodeSizes, encodeSizes, readSizes, type Sizes, sizesFormat } from './size-list.ts'
+import type { VmSize } from './sku.ts'
+
+/** Lists that are kept: one for each node class and each of the few v1beta1 settings that pools have for it. */
+const mostCached = 100
+const loadPatienceMs = 10_000
+
+interface CatalogueDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly unavailable: UnavailableOfferings
+  readonly quota: Quota
+  /** Where the last good answers are kept. */
+  readonly kubernetes: KubernetesClient
+  readonly namespace: string
+  readonly log: Logger
+  readonly now: () => number
+}
+
+interface CachedList {
+  readonly key: string
+  readonly settingsKey: string
+  readonly lists: InstanceTypeLists
+  readonly types: readonly InstanceType[]
+}
+
+/** What the region sells: sizes and prices, the last good answer of each. Nobody waits for Azure here but `refresh`. */
+export class Catalogue {
+  readonly sizes: RefreshedAnswer<Sizes>
+  readonly prices: RefreshedAnswer<RegionPrices>
+  readonly #config: AzureConfig
+  readonly #unavailable: UnavailableOfferings
+  readonly #quota: Quota
+  readonly #now: () => number
+  /** The vCPUs that sizes have, ascending, by the version of the sizes. */
+  #vCpuSteps: { readonly version: number; readonly steps: readonly number[] } = { version: -1, steps: [] }
+  readonly #cache = new Map<string, CachedList>()
+
+  constructor(deps: CatalogueDeps) {
+    this.#config = deps.config
+    this.#unavailable = deps.unavailable
+    this.#quota = deps.quota
+    this.#now = deps.now
+    this.sizes = new RefreshedAnswer(sizeSource(deps), deps.log, deps.now)
+    this.prices = new RefreshedAnswer(priceSource(deps), deps.log, deps.now)
+  }
+
+  /** Loads in the background and again from time to time; a failed load is tried again soon. */
+  start(): void {
+    this.sizes.start()
+    this.prices.start()
+  }
+
+  /** Ends the background loading. */
+  stop(): void {
+    this.sizes.stop()
+    this.prices.stop()
+  }
+
+  /**
+   * Waits until sizes have been loaded once. Errors: throws when they were not within ten seconds, so that the caller's own retry
+   * says so and goes on.
+   */
+  async whenLoaded(signal: AbortSignal): Promise<void> {
+    const deadline = this.#now() + loadPatienceMs
+    while (this.sizes.answer === undefined) {
+      if (this.#now() >= deadline) {
+        throw new Error(
+          `instance types of region "${this.#config.location}" are not loaded yet; see the log for what Azure says`,
+        )
+      }
+      await pauseFor(100, signal)
+    }
+  }
+
+  size(instanceType: string): VmSize | undefined {
+    return this.sizes.answer?.value.get(instanceType)
+  }
+
+  /** Reads sizes and prices anew, for all replicas. Errors: what Azure says; the last good answers stay. */
+  async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
+    const [sizes, prices] = await Promise.all([
+      this.sizes.refresh(),
+      this.#config.pricesEndpoint === undefined ? undefined : this.prices.refresh(),
+    ])
+    return { instanceTypes: sizes.size, prices: prices?.list.size ?? 0 }
+  }
+
+  /**
+   * The instance types of a node class as they can be bought now, for a pool with these kubelet settings of v1beta1; the same array until
+   * something changes.
+   */
+  instanceTypesFor(nodeClass: NodeClass, kubelet?: KubeletConversion): readonly InstanceType[] {
+    const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
+    const quota = this.#quota.signature(this.#steps())
+    const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
+    const settingsKey = JSON.stringify(relevant(settings))
+    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${settingsKey}`
+    const cached = this.#cache.get(slot)
+    if (cached?.key === key) return cached.types
+    const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings)
+    const types = lists.list({
+      sizes: this.sizes.answer?.value.values() ?? [],
+      prices: this.prices.answer?.value.list ?? modelledPrices,
+      isMarked: (offering) => this.#unavailable.isMarked(offering),
+      hasQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
+      hasSpotQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
+    })
+    if (this.#cache.size >= mostCached) this.#cache.clear()
+    this.#cache.set(slot, { key, settingsKey, lists, types })
+    return types
+  }
+
+  #listsOf(nodeClass: NodeClassSettings): InstanceTypeLists {
+    return new InstanceTypeLists({
+      region: this.#config.location,
+      nodeClass,
+      memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
+      nodeResourceGroup: this.#config.nodeResourceGroup,
+    })
+  }
+
+  #steps(): readonly number[] {
+    const { version } = this.sizes
+    if (this.#vCpuSteps.version !== version) {
+      const all = new Set([...(this.sizes.answer?.value.values() ?? [])].map(({ vCpus }) => vCpus))
+      this.#vCpuSteps = { version, steps: [...all].sort((a, b) => a - b) }
+    }
+    return this.#vCpuSteps.steps
+  }
+}
+
+function relevant({ name: _name, tags: _tags, kubelet: _kubelet, ...rest }: NodeClassSettings): unknown {
+  return rest
+}
+
+/** A restart asks for sizes anew, since that is one request and restrictions may have been lifted meanwhile; prices are many pages. */
+function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<Sizes> {
+  const about = { format: sizesFormat, subscription: config.subscriptionId, region: config.location }
+  return {
+    what: 'VM sizes',
+    remedy: `Check LOCATION "${config.location}", the identity's right to read Microsoft.Compute/skus, and that ${config.armEndpoint ?? 'ARM'} can be reached`,
+    ask: () => readSizes(azure, config.location),
+    asksAtStart: true,
+    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-catalogue', about }),
+    encode: encodeSizes,
+    decode: decodeSizes,
+  }
+}
+
+function priceSource({ config, kubernetes, namespace }: CatalogueDeps): AnswerSource<RegionPrices> {
+  const { pricesEndpoint, location } = config
+  return {
+    what: 'prices',
+    remedy: `Check that ${pricesEndpoint ?? ''} can be reached`,
+    ask: pricesEndpoint === undefined ? undefined : () => fetchPrices(pricesEndpoint, location),
+    asksAtStart: false,
+    document: new DurableDocument(kubernetes, {
+      namespace,
+      name: 'joiner-prices',
+      about: { format: pricesFormat, askedFor: location },
+    }),
+    encode: encodePrices,
+    decode: decodePrices,
+  }
+}

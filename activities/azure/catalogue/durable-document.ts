@@ -1,0 +1,114 @@
+import { promisify } from 'node:util'
+import { gunzip, gzip } from 'node:zlib'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
+import { resourcePath } from '../../kubernetes/resources.ts'
+
+const compress = promisify(gzip)
+const decompress = promisify(gunzip)
+
+/** The entry of `binaryData` that holds the document. */
+const entry = 'document.json.gz'
+/** A ConfigMap takes 1 MiB with all its entries. */
+const mostBytes = 1_000_000
+const mostAttempts = 8
+
+/** Something that was read from outside and is worth keeping, as JSON, with the time at which it was read. */
+export interface StoredDocument {
+  readonly json: unknown
+  readonly readAtMs: number
+}
+
+/**
+ * A JSON document in a ConfigMap, compressed, so that every replica and every restart has what one of them has read. Of several writers the
+ * one with the latest reading wins. What it is about (a region, say) is written beside it: a document about something else counts as none.
+ */
+export class DurableDocument {
+  readonly #client: KubernetesClient
+  readonly #namespace: string
+  readonly #name: string
+  readonly #about: Readonly<Record<string, string>>
+
+  constructor(
+    client: KubernetesClient,
+    place: { readonly namespace: string; readonly name: string; readonly about: Readonly<Record<string, string>> },
+  ) {
+    this.#client = client
+    this.#namespace = place.namespace
+    this.#name = place.name
+    this.#about = place.about
+  }
+
+  /** Reads the document if it is there and was read later than `newerThanMs`. Errors: the API server's, and those of a broken document. */
+  async read(newerThanMs = Number.NEGATIVE_INFINITY): Promise<StoredDocument | undefined> {
+    const map = await this.#map()
+    const readAtMs = map === undefined ? undefined : this.#readAt(map)
+    const packed = (map?.['binaryData'] as Record<string, string> | undefined)?.[entry]
+    if (readAtMs === undefined || packed === undefined || readAtMs <= newerThanMs) return undefined
+    try {
+      return { json: JSON.parse((await decompress(Buffer.from(packed, 'base64'))).toString()), readAtMs }
+    } catch (error) {
+      throw new Error(`ConfigMap ${this.#namespace}/${this.#name}: ${entry} cannot be read; delete the ConfigMap`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** Writes the document, unless a later one is there. Errors: it is too large, or the API server's. */
+  async write({ json, readAtMs }: StoredDocument): Promise<void> {
+    const packed = await compress(JSON.stringify(json))
+    if (packed.length > mostBytes) {
+      throw new Error(
+        `ConfigMap ${this.#namespace}/${this.#name}: ${packed.length} bytes are more than a ConfigMap holds; it is not kept`,
+      )
+    }
+    const body = {
+      data: { ...this.#about, readAt: new Date(readAtMs).toISOString() },
+      binaryData: { [entry]: packed.toString('base64') },
+    }
+    for (let attempt = 1; ; attempt++) {
+      const map = await this.#map()
+      if (map !== undefined && (this.#readAt(map) ?? Number.NEGATIVE_INFINITY) >= readAtMs) return
+      try {
+        await this.#put(map, body)
+        return
+      } catch (error) {
+        if (!isConflict(error) || attempt >= mostAttempts) throw error
+      }
+    }
+  }
+
+  async #put(map: Json | undefined, body: Json): Promise<void> {
+    const { resourceVersion } = (map?.['metadata'] ?? {}) as { resourceVersion?: string }
+    if (map === undefined) {
+      await this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: this.#name, namespace: this.#namespace },
+        ...body,
+      })
+    } else {
+      await this.#client.mergePatch(this.#path, { metadata: { resourceVersion }, ...body })
+    }
+  }
+
+  async #map(): Promise<Json | undefined> {
+    try {
+      return await this.#client.get(this.#path)
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  /** When the document was read; undefined: it is about something else. */
+  #readAt(map: Json): number | undefined {
+    const data = (map['data'] ?? {}) as Readonly<Record<string, string>>
+    if (Object.entries(this.#about).some(([key, value]) => data[key] !== value)) return undefined
+    const readAtMs = Date.parse(data['readAt'] ?? '')
+    return Number.isNaN(readAtMs) ? undefined : readAtMs
+  }
+
+  get #path(): string {
+    return resourcePath('configmaps', this.#name, this.#namespace)
+  }
+}

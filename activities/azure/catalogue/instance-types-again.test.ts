@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest'
+import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { InstanceTypeLists, instanceTypes, type Sale } from './instance-types.ts'
+import { pricesOf } from './pricing.ts'
+import type { VmSize } from './sku.ts'
+
+const size = (name: string): VmSize => ({
+  name,
+  family: 'standardDSv5Family',
+  series: 'Dsv5',
+  seriesFamily: 'D',
+  version: '5',
+  vCpus: 4,
+  memoryGib: 16,
+  arch: 'amd64',
+  gpus: 0,
+  hyperVGenerations: ['1', '2'],
+  acceleratedNetworking: true,
+  premiumStorage: true,
+  encryptionAtHost: true,
+  trustedLaunch: true,
+  spotCapable: true,
+  ultraSsdZones: new Set(['1']),
+  ultraSsdRegional: false,
+  zones: ['1', '2'],
+})
+
+const config = goldenConfig('westus2', {
+  nodeResourceGroup: 'MC_group',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+  vmMemoryOverheadPercent: 0.075,
+})
+const setting = {
+  region: 'westus2',
+  nodeClass: nodeClassSettings(goldenNodeClass({}), config),
+  memoryOverheadPercent: 0.075,
+  nodeResourceGroup: 'MC_group',
+}
+const priced = (price: number) => pricesOf([{ armSkuName: 'Standard_D4s_v6', retailPrice: price }])
+const sale: Sale = {
+  sizes: [size('Standard_D4s_v5'), size('Standard_D4s_v6')],
+  prices: priced(1),
+  isMarked: () => false,
+  hasQuota: () => true,
+}
+
+it('makes anew only the types of which offerings came or went, and the same as without memory', () => {
+  const lists = new InstanceTypeLists(setting)
+  const before = lists.list(sale)
+  const marked: Sale = {
+    ...sale,
+    isMarked: ({ instanceType, zone, capacityType }) =>
+      instanceType === 'Standard_D4s_v6' && zone === 'westus2-2' && capacityType === 'spot',
+  }
+  const after = lists.list(marked)
+  expect(after).toEqual(instanceTypes({ ...setting, ...marked }))
+  expect(after.map((type, index) => type === before[index])).toEqual([true, false])
+  expect(lists.list(sale)).toEqual(before)
+})
+
+it('sees quota that is used up, and new prices', () => {
+  const lists = new InstanceTypeLists(setting)
+  const before = lists.list(sale)
+  const without = { ...sale, hasQuota: () => false }
+  expect(lists.list(without)).toEqual(instanceTypes({ ...setting, ...without }))
+  const dearer = { ...sale, prices: priced(2) }
+  expect(lists.list(dearer)).toEqual(instanceTypes({ ...setting, ...dearer }))
+  expect(lists.list(sale)).toEqual(before)
+})

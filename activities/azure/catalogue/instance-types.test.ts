@@ -1,0 +1,208 @@
+import type { ResourceSku } from '@azure/arm-compute'
+import { describe, expect, it } from 'vitest'
+import { allocatable, type InstanceType, type Offering } from '../../../core/instance-type.ts'
+import { labels } from '../../../core/labels.ts'
+import { quantity } from '../../../core/quantity.ts'
+import { operatorOf, type Requirement, sortedValues } from '../../../core/requirement.ts'
+import type { Requirements } from '../../../core/requirements.ts'
+import type { Resources } from '../../../core/resources.ts'
+import {
+  blockedBy,
+  type GoldenMark,
+  type GoldenOptions,
+  goldenConfig,
+  goldenNodeClass,
+  goldenPrices,
+  goldenSizes,
+  listGolden,
+  readGolden,
+} from '../../../test/golden-cases.ts'
+import { goldenSuite } from '../../../test/golden-suite.ts'
+import { hasQuota, usagesOf } from '../capacity/quota-accounting.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { clusterLabel, instanceTypes } from './instance-types.ts'
+
+type Amounts = Readonly<Record<string, string>>
+
+interface ListCase {
+  readonly name: string
+  readonly region: string
+  readonly skusFile: string
+  readonly options: GoldenOptions
+  readonly nodeClass: {
+    readonly defaultedSpec: Readonly<Record<string, unknown>>
+    readonly localDNSState: string
+  }
+  readonly usages: Parameters<typeof usagesOf>[0]
+  readonly marks: readonly GoldenMark[]
+  readonly names: readonly string[]
+  readonly excludedNames: readonly string[]
+  readonly complete: boolean
+  readonly instanceTypes: readonly {
+    readonly name: string
+    readonly requirements: Readonly<Record<string, unknown>>
+    readonly capacity: Amounts
+    readonly allocatable: Amounts
+    readonly overhead: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Amounts>>
+    readonly offerings: readonly {
+      readonly zone: string
+      readonly capacityType: string
+      readonly placementScope: string
+      readonly ultraSSD: readonly string[]
+      readonly price: number
+      readonly available: boolean
+    }[]
+  }[]
+}
+
+function listTypes(golden: ListCase): readonly InstanceType[] {
+  const config = goldenConfig(golden.region, golden.options)
+  const sizes = goldenSizes(golden.skusFile, golden.region)
+  const usages = usagesOf(golden.usages)
+  return instanceTypes({
+    sizes,
+    region: golden.region,
+    nodeClass: nodeClassSettings(
+      // The cases give the resolved state; Joiner resolves it from the mode.
+      goldenNodeClass({
+        ...golden.nodeClass.defaultedSpec,
+        ...(golden.nodeClass.localDNSState === 'Enabled' ? { localDNS: { mode: 'Required' } } : {}),
+      }),
+      config,
+    ),
+    prices: goldenPrices(golden.region),
+    isMarked: blockedBy(golden.marks, sizes),
+    hasQuota: (family, vCpus) => hasQuota(usages, family, vCpus),
+    memoryOverheadPercent: golden.options.vmMemoryOverheadPercent,
+    nodeResourceGroup: golden.options.nodeResourceGroup,
+  })
+}
+
+/** A set as the cases write it: values, a bare operator, or both. */
+function describeSet(set: Requirement): unknown {
+  const operator = operatorOf(set)
+  if (operator === 'In') return sortedValues(set)
+  return operator === 'NotIn' ? { operator, values: sortedValues(set) } : operator
+}
+
+const describeSets = (sets: Requirements) =>
+  Object.fromEntries([...sets.values()].map((set) => [set.key, describeSet(set)]))
+const amounts = (given: Amounts) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, quantity(v).nano]))
+const nanos = (given: Resources = {}) => Object.fromEntries(Object.entries(given).map(([k, v]) => [k, v.nano]))
+
+/** An offering's own requirements stand beside its priority, which follows from the capacity type. */
+function describeOffering({ requirements, price, available }: Offering) {
+  const { [labels.zone]: zone, [labels.capacityType]: capacityType, ...rest } = describeSets(requirements)
+  return { zone, capacityType, price, available, rest }
+}
+
+type GoldenOffering = ListCase['instanceTypes'][number]['offerings'][number]
+
+function expectedOffering({ zone, capacityType, placementScope, ultraSSD, price, available }: GoldenOffering) {
+  const priority = [capacityType === 'spot' ? 'spot' : 'regular']
+  const rest = {
+    'karpenter.azure.com/placement-scope': [placementScope],
+    'karpenter.azure.com/sku-storage-ultra-ssd': [...ultraSSD].sort(),
+    'kubernetes.azure.com/priority': priority,
+    'kubernetes.azure.com/scalesetpriority': priority,
+  }
+  return { zone: [zone], capacityType: [capacityType], price, available, rest }
+}
+
+const byPlace = <T extends { readonly zone: unknown; readonly capacityType: unknown }>(offerings: readonly T[]) =>
+  Object.fromEntries(
+    offerings.map((offering) => [`${String(offering.capacityType)} ${String(offering.zone)}`, offering]),
+  )
+
+function describeType(type: InstanceType) {
+  const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
+  return {
+    name: type.name,
+    requirements: describeSets(type.requirements),
+    capacity: nanos(type.capacity),
+    allocatable: nanos(allocatable(type)),
+    overhead: {
+      kubeReserved: nanos(kubeReserved),
+      systemReserved: nanos(systemReserved),
+      evictionThreshold: nanos(evictionThreshold),
+    },
+    offerings: byPlace(type.offerings.map(describeOffering)),
+  }
+}
+
+function expectedType({
+  name,
+  requirements,
+  capacity,
+  overhead,
+  offerings,
+  ...rest
+}: ListCase['instanceTypes'][number]) {
+  return {
+    name,
+    requirements,
+    capacity: amounts(capacity),
+    allocatable: amounts(rest.allocatable),
+    overhead: {
+      kubeReserved: amounts(overhead.kubeReserved),
+      systemReserved: amounts(overhead.systemReserved),
+      evictionThreshold: amounts(overhead.evictionThreshold),
+    },
+    offerings: byPlace(offerings.map(expectedOffering)),
+  }
+}
+
+/** Sizes of the whole catalogue that did not become a type, for the list or for this node class. */
+function excludedNames(golden: ListCase, types: readonly InstanceType[]): readonly string[] {
+  const { value } = readGolden(golden.skusFile) as { readonly value: readonly ResourceSku[] }
+  const offered = new Set(types.map(({ name }) => name))
+  const sizes = value.filter(({ resourceType }) => resourceType === 'virtualMachines')
+  return sizes.flatMap(({ name = '' }) => (offered.has(name) ? [] : [name])).sort()
+}
+
+/** How many types each configuration describes. */
+const configurations: Readonly<Record<number, string>> = {
+  10: 'default-westcentralus node-rg-long-with-parens',
+  16: 'default fips-sig-ubuntu image-ubuntu2204 kubelet-config marks-all-spot marks-single network-none osdisk-256 overhead-0 quota-limited',
+  60: 'artifact-streaming-true encryption-at-host gpu-none image-azurelinux localdns-enabled marks-family maxpods-30 network-node-subnet osdisk-2048 osdisk-60 trusted-launch-vtpm',
+  873: 'default-eastus',
+}
+
+const countOf = new Map<string, number>(
+  Object.entries(configurations).flatMap(([count, names]) =>
+    names.split(' ').map((name) => [`vectors/instancetypes/${name}.json`, Number(count)] as const),
+  ),
+)
+
+for (const path of new Set([...countOf.keys(), ...listGolden('vectors/instancetypes')])) {
+  goldenSuite(
+    path,
+    countOf.get(path) ?? 1,
+    (golden: ListCase) => {
+      const types = listTypes(golden)
+      const byName = new Map(types.map((type) => [type.name, type]))
+
+      it('lists the same names, and leaves out the same', () => {
+        expect(types.map(({ name }) => name).sort()).toEqual([...golden.names].sort())
+        expect(excludedNames(golden, types)).toEqual([...golden.excludedNames].sort())
+        if (golden.complete) expect(golden.instanceTypes.length).toBe(types.length)
+      })
+
+      it('describes each type the same', () => {
+        for (const expected of golden.instanceTypes)
+          expect(describeType(byName.get(expected.name) as InstanceType)).toEqual(expectedType(expected))
+      })
+    },
+    { of: ({ instanceTypes: all }: ListCase) => all },
+  )
+}
+
+describe('the cluster label', () => {
+  it.each([
+    ['MC_my(rg)_eastus', 'MC_my-rg-_eastus'],
+    [`${'a'.repeat(62)}-b`, `${'a'.repeat(62)}z`],
+    ['rg', 'rg'],
+  ])('%s', (group, label) => {
+    expect(clusterLabel(group)).toBe(label)
+  })
+})

@@ -1,0 +1,249 @@
+import type { InstanceType, Offering } from '../../../core/instance-type.ts'
+import { labels } from '../../../core/labels.ts'
+import { integerQuantity, quantity } from '../../../core/quantity.ts'
+import type { Requirement } from '../../../core/requirement.ts'
+import type { Requirements } from '../../../core/requirements.ts'
+import type { Resources } from '../../../core/resources.ts'
+import type { OfferingId } from '../capacity/mark.ts'
+import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
+import { type GpuSize, hasInstallableDriver } from './gpu-sizes.ts'
+import { memoryWithoutOverhead, overheadOf } from './node-overhead.ts'
+import type { Prices } from './pricing.ts'
+import { RequirementPool } from './requirement-pool.ts'
+import type { VmSize } from './sku.ts'
+import { placementScope, regionalZone, zoneLabel } from './zones.ts'
+
+/** What of the surroundings is in every type. */
+interface TypeSetting {
+  readonly region: string
+  readonly nodeClass: NodeClassSettings
+  readonly memoryOverheadPercent: number
+  readonly nodeResourceGroup: string
+}
+
+/** What is sold just now. */
+export interface Sale {
+  readonly sizes: Iterable<VmSize>
+  readonly prices: Prices
+  readonly isMarked: (offering: OfferingId) => boolean
+  /** Whether the quota of a family leaves room for so many vCPUs, on demand. */
+  readonly hasQuota: (family: string, vCpus: number) => boolean
+  /** The same for spot, whose quota has no families. Absent: there is room, as upstream takes it. */
+  readonly hasSpotQuota?: (family: string, vCpus: number) => boolean
+}
+
+/** The instance types that a node class can use, with their offerings (reference/azure-provider.md 2.1, 3.3-3.6). */
+export function instanceTypes(input: TypeSetting & Sale): readonly InstanceType[] {
+  return new InstanceTypeLists(input).list(input)
+}
+
+/** One way to buy a size, whether it can be had or not. */
+interface Place {
+  readonly id: OfferingId & { readonly capacityType: CapacityType }
+  readonly requirements: Requirements
+}
+
+/** What a size is to a node class, whatever is sold of it. */
+interface Facts {
+  readonly places: readonly Place[]
+  readonly requirements: readonly Requirement[]
+  readonly capacity: Resources
+  readonly overhead: InstanceType['overhead']
+  /** The type as the last list had it. */
+  last?: InstanceType
+}
+
+/**
+ * The lists of one node class, one after another. Of a size of which nothing changed the type is the same object as before: lists are made
+ * anew at each refusal, and of thousands of offerings a refusal concerns a few.
+ */
+export class InstanceTypeLists {
+  readonly #setting: TypeSetting
+  readonly #pool = new RequirementPool()
+  readonly #places = new Map<string, Requirements>()
+  readonly #facts = new WeakMap<VmSize, Facts>()
+
+  constructor(setting: TypeSetting) {
+    this.#setting = setting
+  }
+
+  list(sale: Sale): readonly InstanceType[] {
+    const types: InstanceType[] = []
+    for (const size of sale.sizes)
+      if (refusedByNodeClass(size, this.#setting.nodeClass) === undefined) types.push(this.#type(size, sale))
+    return types
+  }
+
+  #type(size: VmSize, { prices, isMarked, hasQuota, hasSpotQuota }: Sale): InstanceType {
+    const facts = this.#factsOf(size)
+    const isSold = {
+      'on-demand': hasQuota(size.family, size.vCpus),
+      spot: size.spotCapable && hasSpotQuota?.(size.family, size.vCpus) !== false,
+    }
+    const price = { 'on-demand': prices.priceOf(size, 'on-demand'), spot: prices.priceOf(size, 'spot') }
+    const offerings = facts.places.map(({ id, requirements }): Offering => {
+      const available = isSold[id.capacityType] && !isMarked(id)
+      return { price: price[id.capacityType], available, requirements }
+    })
+    const { last } = facts
+    if (last !== undefined && isSame(offerings, last.offerings)) return last
+    facts.last = {
+      name: size.name,
+      requirements: new Map([...facts.requirements, ...this.#offered(offerings)].map((set) => [set.key, set])),
+      offerings,
+      capacity: facts.capacity,
+      overhead: facts.overhead,
+    }
+    return facts.last
+  }
+
+  #factsOf(size: VmSize): Facts {
+    let facts = this.#facts.get(size)
+    if (facts === undefined) {
+      const { nodeClass, memoryOverheadPercent } = this.#setting
+      const capacity = capacityOf(size, nodeClass, memoryOverheadPercent)
+      facts = {
+        places: this.#placesOf(size),
+        requirements: fixedRequirements(size, this.#setting).map(([key, values]) => this.#pool.set(key, values)),
+        capacity,
+        overhead: overheadOf(size, capacity, nodeClass.v1beta1Kubelet),
+      }
+      this.#facts.set(size, facts)
+    }
+    return facts
+  }
+
+  #placesOf(size: VmSize): readonly Place[] {
+    const { name: instanceType, family, vCpus } = size
+    const zones = [
+      ...size.zones.map((zone) => ({
+        zone: zoneLabel(this.#setting.region, zone),
+        ultra: size.ultraSsdZones.has(zone),
+      })),
+      { zone: regionalZone, ultra: size.ultraSsdRegional },
+    ]
+    return zones.flatMap(({ zone, ultra }) =>
+      capacityTypes.map((capacityType) => ({
+        id: { instanceType, family, vCpus, zone, capacityType },
+        requirements: this.#placeRequirements(zone, capacityType, ultra),
+      })),
+    )
+  }
+
+  #placeRequirements(zone: string, capacityType: CapacityType, ultra: boolean): Requirements {
+    const name = `${zone}/${capacityType}/${ultra}`
+    let sets = this.#places.get(name)
+    if (sets === undefined) {
+      const priority = capacityType === 'spot' ? 'spot' : 'regular'
+      sets = this.#pool.sets([
+        [labels.capacityType, [capacityType]],
+        ['kubernetes.azure.com/scalesetpriority', [priority]],
+        ['kubernetes.azure.com/priority', [priority]],
+        [labels.zone, [zone]],
+        [placementScopeKey, [placementScope(zone)]],
+        [ultraSsdKey, ultra ? ['true', 'false'] : ['false']],
+      ])
+      this.#places.set(name, sets)
+    }
+    return sets
+  }
+
+  /** Zones, capacity types and the like are those of available offerings only. */
+  #offered(offerings: readonly Offering[]): readonly Requirement[] {
+    const available = new Set(offerings.filter((o) => o.available).map((o) => o.requirements))
+    return [labels.zone, labels.capacityType, placementScopeKey, ultraSsdKey].map((key) => {
+      const values = [...available].flatMap((requirements) => [...(requirements.get(key)?.values ?? [])])
+      return this.#pool.set(key, [...new Set(values)])
+    })
+  }
+}
+
+const capacityTypes = ['on-demand', 'spot'] as const
+type CapacityType = (typeof capacityTypes)[number]
+const placementScopeKey = 'karpenter.azure.com/placement-scope'
+const ultraSsdKey = 'karpenter.azure.com/sku-storage-ultra-ssd'
+
+function isSame(a: readonly Offering[], b: readonly Offering[]): boolean {
+  return a.every((offering, at) => offering.available === b[at]?.available && offering.price === b[at].price)
+}
+
+/** Why a node class cannot use a size; undefined: it can (reference/azure-provider.md 3.3). */
+export function refusedByNodeClass(size: VmSize, nodeClass: NodeClassSettings): string | undefined {
+  if (nodeClass.encryptionAtHost && !size.encryptionAtHost) return 'no encryption at host'
+  if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2')))
+    return 'no trusted launch'
+  if (size.gpu !== undefined && nodeClass.gpuDriver && !hasInstallableDriver(size.gpu))
+    return 'the driver of its GPU is not installed by gpu.mode Driver'
+  if (size.gpu !== undefined && !runsOn(size.gpu, nodeClass)) return `no GPU driver on ${nodeClass.imageFamily}`
+  if (nodeClass.artifactStreaming && size.arch === 'arm64') return 'no artifact streaming on arm64'
+  if (nodeClass.localDnsEnabled && (size.vCpus < 4 || size.memoryGib * 1024 < 244)) return 'too small for localDNS'
+  return undefined
+}
+
+/** Whether the image family has an image with the GPU's driver. */
+function runsOn({ images }: GpuSize, { osSku }: NodeClassSettings): boolean {
+  return images.some((image) => (osSku === 'Ubuntu' ? image === 'Ubuntu' : image !== 'Ubuntu'))
+}
+
+/** A size's labels, apart from what depends on offerings. */
+function fixedRequirements(
+  size: VmSize,
+  { region, nodeClass, nodeResourceGroup }: TypeSetting,
+): readonly (readonly [key: string, values: readonly string[]])[] {
+  const memoryMib = String(Math.trunc(size.memoryGib * 1024))
+  const cpus = String(size.vCpus)
+  return [
+    [labels.instanceType, [size.name]],
+    ['karpenter.azure.com/sku-name', [size.name]],
+    [labels.arch, [size.arch]],
+    [labels.os, ['linux']],
+    [labels.region, [region]],
+    ['karpenter.azure.com/sku-family', [size.seriesFamily]],
+    ['karpenter.azure.com/sku-series', [size.series]],
+    ['karpenter.azure.com/sku-version', [size.version]],
+    ['karpenter.azure.com/sku-cpu', [cpus]],
+    ['kubernetes.azure.com/sku-cpu', [cpus]],
+    ['karpenter.azure.com/sku-memory', [memoryMib]],
+    ['kubernetes.azure.com/sku-memory', [memoryMib]],
+    ['karpenter.azure.com/sku-networking-accelerated', [String(size.acceleratedNetworking)]],
+    ['karpenter.azure.com/sku-storage-premium-capable', [String(size.premiumStorage)]],
+    [
+      'karpenter.azure.com/sku-storage-ephemeralos-maxsize',
+      size.ephemeralOsDisk ? [String(size.ephemeralOsDisk.gb)] : [],
+    ],
+    ['karpenter.azure.com/sku-gpu-count', [String(size.gpus)]],
+    ['karpenter.azure.com/sku-gpu-manufacturer', size.gpu ? [size.gpu.vendor] : []],
+    ['karpenter.azure.com/sku-gpu-name', size.gpuName ? [size.gpuName] : []],
+    ['karpenter.azure.com/sku-hyperv-generation', size.hyperVGenerations],
+    ['kubernetes.azure.com/cluster', [clusterLabel(nodeResourceGroup)]],
+    ['kubernetes.azure.com/mode', ['system', 'user']],
+    ['kubernetes.azure.com/scalesetpriority', ['regular', 'spot']],
+    ['kubernetes.azure.com/priority', ['regular', 'spot']],
+    ['kubernetes.azure.com/os-sku', [nodeClass.osSku]],
+    ['kubernetes.azure.com/fips_enabled', nodeClass.fips ? ['true'] : []],
+  ]
+}
+
+/** The node resource group as a label value (2.1). */
+export function clusterLabel(nodeResourceGroup: string): string {
+  const cut = nodeResourceGroup.replace(/[()]/g, '-').slice(0, 63)
+  return /[-_.]$/.test(cut) ? `${cut.slice(0, 62)}z` : cut
+}
+
+function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent: number): Resources {
+  const bytes = memoryWithoutOverhead(size.memoryGib, overheadPercent)
+  return {
+    cpu: integerQuantity(size.vCpus),
+    memory: { nano: BigInt(bytes) * 1_000_000_000n, format: 'BinarySI' },
+    'ephemeral-storage': quantity(`${nodeClass.osDiskSizeGb}G`),
+    pods: integerQuantity(podsOf(size, nodeClass)),
+    'nvidia.com/gpu': integerQuantity(size.gpu?.vendor === 'nvidia' ? size.gpus : 0),
+    'amd.com/gpu': integerQuantity(size.gpu?.vendor === 'amd' ? size.gpus : 0),
+  }
+}
+
+/** `podsPerCore` of a v1beta1 template lowers the number; 0 sets no limit, as for kubelet. */
+function podsOf({ vCpus }: VmSize, { maxPods, v1beta1Kubelet }: NodeClassSettings): number {
+  const perCore = v1beta1Kubelet?.podsPerCore ?? 0
+  return perCore === 0 ? maxPods : Math.min(maxPods, perCore * vCpus)
+}

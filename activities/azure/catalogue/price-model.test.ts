@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { goldenLivePrices, goldenSizes } from '../../../test/golden-cases.ts'
+import { goldenSuite } from '../../../test/golden-suite.ts'
+import { modelledPrice, type PricedSize } from './price-model.ts'
+
+const size: PricedSize = { name: 'a', seriesFamily: 'D', arch: 'amd64', vCpus: 4, memoryGib: 16, gpus: 0 }
+
+describe('a modelled price', () => {
+  it.each<[string, Partial<PricedSize>, Partial<PricedSize>]>([
+    ['rises with vCPUs', {}, { vCpus: 8 }],
+    ['rises with memory', {}, { memoryGib: 32 }],
+    ['rises with GPUs', { gpus: 1, gpuName: 'T4' }, { gpus: 4, gpuName: 'T4' }],
+    ['is higher for the greater GPU', { gpus: 1, gpuName: 'T4' }, { gpus: 1, gpuName: 'H100' }],
+    ['is higher for a GPU that is not known than for none', {}, { gpus: 1 }],
+    ['is lower for Arm', { arch: 'arm64' }, {}],
+    ['is lower for burstable sizes', { seriesFamily: 'B' }, {}],
+  ])('%s', (_rule, lower, higher) => {
+    expect(modelledPrice({ ...size, ...lower }, 'on-demand')).toBeLessThan(
+      modelledPrice({ ...size, ...higher }, 'on-demand'),
+    )
+  })
+
+  it('is lower for spot, and never nothing', () => {
+    const spot = modelledPrice({ ...size, seriesFamily: '?' }, 'spot')
+    expect(spot).toBeLessThan(modelledPrice({ ...size, seriesFamily: '?' }, 'on-demand'))
+    expect(spot).toBeGreaterThan(0)
+  })
+})
+
+const inEastus = ({ armRegionName }: { readonly armRegionName: string }) => armRegionName === 'eastus'
+
+goldenSuite(
+  'prices.json',
+  1719,
+  () => {
+    const list = goldenLivePrices(['prices.json'], 'eastus').onDemand
+    const pairs = goldenSizes('skus/eastus.json', 'eastus').flatMap((one) => {
+      const real = list.get(one.name)
+      return real === undefined ? [] : [[real, modelledPrice(one, 'on-demand')] as const]
+    })
+
+    it('modelled prices are near the real ones: half of them within 15 %, nine of ten within 40 %', () => {
+      const errors = pairs.map(([real, modelled]) => Math.abs(modelled / real - 1)).sort((a, b) => a - b)
+      expect(errors[Math.floor(errors.length / 2)]).toBeLessThan(0.15)
+      expect(errors[Math.floor(errors.length * 0.9)]).toBeLessThan(0.4)
+    })
+
+    it('modelled prices have nearly the order of the real ones', () => {
+      expect(rankCorrelation(pairs)).toBeGreaterThan(0.98)
+    })
+  },
+  { of: ({ Items }: { readonly Items: readonly { readonly armRegionName: string }[] }) => Items.filter(inEastus) },
+)
+
+/** Spearman's: 1 where both sides have the same order, 0 where they have nothing to do with each other. */
+function rankCorrelation(pairs: readonly (readonly [number, number])[]): number {
+  const ranksOf = (side: 0 | 1) => {
+    const order = pairs.map((_, at) => at).sort((a, b) => (pairs[a]?.[side] ?? 0) - (pairs[b]?.[side] ?? 0))
+    return new Map(order.map((at, rank) => [at, rank]))
+  }
+  const [left, right] = [ranksOf(0), ranksOf(1)]
+  const squares = pairs.reduce((sum, _, at) => sum + ((left.get(at) ?? 0) - (right.get(at) ?? 0)) ** 2, 0)
+  return 1 - (6 * squares) / (pairs.length * (pairs.length ** 2 - 1))
+}

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import { capacityTypeOf, type Offering } from '../../../core/instance-type.ts'
+import { goldenConfig, goldenLivePrices, goldenNodeClass, goldenSizes } from '../../../test/golden-cases.ts'
+import { goldenSuite } from '../../../test/golden-suite.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { instanceTypes } from './instance-types.ts'
+import { decodePrices, encodePrices, type PriceItem, pricesOf } from './pricing.ts'
+
+describe('prices', () => {
+  it('leave out Windows and low priority, and tell spot apart', () => {
+    const prices = pricesOf([
+      { armSkuName: 'a', retailPrice: 1, skuName: 'A', productName: 'Virtual Machines A Series' },
+      { armSkuName: 'a', retailPrice: 9, skuName: 'A', productName: 'Virtual Machines A Series Windows' },
+      { armSkuName: 'a', retailPrice: 8, skuName: 'A Low Priority', meterName: 'A Low Priority' },
+      { armSkuName: 'a', retailPrice: 0.2, skuName: 'A Spot', productName: 'Virtual Machines A Series' },
+    ])
+    expect(prices.priceOf({ name: 'a' }, 'on-demand')).toBe(1)
+    expect(prices.priceOf({ name: 'a' }, 'spot')).toBe(0.2)
+    expect(prices.priceOf({ name: 'b' }, 'spot')).toBe(999)
+  })
+
+  it('are the same after they were kept', () => {
+    const list = pricesOf([
+      { armSkuName: 'a', retailPrice: 1 },
+      { armSkuName: 'a', retailPrice: 0.2, skuName: 'A Spot' },
+    ])
+    const kept: unknown = JSON.parse(JSON.stringify(encodePrices({ region: 'westus2', list })))
+    expect(decodePrices(kept)).toEqual({ region: 'westus2', list })
+    expect(() => decodePrices({ region: 'westus2' })).toThrow('onDemand or spot is missing')
+  })
+})
+
+interface PageCase {
+  readonly name: string
+  readonly page: { readonly Items: readonly PriceItem[] | null }
+  readonly expected: Readonly<Record<'onDemand' | 'spot', Readonly<Record<string, number>>>>
+}
+
+goldenSuite('vectors/pricing.json', 7, ({ cases }: { readonly cases: readonly PageCase[] }) => {
+  it.each(cases)('$name', ({ page, expected }) => {
+    const { onDemand, spot } = pricesOf(page.Items ?? [])
+    expect({ onDemand: Object.fromEntries(onDemand), spot: Object.fromEntries(spot) }).toEqual(expected)
+  })
+})
+
+interface LivePrices {
+  readonly region: string
+  readonly offeringPrices: readonly {
+    readonly instanceType: string
+    readonly onDemandOfferingPrice: number
+    readonly spotOfferingPrice: number
+  }[]
+}
+
+const priceFiles = ['prices.json', 'prices-modelled-extra.json']
+
+for (const [region, count] of [
+  ['eastus', 873],
+  ['southcentralus', 16],
+] as const) {
+  goldenSuite(
+    `vectors/live-prices-${region}.json`,
+    count,
+    (live: LivePrices) => {
+      it('every type of the default node class costs the same in each offering', () => {
+        const config = goldenConfig(region, plainOptions)
+        const types = instanceTypes({
+          sizes: goldenSizes(`skus/${region}.json`, region),
+          region,
+          nodeClass: nodeClassSettings(goldenNodeClass({}), config),
+          prices: goldenLivePrices(priceFiles, region),
+          isMarked: () => false,
+          hasQuota: () => true,
+          memoryOverheadPercent: 0.075,
+          nodeResourceGroup: 'test-resourceGroup',
+        })
+        const own = types.map(({ name, offerings }) => ({ name, ...pricesByCapacityType(offerings) }))
+        const expected = live.offeringPrices.map(({ instanceType, onDemandOfferingPrice, spotOfferingPrice }) => ({
+          name: instanceType,
+          'on-demand': [onDemandOfferingPrice],
+          spot: [spotOfferingPrice],
+        }))
+        expect(byName(own)).toEqual(byName(expected))
+      })
+    },
+    { of: ({ offeringPrices }: LivePrices) => offeringPrices },
+  )
+}
+
+const plainOptions = {
+  nodeResourceGroup: 'test-resourceGroup',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+  vmMemoryOverheadPercent: 0.075,
+} as const
+
+/** The different prices of a type's offerings: one of each capacity type. */
+function pricesByCapacityType(offerings: readonly Offering[]): Readonly<Record<string, readonly number[]>> {
+  const groups = Map.groupBy(offerings, capacityTypeOf)
+  return Object.fromEntries([...groups].map(([key, all]) => [key, [...new Set(all.map(({ price }) => price))]]))
+}
+
+const byName = <T extends { readonly name: string }>(types: readonly T[]) =>
+  types.toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,0 +1,41 @@
+import { createHttpHeaders, createPipelineRequest } from '@azure/core-rest-pipeline'
+import { describe, expect, it } from 'vitest'
+import { goldenSizes } from '../../../test/golden-cases.ts'
+import { goldenSuite } from '../../../test/golden-suite.ts'
+import { decodeSizes, encodeSizes, zoneDetailSpelling } from './size-list.ts'
+
+goldenSuite(
+  'skus/southcentralus.json',
+  20,
+  () => {
+    it('sizes are the same after they were kept', () => {
+      const sizes = new Map(goldenSizes('skus/southcentralus.json', 'southcentralus').map((size) => [size.name, size]))
+      expect(decodeSizes(JSON.parse(JSON.stringify(encodeSizes(sizes))))).toEqual(sizes)
+    })
+  },
+  { of: ({ value }: { readonly value: readonly unknown[] }) => value },
+)
+
+describe('kept sizes', () => {
+  it.each([{}, [], null])('are refused when they are %j', (json) => {
+    expect(() => decodeSizes(json)).toThrow('not a list of sizes')
+  })
+})
+
+describe('the spelling of zone details', () => {
+  const answerTo = async (url: string, body: string) => {
+    const request = createPipelineRequest({ url })
+    const answer = { status: 200, headers: createHttpHeaders(), request, bodyAsText: body }
+    return (await zoneDetailSpelling.sendRequest(request, () => Promise.resolve(answer))).bodyAsText
+  }
+  const body = '{"zoneDetails":[{"Name" : ["1"],"capabilities":[{"name":"Name","value":"True"}]}]}'
+
+  it('is put right in lists of SKUs', async () => {
+    const skus = 'https://arm/subscriptions/s/providers/Microsoft.Compute/skus?api-version=2021-07-01'
+    expect(await answerTo(skus, body)).toBe(body.replace('"Name" :', '"name" :'))
+  })
+
+  it('is left alone elsewhere', async () => {
+    expect(await answerTo('https://arm/subscriptions/s/providers/Microsoft.Compute/virtualMachines', body)).toBe(body)
+  })
+})

@@ -1,0 +1,46 @@
+import type { PipelinePolicy } from '@azure/core-rest-pipeline'
+import type { AzureClient } from '../arm/client.ts'
+import { parseSku, type VmSize } from './sku.ts'
+
+/** Changes when sizes are read from SKUs in another way, so that what an older version has kept counts as none. */
+export const sizesFormat = '1'
+
+/** Sizes that nodes can have, by name. */
+export type Sizes = ReadonlyMap<string, VmSize>
+
+/** Reads the region's sizes from the resource SKUs. Errors: what Azure says; a region without a usable size. */
+export async function readSizes({ compute }: AzureClient, region: string): Promise<Sizes> {
+  const sizes = new Map<string, VmSize>()
+  for await (const sku of compute.resourceSkus.list({ filter: `location eq '${region}'` })) {
+    const parsed = parseSku(sku, region)
+    if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
+  }
+  if (sizes.size === 0) throw new Error(`resource SKUs: region "${region}" lists no usable VM size; check LOCATION`)
+  return sizes
+}
+
+/** Sizes as JSON holds them. */
+export function encodeSizes(sizes: Sizes): unknown {
+  return [...sizes.values()].map((size) => ({ ...size, ultraSsdZones: [...size.ultraSsdZones] }))
+}
+
+/** The inverse of `encodeSizes`. Errors: what is not a list of sizes. */
+export function decodeSizes(json: unknown): Sizes {
+  if (!Array.isArray(json) || json.length === 0) throw new Error('kept VM sizes: not a list of sizes')
+  const sizes = json as readonly (Omit<VmSize, 'ultraSsdZones'> & { readonly ultraSsdZones: readonly string[] })[]
+  return new Map(sizes.map((size) => [size.name, { ...size, ultraSsdZones: new Set(size.ultraSsdZones) }]))
+}
+
+/**
+ * Some answers of the SKU list spell a zone detail's `name` as `Name`, which the SDK drops without a word: ultra disks would then be known in
+ * no zone. The answer is put right before the SDK reads it.
+ */
+export const zoneDetailSpelling: PipelinePolicy = {
+  name: 'joinerZoneDetailSpelling',
+  async sendRequest(request, next) {
+    const response = await next(request)
+    if (new URL(request.url).pathname.toLowerCase().endsWith('/providers/microsoft.compute/skus'))
+      response.bodyAsText = response.bodyAsText?.replaceAll(/"Name"(?=\s*:\s*\[)/g, '"name"') ?? null
+    return response
+  },
+}

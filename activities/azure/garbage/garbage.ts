@@ -1,0 +1,230 @@
+import type { Registry } from 'prom-client'
+import { isTrue } from '../../../core/conditions.ts'
+import {
+  type FoundPart,
+  type FoundVm,
+  type GarbageSuspects,
+  garbageIn,
+  type KnownClaim,
+} from '../../../core/garbage.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { inParallel } from '../../in-parallel.ts'
+import { isNotFound } from '../../kubernetes/client.ts'
+import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
+import { resourcePath } from '../../kubernetes/resources.ts'
+import { inTurn } from '../arm/arm-turn.ts'
+import { armErrorCode, isMissing, scrubbedMessage } from '../arm/azure-error.ts'
+import type { GarbageReport } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { claimUidLabel, deleteBootstrapTokens, listBootstrapTokens } from '../launch/bootstrap-token.ts'
+import { deleteVm, getVm } from '../launch/claim-vm.ts'
+import { providerId, vmName } from '../launch/virtual-machine.ts'
+import { type FoundResources, findResources } from './found-resources.ts'
+import { type GarbageKind, garbageCounter } from './garbage-metrics.ts'
+
+/** Requests of a pass that are under way at once. */
+const width = 16
+
+/** What a deletion waits for its turn under ARM's limits, before it is left to the next pass. */
+const patienceMs = 60_000
+
+/**
+ * Azure deletes NICs and disks a little after the VM that takes them along, and NICs do not say when they were made: so a NIC or disk must
+ * have been seen without an owner by an earlier pass, this long ago at least.
+ */
+const seenForMs = 10_000
+
+/** Azure's refusals to delete what something still holds; it lets go by itself (reference/azure-provider.md 8.2). */
+const heldCodes: ReadonlySet<string> = new Set([
+  'NicReservedForAnotherVm',
+  'NicInUse',
+  'OperationNotAllowed',
+  'AnotherOperationInProgress',
+  'RetryableError',
+  'Conflict',
+])
+
+/**
+ * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, tokens without a
+ * claim. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ */
+export class GarbageCollector {
+  readonly #deps: AzureDeps
+  readonly #collected: ReturnType<typeof garbageCounter>
+  /** When a NIC or disk was seen without an owner first, by its name. */
+  readonly #seen = new Map<string, number>()
+
+  constructor(deps: AzureDeps, registry?: Registry) {
+    this.#deps = deps
+    this.#collected = garbageCounter(registry)
+  }
+
+  /**
+   * One pass. Everything is listed before claims are read, since a claim always exists before what is made for it; each suspect is looked
+   * at live before it goes. What cannot be deleted is left to the next pass.
+   * Errors: VMs, tokens or claims cannot be read.
+   */
+  async collect(signal: AbortSignal): Promise<GarbageReport> {
+    const deps = this.#deps
+    const found = await findResources(deps)
+    const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
+    await deps.cache.catchUp(['NodeClaim', 'Node'])
+    const claims = [...deps.cache.nodeClaims.values()]
+    const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim)) }, deps.now())
+    if (suspects.withheld !== undefined) this.#withhold(suspects.withheld)
+    const leftovers = this.#seenTwice(suspects)
+    const byUid = new Map(claims.map((claim) => [claim.metadata.uid, claim]))
+    // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
+    await deleteBootstrapTokens(
+      deps.client,
+      tokens.filter(({ claimUid }) => isRegistered(byUid.get(claimUid))),
+    )
+    const report: GarbageReport = {
+      virtualMachines: await this.#each(suspects.virtualMachines, (vm) => this.#vm(vm, found, signal), signal),
+      networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
+      disks: await this.#each(leftovers.disks, (disk) => this.#disk(disk), signal),
+      nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#nodeClaim(claim), signal),
+      bootstrapTokens: await deleteBootstrapTokens(
+        deps.client,
+        tokens.filter(({ claimUid }) => !byUid.has(claimUid)),
+      ),
+    }
+    this.#collected.inc({ resource: 'bootstrapToken' }, report.bootstrapTokens.length)
+    if (Object.values(report).some((names: readonly string[]) => names.length > 0))
+      deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
+    return report
+  }
+
+  /** Names of the items that went. One that fails does not keep the others. */
+  async #each<T extends { readonly name: string }>(
+    items: readonly T[],
+    remove: (item: T) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const gone: string[] = []
+    const one = async (item: T) => {
+      try {
+        if (await remove(item)) gone.push(item.name)
+      } catch (error) {
+        const held = heldCodes.has(armErrorCode(error) ?? '')
+        const fields = { name: item.name, reason: scrubbedMessage(error) }
+        if (held) this.#deps.log.info(fields, 'Azure still holds what is garbage; the next pass tries again')
+        else this.#deps.log.warn(fields, 'garbage could not be deleted; the next pass tries again')
+      }
+    }
+    await inParallel(items, width, one, signal)
+    return gone.sort()
+  }
+
+  /** The claim is looked for once the deletion may be sent at once: whoever bears the name then owns the VM, or makes room for its own. */
+  async #vm({ name, claimName }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
+    const limits = { patienceMs, signal }
+    const isGone = await inTurn(this.#deps.budget, ['armDeletes', 'deleteVm'], limits, async () => {
+      if (await this.#claimExists(claimName)) return false
+      await deleteVm(this.#deps, claimName)
+      return true
+    })
+    if (!isGone) return false
+    this.#alarm('virtualMachine', this.#about(found, name), name, `VM ${name} had no NodeClaim and is deleted`)
+    return true
+  }
+
+  async #nic({ name }: FoundPart, found: FoundResources): Promise<boolean> {
+    const { azure, config } = this.#deps
+    const existed = await deleted(azure.network.networkInterfaces.delete(config.nodeResourceGroup, name).submitted())
+    if (existed) this.#alarm('networkInterface', this.#about(found, name), name, `NIC ${name} had no VM and is deleted`)
+    return existed
+  }
+
+  async #disk({ name }: FoundPart): Promise<boolean> {
+    const { azure, config } = this.#deps
+    const existed = await deleted(azure.compute.disks.delete(config.nodeResourceGroup, name).submitted())
+    if (existed) this.#alarm('disk', this.#namespace(), name, `OS disk ${name} had no VM and is deleted`)
+    return existed
+  }
+
+  async #nodeClaim({ name, uid }: KnownClaim): Promise<boolean> {
+    const claim = this.#deps.cache.nodeClaims.get(name)
+    if (claim?.metadata.uid !== uid || (await getVm(this.#deps, name)) !== undefined) return false
+    await this.#deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+    this.#alarm('nodeClaim', subject(claim), name, `VM ${vmName(name)} is gone; the NodeClaim is deleted`)
+    return true
+  }
+
+  async #claimExists(name: string): Promise<boolean> {
+    try {
+      await this.#deps.client.get(resourcePath('nodeclaims', name))
+      return true
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
+    }
+  }
+
+  /** NICs and disks that an earlier pass has seen without an owner as well. */
+  #seenTwice({ networkInterfaces, disks }: GarbageSuspects): Pick<GarbageSuspects, 'networkInterfaces' | 'disks'> {
+    const now = this.#deps.now()
+    const key = (kind: GarbageKind, { name }: FoundPart) => `${kind}/${name}`
+    const present = new Set([
+      ...networkInterfaces.map((nic) => key('networkInterface', nic)),
+      ...disks.map((disk) => key('disk', disk)),
+    ])
+    for (const one of this.#seen.keys()) if (!present.has(one)) this.#seen.delete(one)
+    for (const one of present) if (!this.#seen.has(one)) this.#seen.set(one, now)
+    const isOld = (kind: GarbageKind) => (part: FoundPart) =>
+      now - (this.#seen.get(key(kind, part)) ?? now) >= seenForMs
+    return {
+      networkInterfaces: networkInterfaces.filter(isOld('networkInterface')),
+      disks: disks.filter(isOld('disk')),
+    }
+  }
+
+  #alarm(kind: GarbageKind, about: EventSubject, name: string, message: string): void {
+    this.#collected.inc({ resource: kind })
+    this.#deps.events.record({ about, reason: 'GarbageCollected', message, values: [kind, name] })
+  }
+
+  #withhold(message: string): void {
+    this.#deps.log.error({ cluster: this.#deps.cluster }, message)
+    this.#deps.events.record({ about: this.#namespace(), reason: 'GarbageWithheld', message })
+  }
+
+  /** Events are about the NodePool that a VM or NIC was made for; without one, about Joiner's namespace. */
+  #about({ nodePools }: FoundResources, name: string): EventSubject {
+    const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
+    return pool === undefined ? this.#namespace() : subject(pool)
+  }
+
+  #namespace(): EventSubject {
+    return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: this.#deps.namespace, uid: '' } }
+  }
+}
+
+function isRegistered(claim: NodeClaim | undefined): boolean {
+  return claim !== undefined && isTrue(claim.status.conditions, 'Registered')
+}
+
+function known(deps: AzureDeps, claim: NodeClaim): KnownClaim {
+  const { name, uid, deletionTimestamp } = claim.metadata
+  const [node] = deps.cache.nodes.by('byProviderId', providerId(deps.config, name).toLowerCase())
+  return {
+    name,
+    uid,
+    isRegistered: isRegistered(claim),
+    isBeingDeleted: deletionTimestamp !== undefined,
+    hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
+  }
+}
+
+/** False: it was gone already. */
+async function deleted(work: PromiseLike<void>): Promise<boolean> {
+  try {
+    await work
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}

@@ -1,0 +1,86 @@
+import type { VirtualMachineExtension } from '@azure/arm-compute'
+import { isTrue } from '../../../core/conditions.ts'
+import { annotations, labels } from '../../../core/labels.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { forEachOf } from '../../concurrency.ts'
+import { updateClaim } from '../../kubernetes/object-writes.ts'
+import { isMissing, scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { vmName, vmTags } from '../launch/virtual-machine.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+
+export const billingExtensionName = 'computeAksLinuxBilling'
+
+const concurrency = 10
+/** A pass makes room for the other sweeps; what is left is found by the next one. */
+const mostPerPass = 500
+
+/** Azure's own record that a VM is an AKS node (reference/azure-provider.md 4.5). It changes nothing on the node. */
+export function billingExtension(
+  { location }: Pick<AzureConfig, 'location'>,
+  tags: Readonly<Record<string, string>>,
+): VirtualMachineExtension {
+  return {
+    location,
+    tags,
+    publisher: 'Microsoft.AKS',
+    typePropertiesType: 'Compute.AKS.Linux.Billing',
+    typeHandlerVersion: '1.0',
+    autoUpgradeMinorVersion: true,
+    settings: {},
+  }
+}
+
+/**
+ * Gives each node that has joined its billing extension, where that is switched on. It is a sweep and no step of a launch: a launch ends when
+ * its node joins, maybe before Azure calls the VM created, and no pod waits for this. The claim says when it is done, so a crash repeats one PUT,
+ * which changes nothing. What fails is logged, and tried again by the next pass.
+ */
+export async function ensureBillingExtensions(deps: AzureDeps): Promise<void> {
+  if (!deps.config.billingExtension) return
+  const due = [...deps.cache.nodeClaims.values()].filter(lacksExtension).slice(0, mostPerPass)
+  await forEachOf(due, concurrency, async (claim) => {
+    const { name } = claim.metadata
+    try {
+      await putExtension(deps, claim)
+    } catch (error) {
+      if (isMissing(error)) return
+      deps.log.warn(
+        { nodeClaim: name, why: scrubbedMessage(error) },
+        'the billing extension was refused; it is tried again',
+      )
+      return
+    }
+    await updateClaim(deps, claim.metadata, () => ({
+      metadata: { annotations: { [annotations.billingExtension]: billingExtensionName } },
+    }))
+  })
+}
+
+function lacksExtension({ metadata, status }: NodeClaim): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    metadata.annotations[annotations.billingExtension] === undefined &&
+    isTrue(status.conditions, 'Registered')
+  )
+}
+
+async function putExtension({ azure, config, cache }: AzureDeps, { metadata, spec }: NodeClaim): Promise<void> {
+  const nodeClass = cache.nodeClasses.get(spec.nodeClassRef.name)
+  if (nodeClass === undefined) return
+  const nodePool = metadata.labels[labels.nodePool]
+  const tags = vmTags({
+    config,
+    nodeClass: nodeClassSettings(nodeClass, config),
+    claim: { uid: metadata.uid, ...(nodePool === undefined ? {} : { nodePool }) },
+  })
+  await azure.compute.virtualMachineExtensions
+    .createOrUpdate(
+      config.nodeResourceGroup,
+      vmName(metadata.name),
+      billingExtensionName,
+      billingExtension(config, tags),
+    )
+    .submitted()
+}

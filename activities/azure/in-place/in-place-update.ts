@@ -1,0 +1,237 @@
+import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
+import type { NetworkInterface } from '@azure/arm-network'
+import { isTrue } from '../../../core/conditions.ts'
+import { inPlaceChange, isNothing } from '../../../core/in-place-update.ts'
+import type { InPlaceState } from '../../../core/in-place-update-hash.ts'
+import { annotations } from '../../../core/labels.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { forEachOf } from '../../concurrency.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { updateClaim } from '../../kubernetes/object-writes.ts'
+import { isMissing, scrubbedMessage } from '../arm/azure-error.ts'
+import type { InPlaceReport } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { ownerOf } from '../launch/claim-vm.ts'
+import { tagKeys, vmName } from '../launch/virtual-machine.ts'
+import { billingExtensionName } from './billing-extension.ts'
+import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
+
+const concurrency = 10
+/** So many claims are changed, looked at and written down together: a crash repeats no more than that. */
+const batchSize = 100
+/** How long the last VM of a batch may take to settle; one that takes longer is looked at by the next pass. */
+const settleMs = 60_000
+
+/** A claim whose VM is not, or is not known to be, what its class asks for. */
+interface Due {
+  readonly claim: NodeClaim
+  readonly goal: InPlaceState
+}
+
+/**
+ * Brings tags and identities of VMs, and tags of their NICs, up to what their AKSNodeClasses ask for now. Nothing to do costs no request; else
+ * all VMs and NICs are listed once, and each resource that differs is written once. The claim's annotations are written last, so that what a
+ * crash cut off is found again, and found done (reference/azure-provider.md 8.3).
+ * Errors: what ARM says of a VM, once all others were tried; an event on the claim tells it too.
+ */
+export async function updateInPlace(deps: AzureDeps, signal: AbortSignal): Promise<InPlaceReport> {
+  await deps.cache.catchUp(['AKSNodeClass', 'NodeClaim'])
+  const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
+  const isChanged = ({ claim, goal }: Due) =>
+    claim.metadata.annotations[annotations.inPlaceUpdateHash] !== inPlaceStamps(goal)[annotations.inPlaceUpdateHash]
+  // The hash says that the VM is as it should be, so the tags that it should have are the ones that were set.
+  await forEachOf(
+    due.filter((one) => !isChanged(one)),
+    concurrency,
+    (one) => stamp(deps, one),
+  )
+  const changed = due.filter(isChanged)
+  if (changed.length === 0) return { updated: 0 }
+  const found = await resourcesOf(deps)
+  let updated = 0
+  for (let i = 0; i < changed.length && !signal.aborted; i += batchSize)
+    updated += await updateBatch(deps, changed.slice(i, i + batchSize), found, signal)
+  return { updated }
+}
+
+/** A claim that is going, or whose node has not joined yet, is left alone: a launch may still replace its VM. */
+function dueOf({ cache, config }: AzureDeps, claim: NodeClaim): readonly Due[] {
+  const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
+  const { metadata, status } = claim
+  const isSettled = metadata.deletionTimestamp === undefined && isTrue(status.conditions, 'Registered')
+  if (nodeClass === undefined || !isSettled || status.providerId === undefined) return []
+  const goal = inPlaceGoal(config, nodeClass, claim)
+  const isDone = Object.entries(inPlaceStamps(goal)).every(([key, value]) => metadata.annotations[key] === value)
+  return isDone ? [] : [{ claim, goal }]
+}
+
+interface Found {
+  readonly vms: ReadonlyMap<string, VirtualMachine>
+  /** NICs by their ids in lower case. */
+  readonly nics: ReadonlyMap<string, NetworkInterface>
+}
+
+async function resourcesOf({ azure, config }: AzureDeps): Promise<Found> {
+  const vms = new Map<string, VirtualMachine>()
+  const nics = new Map<string, NetworkInterface>()
+  for await (const vm of azure.compute.virtualMachines.list(config.nodeResourceGroup)) vms.set(vm.name ?? '', vm)
+  for await (const nic of azure.network.networkInterfaces.list(config.nodeResourceGroup))
+    nics.set((nic.id ?? '').toLowerCase(), nic)
+  return { vms, nics }
+}
+
+/** Returns how many VMs of the batch are as they should be now. */
+async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found, signal: AbortSignal): Promise<number> {
+  const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
+  const failures: unknown[] = []
+  await forEachOf(batch, concurrency, async (due) => {
+    try {
+      const answer = await ask(deps, due, found)
+      if (answer !== 'left') asked.push({ due, isSettled: answer === 'asItShouldBe' })
+    } catch (error) {
+      failures.push(error)
+      tell(deps, due.claim, scrubbedMessage(error))
+    }
+  })
+  let updated = 0
+  // They wait for the same list, so all of them wait at once.
+  await forEachOf(asked, asked.length, async ({ due, isSettled }) => {
+    if (!isSettled && !(await hasSettled(deps, due, signal))) return
+    await stamp(deps, due)
+    updated += 1
+  })
+  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'tags and identities were changed in place')
+  if (failures.length > 0) throw failures[0]
+  return updated
+}
+
+/** `left`: the VM is gone, somebody else's, or busy; the next pass looks again. `settling`: an update of the VM was asked for. */
+type Answer = 'left' | 'asItShouldBe' | 'settling'
+
+/** Asks for what a claim's VM and its NICs lack. */
+async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
+  const { name, uid } = claim.metadata
+  const vm = vms.get(vmName(name))
+  if (vm === undefined || ownerOf(deps, vm, { name, uid }) !== 'claim') return 'left'
+  if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
+  const ours = tagNamesOf(claim.metadata) ?? []
+  await noteNewTags(deps, claim, ours, goal)
+  const wanted = { ...goal, tags: { ...goal.tags, [tagKeys.claimUid]: uid } }
+  for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
+    const nic = nics.get(id.toLowerCase())
+    if (nic !== undefined) await changeNic(deps, nic, ours, wanted)
+  }
+  if (deps.config.billingExtension) await changeExtension(deps, name, goal)
+  return (await changeVm(deps, vm, ours, wanted)) ? 'settling' : 'asItShouldBe'
+}
+
+/** The names of tags that are about to be set are written down first: after a crash it is known still that they are Joiner's. */
+async function noteNewTags(
+  deps: AzureDeps,
+  claim: NodeClaim,
+  ours: readonly string[],
+  { tags }: InPlaceState,
+): Promise<void> {
+  const added = Object.keys(tags).filter((key) => !ours.includes(key))
+  if (added.length === 0) return
+  const noted = { [annotations.tagNames]: tagNamesText([...ours, ...added]) }
+  await updateClaim(deps, claim.metadata, () => ({ metadata: { annotations: noted } }))
+}
+
+async function changeNic(
+  { azure, config }: AzureDeps,
+  nic: NetworkInterface,
+  ours: readonly string[],
+  wanted: InPlaceState,
+): Promise<void> {
+  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...wanted, identities: [] })
+  if (tags !== undefined)
+    await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
+}
+
+/** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
+async function changeExtension({ azure, config }: AzureDeps, claim: string, { tags }: InPlaceState): Promise<void> {
+  try {
+    await azure.compute.virtualMachineExtensions
+      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
+      .submitted()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+async function changeVm(
+  { azure, config }: AzureDeps,
+  vm: VirtualMachine,
+  ours: readonly string[],
+  wanted: InPlaceState,
+): Promise<boolean> {
+  const change = changeOf(vm, ours, wanted)
+  if (isNothing(change)) return false
+  const { tags, identities } = change
+  await azure.compute.virtualMachines
+    .update(config.nodeResourceGroup, vm.name ?? '', {
+      ...(tags === undefined ? {} : { tags: { ...tags } }),
+      ...(identities === undefined ? {} : { identity: identityWith(vm, identities) }),
+    })
+    .submitted()
+  return true
+}
+
+function changeOf(vm: VirtualMachine, ours: readonly string[], wanted: InPlaceState) {
+  const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
+  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, wanted)
+}
+
+/** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
+function identityWith({ identity }: VirtualMachine, ids: readonly string[]): VirtualMachineIdentity {
+  return {
+    type: identity?.type?.includes('SystemAssigned') ? 'SystemAssigned, UserAssigned' : 'UserAssigned',
+    userAssignedIdentities: Object.fromEntries(ids.map((id) => [id, {}])),
+  }
+}
+
+/** Waits until the list of VMs, which all waits share, shows the VM as it should be. False: it did not get there in time. */
+async function hasSettled(deps: AzureDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
+  const limit = AbortSignal.timeout(settleMs)
+  try {
+    return await deps.vms.waitFor(
+      (snapshot) => {
+        const vm = snapshot.get(vmName(claim.metadata.name))
+        if (vm === undefined || vm.provisioningState === 'Deleting') return false
+        const isThere = isNothing(changeOf(vm, tagNamesOf(claim.metadata) ?? [], goal))
+        return isThere && vm.provisioningState !== 'Updating' ? true : undefined
+      },
+      AbortSignal.any([signal, limit]),
+    )
+  } catch (error) {
+    if (!limit.aborted || signal.aborted) throw error
+    tell(
+      deps,
+      claim,
+      `VM ${vmName(claim.metadata.name)} did not take its tags and identities within ${settleMs / 1000} s`,
+    )
+    return false
+  }
+}
+
+/** Writes down that a claim's VM is as it should be. */
+async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
+  const stamps = inPlaceStamps(goal)
+  await updateClaim(deps, claim.metadata, ({ metadata }) =>
+    Object.entries(stamps).every(([key, value]) => metadata.annotations[key] === value)
+      ? undefined
+      : { metadata: { annotations: stamps } },
+  )
+}
+
+function tell(deps: AzureDeps, claim: NodeClaim, why: string): void {
+  const message = `tags and identities could not be changed in place: ${why}; it is tried again`
+  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'tags and identities could not be changed in place')
+  deps.events.record({
+    about: subject(claim),
+    reason: 'InPlaceUpdateFailed',
+    message,
+    values: [claim.metadata.uid, why],
+  })
+}

@@ -1,0 +1,46 @@
+import type { InstanceType } from '../../../core/instance-type.ts'
+import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import { requirements } from '../../../core/requirements.ts'
+import { chooseOffering, type Wanted } from '../capacity/choose-offering.ts'
+import type { LaunchOutcome } from '../contract.ts'
+import { type ResolvedImage, selectImage } from '../node-class/images.ts'
+import { type Chosen, requiresUltraSsd } from '../node-config/node-labels.ts'
+
+type LaunchChoice =
+  | {
+      readonly kind: 'chosen'
+      readonly chosen: Chosen & { readonly instanceType: InstanceType }
+      readonly image: ResolvedImage
+    }
+  | (LaunchOutcome & { readonly kind: 'exhausted' | 'nodeClassNotReady' })
+
+/**
+ * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` tells why no
+ * offering is left.
+ */
+export function chooseLaunch(
+  types: readonly InstanceType[],
+  { metadata, spec }: Pick<NodeClaim, 'metadata' | 'spec'>,
+  nodeClass: NodeClass,
+  whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
+): LaunchChoice {
+  const wanted = requirements(spec.requirements)
+  const { images } = nodeClass.status
+  const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests }
+  const choice = chooseOffering(
+    types.filter((type) => selectImage(images, type) !== undefined),
+    request,
+  )
+  const image = choice && selectImage(images, choice.instanceType)
+  if (choice === undefined || image === undefined) {
+    const without = chooseOffering(types, request)
+    if (without === undefined) return { kind: 'exhausted', message: whyNothing(request) }
+    return {
+      kind: 'nodeClassNotReady',
+      message: `AKSNodeClass ${nodeClass.metadata.name}: status.images has none for ${without.instanceType.name}; choose another imageFamily or other instance types`,
+    }
+  }
+  const { instanceType, zone, capacityType } = choice
+  const chosen = { typeName: instanceType.name, instanceType, zone, capacityType, ultraSsd: requiresUltraSsd(wanted) }
+  return { kind: 'chosen', chosen, image }
+}

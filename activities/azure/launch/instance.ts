@@ -1,0 +1,125 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import { isTrue } from '../../../core/conditions.ts'
+import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import { pauseFor } from '../../activity-context.ts'
+import { cachedClaim, liveClaim } from '../../kubernetes/object-writes.ts'
+import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { ClaimRef, InstanceOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { revokeBootstrapTokens } from './bootstrap-token.ts'
+import { deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
+import { tellNotJoined } from './join-evidence.ts'
+import { vmName } from './virtual-machine.ts'
+
+/** Before the registration deadline: when a boot is plainly late, and with time enough for the last look. */
+const evidenceTimes = [10 * 60_000, 60_000] as const
+
+/** The list of VMs may lag behind a PUT; a VM that it does not show is looked for again after this long. */
+const lagMs = 1000
+
+/**
+ * Waits until a VM has been created or has failed. It also ends when the Node has joined (then Azure's word decides nothing) and when
+ * the claim is going. A failure marks its offering and sets Launched back, so that the lifecycle launches again.
+ */
+export async function awaitInstance(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+  const ended = new AbortController()
+  const both = AbortSignal.any([signal, ended.signal])
+  const waits = [clusterDecides(deps, ref, both), azureDecides(deps, ref, both)]
+  try {
+    return await Promise.race(waits)
+  } finally {
+    ended.abort()
+    // Whichever lost was cancelled just now.
+    await Promise.allSettled(waits)
+  }
+}
+
+function clusterDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+  return deps.cache.waitFor(
+    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    (): InstanceOutcome | undefined => {
+      const claim = cachedClaim(deps, ref)
+      if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+      return isTrue(claim.status.conditions, 'Registered') ? { kind: 'succeeded' } : undefined
+    },
+    signal,
+  )
+}
+
+async function azureDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+  for (;;) {
+    const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
+    const outcome = await judge(deps, ref, seen, signal)
+    if (outcome?.kind === 'succeeded') return watchJoining(deps, ref, signal)
+    if (outcome !== undefined) return outcome
+    await pauseFor(lagMs, signal)
+  }
+}
+
+/**
+ * A VM that runs and whose Node does not come: what Azure knows of it is told while somebody can still look into it, and once more before the claim
+ * is given up. The wait costs a timer; it ends with the first word of the cluster.
+ */
+async function watchJoining(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+  for (const beforeDeadlineMs of evidenceTimes) {
+    const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+    if (claim === undefined) return { kind: 'claimGone' }
+    const dueMs = registrationDeadline(claim) - beforeDeadlineMs
+    await pauseFor(Math.max(0, dueMs - deps.now()), signal)
+    await tellNotJoined(deps, ref, signal).catch((error: unknown) =>
+      deps.log.warn({ err: error, nodeClaim: ref.name }, 'what keeps a VM from joining could not be read'),
+    )
+  }
+  return { kind: 'succeeded' }
+}
+
+function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | undefined {
+  if (vm === undefined) return 'gone'
+  const state = vm.provisioningState
+  return state === 'Succeeded' || state === 'Failed' || state === 'Deleting' ? vm : undefined
+}
+
+/** A VM that the list calls failed or gone is read singly before anything follows from it; undefined: the list was out of date. */
+async function judge(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  seen: VirtualMachine | 'gone',
+  signal: AbortSignal,
+): Promise<InstanceOutcome | undefined> {
+  if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return { kind: 'succeeded' }
+  const vm = await getVm(deps, ref.name)
+  if (vm === undefined || vm.provisioningState === 'Deleting') {
+    const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
+    await fallBack(deps, ref, 'InstanceNotFound', message)
+    return { kind: 'vmGone' }
+  }
+  if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
+  if (vm.provisioningState !== 'Failed') return undefined
+  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
+  await fallBack(deps, ref, reason, message)
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'VM failed after it was accepted')
+  // The outcome means another attempt at once, so what has to happen before it is waited for here.
+  if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
+  const { instanceType, capacityType, zone } = attempted
+  return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
+}
+
+/** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
+async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
+  await revokeBootstrapTokens(deps.client, ref.uid)
+  await setLaunchedUnknown(deps, ref, reason, message)
+}
+
+/** Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM of another claim or another cluster stays. */
+export async function deleteInstance(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<{ readonly existed: boolean }> {
+  await revokeBootstrapTokens(deps.client, ref.uid)
+  const vm = await getVm(deps, ref.name)
+  if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { existed: false }
+  if (vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
+  await vmGone(deps, ref.name, signal)
+  return { existed: true }
+}

@@ -1,0 +1,114 @@
+import type { InstanceViewStatus, VirtualMachine } from '@azure/arm-compute'
+import { request } from 'undici'
+import { isTrue } from '../../../core/conditions.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { cachedClaim, setClaimConditions } from '../../kubernetes/object-writes.ts'
+import type { ClaimRef } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { vmName } from './virtual-machine.ts'
+
+/** Room that the evidence has in a condition, beside what is said around it. */
+const mostChars = 900
+const mostOfOneText = 200
+const lastLines = 6
+const logChars = 16_384
+const logTimeoutMs = 10_000
+
+/**
+ * What Azure knows of a VM that runs and does not join: power, agent, extensions that failed, and the end of its serial log where boot
+ * diagnostics can be read. Bounded and without secrets, fit for conditions and events. Errors: what Azure says to the first look; the log is extra.
+ */
+export async function joinEvidence(
+  deps: Pick<AzureDeps, 'azure' | 'config' | 'log'>,
+  claimName: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const name = vmName(claimName)
+  const vm = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name, {
+    expand: 'instanceView',
+    abortSignal: signal,
+  })
+  const log = await serialLog(deps, name, signal).catch((error: unknown) => {
+    deps.log.debug({ err: error, vm: name }, 'boot diagnostics cannot be read')
+    return undefined
+  })
+  return describeVm(vm, log)
+}
+
+/** Says in the claim's Registered condition, and in an event, what Azure knows of its VM; nothing of a claim whose Node has joined meanwhile. */
+export async function tellNotJoined(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
+  const evidence = await joinEvidence(deps, ref.name, signal)
+  const claim = cachedClaim(deps, ref)
+  if (claim === undefined || isTrue(claim.status.conditions, 'Registered')) return
+  const message = `Node not registered with cluster, though VM ${vmName(ref.name)} was created: ${evidence}`
+  deps.log.warn({ nodeClaim: ref.name, why: evidence }, 'a VM runs and its node has not joined')
+  deps.events.record({ about: subject(claim), reason: 'NodeNotJoined', message })
+  await setClaimConditions(deps, ref, ({ status }) =>
+    isTrue(status.conditions, 'Registered')
+      ? undefined
+      : { conditions: [{ type: 'Registered', status: 'Unknown', reason: 'NodeNotFound', message }] },
+  )
+}
+
+/** The evidence as text; `log` is the end of the serial log. */
+export function describeVm({ instanceView }: Pick<VirtualMachine, 'instanceView'>, log: string | undefined): string {
+  const { statuses = [], vmAgent, extensions = [] } = instanceView ?? {}
+  const told = [
+    `VM: ${statuses.map(({ displayStatus }) => displayStatus ?? '').join(', ') || 'no status'}`,
+    `agent: ${(vmAgent?.statuses ?? []).map(statusText).join(', ') || 'has not reported'}`,
+    ...extensions.flatMap(({ name, statuses: own = [] }) =>
+      own.filter(({ level }) => level === 'Error').map((status) => `extension ${name}: ${statusText(status)}`),
+    ),
+    ...(log === undefined ? [] : [`serial log ends: ${lastOf(log)}`]),
+  ]
+  return told.map(withoutSecrets).join('; ').slice(0, mostChars)
+}
+
+function statusText({ displayStatus, message }: InstanceViewStatus): string {
+  return [displayStatus ?? 'unknown', ...(message ? [`(${short(message)})`] : [])].join(' ')
+}
+
+const short = (text: string) => text.replaceAll(/\s+/g, ' ').trim().slice(0, mostOfOneText)
+
+function lastOf(log: string): string {
+  const lines = log.split('\n').map(short)
+  return lines
+    .filter((line) => line !== '')
+    .slice(-lastLines)
+    .join(' | ')
+}
+
+/** What a machine writes may hold what it was given: tokens, keys, signatures and whatever looks like one. */
+export function withoutSecrets(text: string): string {
+  return text
+    .replaceAll(/-----BEGIN [^-]*-----.*?(-----END [^-]*-----|$)/gs, '***')
+    .replaceAll(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, '***')
+    .replaceAll(/\beyJ[\w-]+(\.[\w-]+)*/g, '***')
+    .replaceAll(
+      /((?:token|secret|password|passwd|sig|credential|authorization)\w*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|(?:Bearer\s+)?\S+)/gi,
+      '$1***',
+    )
+    .replaceAll(/[A-Za-z0-9+/_-]{40,}={0,2}/g, '***')
+}
+
+/** Boot diagnostics may be off, which Azure says by an error. */
+async function serialLog(
+  { azure, config }: Pick<AzureDeps, 'azure' | 'config'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { serialConsoleLogBlobUri } = await azure.compute.virtualMachines.retrieveBootDiagnosticsData(
+    config.nodeResourceGroup,
+    name,
+    { sasUriExpirationTimeInMinutes: 5, abortSignal: signal },
+  )
+  if (serialConsoleLogBlobUri === undefined) throw new Error('there is no serial log')
+  const { statusCode, body } = await request(serialConsoleLogBlobUri, {
+    signal: AbortSignal.any([signal, AbortSignal.timeout(logTimeoutMs)]),
+  })
+  // Storage does not serve the end of a blob alone.
+  let end = ''
+  for await (const chunk of body.setEncoding('utf8')) end = (end + String(chunk)).slice(-logChars)
+  if (statusCode >= 300) throw new Error(`the serial log was answered with ${statusCode}`)
+  return end
+}

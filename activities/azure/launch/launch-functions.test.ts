@@ -1,0 +1,72 @@
+import { it } from 'vitest'
+import { hasGoldenCases, readGolden } from '../../../test/golden-cases.ts'
+import { goldenFunctions } from '../../../test/golden-functions.ts'
+import { clusterLabel } from '../catalogue/instance-types.ts'
+import { credentialProviderUrl } from '../node-config/bootstrap.ts'
+import { isKubeletOwn, kubeletMaySet } from '../node-config/node-labels.ts'
+import { clusterIdOf } from './network-facts.ts'
+import { isAksManaged, parseSubnet, type SubnetId } from './subnet.ts'
+import { nodeTags } from './tags.ts'
+import { claimNameOf, providerIdOf, vmName } from './virtual-machine.ts'
+
+type Tags = Readonly<Record<string, string>> | null
+
+function subnetOf(id: string): SubnetId {
+  const subnet = parseSubnet(id)
+  if (subnet === undefined) throw new Error(`"${id}" is no subnet's id`)
+  return subnet
+}
+
+goldenFunctions({
+  vmNameFromNodeClaimName: [2, ({ nodeClaim }: { nodeClaim: string }) => vmName(nodeClaim)],
+  nodeClaimNameFromVmName: [5, ({ vm }: { vm: string }) => claimNameOf(vm)],
+  providerIdFromVmId: [2, ({ id }: { id: string }) => providerIdOf(id)],
+  parseSubnetId: [
+    8,
+    ({ id }: { id: string }) => {
+      const { subscriptionId, resourceGroup, vnet, name } = subnetOf(id)
+      return { subscription: subscriptionId, resourceGroup, vnet, subnet: name }
+    },
+  ],
+  isAksManagedVnet: [
+    2,
+    ({ subnetID, nodeResourceGroup }: { subnetID: string; nodeResourceGroup: string }) =>
+      isAksManaged(subnetOf(subnetID), nodeResourceGroup),
+  ],
+  clusterIdFromNsgName: [2, ({ nsg }: { nsg: string }) => clusterIdOf(nsg)],
+  clusterLabelFromNodeResourceGroup: [
+    8,
+    ({ nodeResourceGroup }: { nodeResourceGroup: string }) => clusterLabel(nodeResourceGroup),
+  ],
+  canKubeletSetLabel: [14, ({ key }: { key: string }) => kubeletMaySet(key)],
+  isLabelKubeletManaged: [20, ({ key }: { key: string }) => isKubeletOwn(key)],
+  credentialProviderUrl: [
+    8,
+    ({ arch, kubernetesVersion }: { arch: string; kubernetesVersion: string }) =>
+      credentialProviderUrl(kubernetesVersion, arch) ?? '',
+  ],
+  tags: [
+    5,
+    (input: { additionalTags: Tags; nodeClassTags: Tags; nodeClaimLabels: Tags; clusterName: string }) =>
+      nodeTags(
+        { additionalTags: input.additionalTags ?? {}, clusterName: input.clusterName },
+        { tags: input.nodeClassTags ?? {} },
+        input.nodeClaimLabels?.['karpenter.sh/nodepool'],
+      ),
+  ],
+})
+
+const leftOut = {
+  aksMachineNameFromNodeClaimName: 'AKS machines are another way to make nodes',
+  aksMachineNameFromVmName: 'AKS machines are another way to make nodes',
+  isAksLabel: 'only AKS machines leave such labels to the service',
+  vmNameFromProviderId: 'VMs are found by the name of their NodeClaim',
+} as const
+
+it.skipIf(!hasGoldenCases)('leaves out what Joiner has no use for, and says so', () => {
+  const { cases } = readGolden('vectors/functions.json') as { readonly cases: readonly { readonly function: string }[] }
+  for (const [name, why] of Object.entries(leftOut)) {
+    const count = cases.filter((golden) => golden.function === name).length
+    console.log(`vectors/functions.json: ${count} cases of ${name} are left out: ${why}`)
+  }
+})

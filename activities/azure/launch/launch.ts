@@ -1,0 +1,153 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import { conditionOf } from '../../../core/conditions.ts'
+import type { InstanceType } from '../../../core/instance-type.ts'
+import { kubeletConversion, kubeletErrors } from '../../../core/kubelet-conversion.ts'
+import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import { activityScope } from '../../activity-context.ts'
+import { waitingFailure } from '../../failure.ts'
+import { cachedClaim, liveClaim } from '../../kubernetes/object-writes.ts'
+import type { Wanted } from '../capacity/choose-offering.ts'
+import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refusal.ts'
+import { whyExhausted } from '../capacity/why-exhausted.ts'
+import type { ClaimRef, LaunchOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
+import { chooseLaunch } from './choose-launch.ts'
+import { getVm } from './claim-vm.ts'
+import { putVm } from './put-vm.ts'
+import { takeOver } from './take-over.ts'
+
+const registrationMs = 15 * 60_000
+const tokenMarginMs = 5 * 60_000
+/** Well below the time that one attempt may take. */
+const longestWaitMs = 60_000
+
+/**
+ * One attempt to make a claim's VM. The VM's name follows from the claim's, so a repeated attempt finds what an earlier one made:
+ * GET before PUT, adoption of a VM that carries this claim's UID (or none: Karpenter's), removal of one that failed.
+ * Errors: what Azure or the API server says besides capacity; a node class that is being looked at; a catalogue not loaded yet.
+ */
+export async function launch(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<LaunchOutcome> {
+  try {
+    return await launchOnce(deps, ref, attempt, signal)
+  } catch (error) {
+    await tellFailure(deps, ref, error)
+    const { waitMs, failure } = waitingFailure(error, longestWaitMs)
+    // A wait of Temporal's would keep a claim that is deleted meanwhile from its end.
+    if (waitMs > 0 && (await isGoneWithin(deps, ref, waitMs, signal))) return { kind: 'claimGone' }
+    throw failure
+  }
+}
+
+async function launchOnce(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<LaunchOutcome> {
+  const looks = beginLooking(deps, ref, attempt)
+  const claim = await looks.claim
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+  // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
+  await deps.catalogue.whenLoaded(signal)
+  const vm = await looks.vm
+  if (vm !== undefined) {
+    const taken = await takeOver(deps, claim, vm, attempt, signal)
+    if (taken !== undefined) return taken
+  }
+  const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
+  const unready = await unreadiness(deps, claim, nodeClass)
+  if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
+  const invalid = kubeletErrors(claim.metadata.annotations)
+  if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
+  await deps.unavailable.synced(signal)
+  return choose(deps, claim, nodeClass, attempt, looks.token)
+}
+
+interface Looks {
+  readonly claim: Promise<NodeClaim | undefined>
+  /** The VM of the claim's name. */
+  readonly vm: Promise<VirtualMachine | undefined>
+  /** The token of an earlier attempt that nobody joined with. */
+  readonly token: Promise<string | undefined>
+}
+
+/**
+ * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, has
+ * its token, and finds in the cache the claim whose condition was written just now. What turns out not to be needed may fail.
+ */
+function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
+  const left = deps.refusedAttempts.take(ref.uid, attempt)
+  const mayHaveToken = attempt > 1 || !activityScope().isFirst
+  const written = left === undefined ? undefined : cachedClaim(deps, ref)
+  const looks: Looks = {
+    claim: written === undefined ? liveClaim(deps, ref) : Promise.resolve(written),
+    vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
+    token:
+      left !== undefined || !mayHaveToken
+        ? Promise.resolve(left?.token)
+        : findBootstrapToken(deps.client, ref.uid, tokenEnd(deps)),
+  }
+  for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
+  return looks
+}
+
+const tokenEnd = (deps: AzureDeps) => deps.now() + registrationMs + tokenMarginMs
+
+/** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
+async function unreadiness(
+  deps: AzureDeps,
+  claim: NodeClaim,
+  nodeClass: NodeClass | undefined,
+): Promise<string | undefined> {
+  const { name } = claim.spec.nodeClassRef
+  if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) {
+    return `NodeClaim ${claim.metadata.name}: spec.nodeClassRef.name "${name}" names no AKSNodeClass; create it, or correct the NodePool's template`
+  }
+  const ready = conditionOf(nodeClass.status.conditions, 'Ready')
+  const current = ready?.observedGeneration === undefined || ready.observedGeneration === nodeClass.metadata.generation
+  if (ready?.status === 'True' && current) return undefined
+  if (ready?.status === 'False' && current) {
+    return `AKSNodeClass ${name} is not Ready: ${ready.message ?? 'see its conditions'}`
+  }
+  const message = `AKSNodeClass ${name}: its status was not brought up to date yet; the launch is tried again`
+  const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
+  await setLaunchedUnknown(deps, ref, 'NodeClassReadinessUnknown', message)
+  throw new Error(message)
+}
+
+async function choose(
+  deps: AzureDeps,
+  claim: NodeClaim,
+  nodeClass: NodeClass,
+  attempt: number,
+  earlierToken: Promise<string | undefined>,
+): Promise<LaunchOutcome> {
+  // What an earlier attempt of this claim held is free for this one.
+  deps.quota.release(claim.metadata.uid)
+  const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
+  const choice = chooseLaunch(types, claim, nodeClass, (wanted) => nothingLeft(deps, types, wanted))
+  if (choice.kind !== 'chosen') return choice
+  const { chosen, image } = choice
+  const size = deps.catalogue.size(chosen.typeName)
+  if (size === undefined)
+    throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
+  // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
+  deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
+  const bootstrapToken =
+    (await earlierToken) ?? (await mintBootstrapToken(deps.client, claim.metadata.uid, tokenEnd(deps)))
+  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
+}
+
+function nothingLeft({ catalogue, unavailable, quota }: AzureDeps, types: readonly InstanceType[], wanted: Wanted) {
+  return whyExhausted(types, wanted, {
+    sizeOf: (name) => catalogue.size(name),
+    markOf: (offering) => unavailable.markOf(offering),
+    shortagesOf: (demand) => quota.shortages(demand),
+  })
+}

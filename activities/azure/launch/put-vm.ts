@@ -1,0 +1,101 @@
+import { RestError } from '@azure/core-rest-pipeline'
+import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
+import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import { armErrorCode, armErrorText, classifyRefusal } from '../arm/azure-error.ts'
+import { markRefused, setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { VmSize } from '../catalogue/sku.ts'
+import type { LaunchOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import type { ResolvedImage } from '../node-class/images.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import type { Chosen } from '../node-config/node-labels.ts'
+import type { BackendPools } from './network-facts.ts'
+import { recordLaunch } from './record-launch.ts'
+import { vmName } from './virtual-machine.ts'
+import { vmRequest } from './vm-request.ts'
+
+export interface PutInput {
+  readonly claim: NodeClaim
+  readonly chosen: Chosen
+  readonly size: VmSize
+  readonly image: ResolvedImage
+  readonly attempt: number
+  readonly nodeClass: NodeClass
+  /** `id.secret`. */
+  readonly bootstrapToken: string
+}
+
+/** Makes the VM that was chosen and writes it into the claim; a refusal about capacity is an outcome, and marks what it speaks of. */
+export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
+  const { claim, chosen, image, attempt } = input
+  try {
+    await putWithPools(deps, input)
+  } catch (error) {
+    return refused(deps, input, error)
+  }
+  const { typeName, zone, capacityType } = chosen
+  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
+  return recordLaunch(deps, claim, chosen, image.id)
+}
+
+/** The load balancers' pools are known for a while. When Azure does not find one any more, they are read anew and the PUT is repeated, once. */
+async function putWithPools(deps: AzureDeps, input: PutInput): Promise<void> {
+  const pools = await deps.network.pools()
+  try {
+    await submit(deps, input, pools)
+  } catch (error) {
+    if (!namesPool(error, pools)) throw error
+    deps.log.info(
+      { nodeClaim: input.claim.metadata.name },
+      'a backend pool of the load balancer is gone; pools are read anew',
+    )
+    await submit(deps, input, await deps.network.poolsAfter(pools))
+  }
+}
+
+/** The PUT makes a VM or nothing: what is there already is never changed by it. */
+async function submit(deps: AzureDeps, input: PutInput, pools: BackendPools): Promise<void> {
+  const { claim, chosen, image, size, attempt, nodeClass } = input
+  const body = vmRequest({
+    config: deps.config,
+    nodeClass: nodeClassSettings(nodeClass, deps.config, kubeletConversion(claim.metadata.annotations)),
+    network: { ...(await deps.network.network()), poolIds: pools.ids },
+    claim,
+    chosen,
+    size,
+    imageId: image.id,
+    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
+    attempt,
+    bootstrapToken: input.bootstrapToken,
+  })
+  await deps.azure.compute.virtualMachines
+    .createOrUpdate(deps.config.nodeResourceGroup, vmName(claim.metadata.name), body, { ifNoneMatch: '*' })
+    .submitted()
+}
+
+function namesPool(error: unknown, { ids }: BackendPools): boolean {
+  if (armErrorCode(error) !== 'InvalidResourceReference') return false
+  const text = armErrorText(error).toLowerCase()
+  return ids.some((id) => text.includes(id.toLowerCase()))
+}
+
+/** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure. */
+async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
+  const { claim, chosen, attempt } = input
+  const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
+  if (error instanceof RestError && error.statusCode === 412) {
+    throw new Error(`VM ${vmName(ref.name)} exists by now, though it did not a moment ago; the next try looks at it`)
+  }
+  const attempted = { instanceType: chosen.typeName, zone: chosen.zone, capacityType: chosen.capacityType }
+  const refusal = classifyRefusal(armErrorCode(error) ?? '', armErrorText(error), attempted)
+  if (refusal === undefined) throw error
+  deps.quota.release(ref.uid)
+  await Promise.all([
+    markRefused(deps, attempted, refusal),
+    setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),
+  ])
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering refused')
+  if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }
+  deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken)
+  return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }
+}

@@ -1,0 +1,105 @@
+import { allocatable } from '../../../core/instance-type.ts'
+import { annotations } from '../../../core/labels.ts'
+import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import { requirements } from '../../../core/requirements.ts'
+import { formatResources, type Resources } from '../../../core/resources.ts'
+import { setClaimConditions, updateClaim } from '../../kubernetes/object-writes.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { LaunchOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { inPlaceGoal, inPlaceStamps } from '../in-place/in-place-state.ts'
+import { type Chosen, launchedLabels, outdatedLabels } from '../node-config/node-labels.ts'
+import { providerId } from './virtual-machine.ts'
+
+/** What a launch writes into its claim. */
+interface LaunchRecord {
+  readonly labels: Readonly<Record<string, string>>
+  /** What the node class was when the VM was made from it, by which drift is told. */
+  readonly annotations: Readonly<Record<string, string>>
+  readonly status: {
+    readonly providerID: string
+    readonly imageID: string
+    readonly capacity?: Readonly<Record<string, string>>
+    readonly allocatable?: Readonly<Record<string, string>>
+  }
+}
+
+interface LaunchedVm {
+  readonly config: AzureConfig
+  readonly nodeClass: NodeClass | undefined
+  readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
+  readonly chosen: Chosen
+  readonly imageId: string
+}
+
+/** A claim's labels, annotations and status after its launch (reference/azure-provider.md 4.6). */
+export function launchRecord({ config, nodeClass, claim, chosen, imageId }: LaunchedVm): LaunchRecord {
+  const type = chosen.instanceType
+  return {
+    labels: launchedLabels(chosen, requirements(claim.spec.requirements), config.location),
+    annotations:
+      nodeClass === undefined
+        ? {}
+        : { ...classHashes(nodeClass), ...inPlaceStamps(inPlaceGoal(config, nodeClass, claim)) },
+    status: {
+      providerID: providerId(config, claim.metadata.name),
+      imageID: imageId,
+      ...(type === undefined
+        ? {}
+        : { capacity: withoutZeros(type.capacity), allocatable: withoutZeros(allocatable(type)) }),
+    },
+  }
+}
+
+function classHashes({ metadata }: NodeClass): Record<string, string> {
+  return Object.fromEntries(
+    [annotations.nodeClassHash, annotations.nodeClassHashVersion].flatMap((key) => {
+      const value = metadata.annotations[key]
+      return value === undefined ? [] : [[key, value]]
+    }),
+  )
+}
+
+/**
+ * Writes what was launched into the claim: labels first, then the status with Launched True, each under an optimistic lock. Labels of
+ * an earlier attempt that the new VM does not have are removed. A claim that went away meanwhile is an outcome.
+ */
+export async function recordLaunch(
+  deps: AzureDeps,
+  claim: NodeClaim,
+  chosen: Chosen,
+  imageId: string,
+): Promise<LaunchOutcome> {
+  const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
+  const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
+  const record = launchRecord({ config: deps.config, nodeClass, claim, chosen, imageId })
+  const labelled = await updateClaim(deps, ref, ({ metadata }) => {
+    const changes: Record<string, string | null> = {}
+    for (const [key, value] of Object.entries(record.labels)) if (metadata.labels[key] !== value) changes[key] = value
+    for (const key of outdatedLabels(metadata.labels, record.labels)) changes[key] = null
+    const stamps = Object.fromEntries(
+      Object.entries(record.annotations).filter(([key, value]) => metadata.annotations[key] !== value),
+    )
+    return Object.keys({ ...changes, ...stamps }).length === 0
+      ? undefined
+      : { metadata: { labels: changes, annotations: stamps } }
+  })
+  if (labelled === undefined) return { kind: 'claimGone' }
+  const written = await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Launched', status: 'True' }],
+    status: record.status,
+  }))
+  if (written === undefined) return { kind: 'claimGone' }
+  return {
+    kind: 'launched',
+    providerId: record.status.providerID,
+    instanceType: chosen.typeName,
+    zone: chosen.zone,
+    capacityType: chosen.capacityType,
+    imageId,
+  }
+}
+
+function withoutZeros(amounts: Resources): Record<string, string> {
+  return formatResources(Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount.nano !== 0n)))
+}

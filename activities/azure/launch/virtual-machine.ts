@@ -1,0 +1,177 @@
+import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
+import type { AzureConfig } from '../azure-config.ts'
+import type { VmSize } from '../catalogue/sku.ts'
+import { armZones, regionalZone } from '../catalogue/zones.ts'
+import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
+import type { NodeNetwork } from './network-facts.ts'
+import { attemptInDiskName, osDiskName } from './os-disk-name.ts'
+import { isAksManaged, parseSubnet } from './subnet.ts'
+import { nodeTags, tagKeys } from './tags.ts'
+
+export { tagKeys }
+
+export interface VirtualMachineInput {
+  readonly config: AzureConfig
+  readonly nodeClass: NodeClassSettings
+  readonly network: NodeNetwork
+  readonly claim: { readonly name: string; readonly uid: string; readonly nodePool?: string }
+  readonly size: VmSize
+  /** Zone label; `0` is regional. */
+  readonly zone: string
+  readonly capacityType: string
+  readonly imageId: string
+  readonly customData: string
+  readonly attempt: number
+  readonly ultraSsd: boolean
+}
+
+/** Name of a claim's VM and computer (reference/azure-provider.md 4.1). */
+export function vmName(claimName: string): string {
+  return `aks-${claimName}`
+}
+
+/** The claim that a VM is named after. */
+export function claimNameOf(vm: string): string {
+  return vm.replace(/^aks-/, '')
+}
+
+/** Which attempt of its claim made a VM, by the name of its disk; undefined for a VM that Joiner did not make. */
+export function attemptOf(vm: VirtualMachine): number | undefined {
+  return vm.tags?.[tagKeys.claimUid] === undefined
+    ? undefined
+    : attemptInDiskName(vm.storageProfile?.osDisk?.name ?? '')
+}
+
+/** The provider id of a claim's node. */
+export function providerId({ subscriptionId, nodeResourceGroup }: AzureConfig, claimName: string): string {
+  return providerIdOf(
+    `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`,
+  )
+}
+
+/** A VM's id as the cloud provider writes it on Nodes: with the resource group in lower case. */
+export function providerIdOf(vmId: string): string {
+  return `azure://${vmId.replace(/(?<=\/resourceGroups\/)[^/]*/i, (group) => group.toLowerCase())}`
+}
+
+/**
+ * The body of the one PUT that makes a node: VM, NIC and OS disk together (reference/azure-provider.md 4.4; the NIC is inline by design).
+ * NIC and disk carry the attempt's number, since Azure keeps a failed VM's NIC for a while.
+ */
+export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
+  const { config, nodeClass, claim, size, capacityType } = input
+  const name = vmName(claim.name)
+  return {
+    location: config.location,
+    tags: vmTags(input),
+    ...(input.zone === regionalZone ? {} : { zones: [...armZones(input.zone)] }),
+    ...(config.nodeIdentities.length === 0
+      ? {}
+      : {
+          identity: {
+            type: 'UserAssigned' as const,
+            userAssignedIdentities: Object.fromEntries(config.nodeIdentities.map((id) => [id, {}])),
+          },
+        }),
+    hardwareProfile: { vmSize: size.name },
+    storageProfile: { osDisk: osDisk(input), imageReference: imageReference(input.imageId) },
+    networkProfile: { networkApiVersion: '2022-11-01', networkInterfaceConfigurations: [networkInterface(input)] },
+    osProfile: {
+      adminUsername: config.adminUsername,
+      computerName: name,
+      customData: input.customData,
+      linuxConfiguration: {
+        disablePasswordAuthentication: true,
+        ssh: {
+          publicKeys: [{ keyData: config.sshPublicKey, path: `/home/${config.adminUsername}/.ssh/authorized_keys` }],
+        },
+      },
+    },
+    ...(capacityType === 'spot'
+      ? { priority: 'Spot' as const, evictionPolicy: 'Delete' as const, billingProfile: { maxPrice: -1 } }
+      : { priority: 'Regular' as const }),
+    ...securityProfile(nodeClass),
+    ...(input.ultraSsd ? { additionalCapabilities: { ultraSSDEnabled: true } } : {}),
+  }
+}
+
+/** Tags of all that is made for a claim: those of every implementation, and whose it is. */
+export function vmTags({
+  config,
+  nodeClass,
+  claim,
+}: {
+  readonly config: Pick<AzureConfig, 'additionalTags' | 'clusterName'>
+  readonly nodeClass: Pick<NodeClassSettings, 'tags'>
+  readonly claim: { readonly uid: string; readonly nodePool?: string }
+}): Record<string, string> {
+  return { ...nodeTags(config, nodeClass, claim.nodePool), [tagKeys.claimUid]: claim.uid }
+}
+
+function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
+  const base = {
+    name: osDiskName(config.clusterName, claim.name, attempt),
+    diskSizeGB: nodeClass.osDiskSizeGb,
+    createOption: 'FromImage' as const,
+    deleteOption: 'Delete' as const,
+    ...(config.diskEncryptionSetId === undefined
+      ? {}
+      : { managedDisk: { diskEncryptionSet: { id: config.diskEncryptionSetId } } }),
+  }
+  const ephemeral = size.ephemeralOsDisk
+  if (ephemeral === undefined || ephemeral.gb < nodeClass.osDiskSizeGb) return base
+  return {
+    ...base,
+    caching: 'ReadOnly' as const,
+    diffDiskSettings: { option: 'Local' as const, placement: ephemeral.placement },
+  }
+}
+
+function imageReference(id: string): { id: string } | { communityGalleryImageId: string } {
+  return id.toLowerCase().startsWith('/communitygalleries/') ? { communityGalleryImageId: id } : { id }
+}
+
+function networkInterface(input: VirtualMachineInput) {
+  const { config, nodeClass, network, claim, attempt, size } = input
+  const name = `${vmName(claim.name)}-${attempt}`
+  const secondary =
+    config.networkPlugin === 'azure' && config.networkPluginMode !== 'overlay' ? nodeClass.maxPods - 1 : 0
+  const subnet = { id: nodeClass.subnetId }
+  const pools = network.poolIds.map((id) => ({ id }))
+  return {
+    name,
+    tags: vmTags(input),
+    primary: true,
+    deleteOption: 'Delete' as const,
+    enableAcceleratedNetworking: size.acceleratedNetworking,
+    enableIPForwarding: false,
+    ...(needsSecurityGroup(input) ? { networkSecurityGroup: { id: network.securityGroupId } } : {}),
+    ipConfigurations: [
+      { name, primary: true, subnet, ...(pools.length === 0 ? {} : { loadBalancerBackendAddressPools: pools }) },
+      ...Array.from({ length: secondary }, (_, index) => ({ name: `ipconfig${index + 1}`, primary: false, subnet })),
+    ],
+  }
+}
+
+/** AKS guards the subnet that it makes itself; in anybody else's network the NIC brings the cluster's security group. */
+function needsSecurityGroup({ config, nodeClass }: VirtualMachineInput): boolean {
+  const subnet = parseSubnet(nodeClass.subnetId)
+  return subnet === undefined || !isAksManaged(subnet, config.nodeResourceGroup)
+}
+
+function securityProfile({
+  encryptionAtHost,
+  trustedLaunch,
+  vtpm,
+  secureBoot,
+}: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
+  if (encryptionAtHost === undefined && !trustedLaunch) return {}
+  return {
+    securityProfile: {
+      ...(encryptionAtHost === undefined ? {} : { encryptionAtHost }),
+      ...(trustedLaunch
+        ? { securityType: 'TrustedLaunch' as const, uefiSettings: { secureBootEnabled: secureBoot, vTpmEnabled: vtpm } }
+        : {}),
+    },
+  }
+}

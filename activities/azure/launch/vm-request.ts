@@ -1,0 +1,93 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import { labels } from '../../../core/labels.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { requirements } from '../../../core/requirements.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { VmSize } from '../catalogue/sku.ts'
+import { resolveImageFamily } from '../node-class/images.ts'
+import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
+import { aksNodeConfig } from '../node-config/bootstrap.ts'
+import { assertUsable, customData } from '../node-config/custom-data.ts'
+import { kubeletFlags } from '../node-config/kubelet-flags.ts'
+import { type Chosen, kubeletLabels, labelsBeforeLaunch } from '../node-config/node-labels.ts'
+import type { NodeNetwork } from './network-facts.ts'
+import { virtualMachine } from './virtual-machine.ts'
+
+export interface VmRequestInput {
+  readonly config: AzureConfig
+  readonly nodeClass: NodeClassSettings
+  readonly network: NodeNetwork
+  readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
+  readonly chosen: Chosen
+  readonly size: VmSize
+  readonly imageId: string
+  readonly kubernetesVersion: string
+  readonly attempt: number
+  /** `id.secret`. It goes into the custom data of the result and nowhere else. */
+  readonly bootstrapToken: string
+}
+
+/** The body of the PUT that makes a claim's node: the VM and, in its custom data, all that the node needs to join. */
+export function vmRequest(input: VmRequestInput): VirtualMachine {
+  const { config, nodeClass, network, claim, chosen, size, attempt, imageId } = input
+  const { name, uid } = claim.metadata
+  const nodePool = claim.metadata.labels[labels.nodePool]
+  return virtualMachine({
+    config,
+    nodeClass,
+    network,
+    claim: { name, uid, ...(nodePool === undefined ? {} : { nodePool }) },
+    size,
+    zone: chosen.zone,
+    capacityType: chosen.capacityType,
+    imageId,
+    customData: nodeCustomData(input),
+    attempt,
+    ultraSsd: chosen.ultraSsd,
+  })
+}
+
+function nodeCustomData({
+  config,
+  nodeClass,
+  network,
+  claim,
+  chosen,
+  size,
+  kubernetesVersion,
+  bootstrapToken,
+}: VmRequestInput): string {
+  const overhead = chosen.instanceType?.overhead
+  const nodeConfig = aksNodeConfig({
+    config,
+    nodeClass,
+    network,
+    vmSize: chosen.typeName,
+    arch: size.arch,
+    gpuVendor: size.gpu?.vendor,
+    kubernetesVersion,
+    bootstrapToken,
+    nodeLabels: kubeletLabels({
+      config,
+      nodeClass,
+      kubernetesVersion,
+      imageFamilyResolved: resolveImageFamily(nodeClass, kubernetesVersion),
+      claimLabels: labelsBeforeLaunch(claim.metadata.labels),
+      wanted: requirements(claim.spec.requirements),
+      chosen,
+    }),
+    kubeletFlags: kubeletFlags({
+      kubernetesVersion,
+      maxPods: nodeClass.maxPods,
+      clusterDnsServiceIp: config.clusterDnsServiceIp,
+      kubelet: nodeClass.kubelet,
+      v1beta1Kubelet: nodeClass.v1beta1Kubelet,
+      taints: claim.spec.taints,
+      startupTaints: claim.spec.startupTaints,
+      kubeReserved: overhead?.kubeReserved ?? {},
+      systemReserved: overhead?.systemReserved ?? {},
+    }),
+  })
+  assertUsable(nodeConfig)
+  return customData(nodeConfig)
+}

@@ -1,0 +1,50 @@
+import { isTrue } from '../../../core/conditions.ts'
+import { annotations, nodeClassFinalizer } from '../../../core/labels.ts'
+import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class-hash.ts'
+import type { NodeClass } from '../../../core/objects.ts'
+import { updateClaim } from '../../kubernetes/object-writes.ts'
+import { patchOf } from '../../kubernetes/optimistic-write.ts'
+import { type ObjectRef, updateObject } from '../../kubernetes/status-writes.ts'
+import type { AzureDeps } from '../dependencies.ts'
+
+/**
+ * Marks a node class with its finalizer, its drift hash and the hash's version. When the version is another one, hashes cannot be compared:
+ * then the claims are brought up to date first (reference/azure-provider.md 1.4 and 1.5). Returns the class as it is afterwards; undefined
+ * when it is gone.
+ */
+export async function stampNodeClass(deps: AzureDeps, nodeClass: NodeClass): Promise<NodeClass | undefined> {
+  if (nodeClass.metadata.annotations[annotations.nodeClassHashVersion] !== nodeClassHashVersion) {
+    await deps.cache.catchUp(['NodeClaim'])
+    const claims = [...deps.cache.nodeClaims.values()].filter(
+      ({ spec }) => spec.nodeClassRef.name === nodeClass.metadata.name,
+    )
+    await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
+  }
+  return updateObject(deps, 'AKSNodeClass', nodeClass.metadata, (current, path) => {
+    const { metadata } = current
+    const wanted = hashes(current)
+    const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)
+    const isHeld = metadata.finalizers.includes(nodeClassFinalizer) || metadata.deletionTimestamp !== undefined
+    if (isHashed && isHeld) return undefined
+    const finalizers = isHeld ? {} : { finalizers: [...metadata.finalizers, nodeClassFinalizer] }
+    return deps.client.mergePatch(path, patchOf({ metadata: { annotations: wanted, ...finalizers } }, metadata))
+  })
+}
+
+function hashes({ spec }: NodeClass): Record<string, string> {
+  return {
+    [annotations.nodeClassHash]: nodeClassHash(spec),
+    [annotations.nodeClassHashVersion]: nodeClassHashVersion,
+  }
+}
+
+/** A claim that has drifted already keeps its hash: that it differs is why it is replaced. */
+function rehashClaim(deps: AzureDeps, ref: ObjectRef, wanted: Readonly<Record<string, string>>): Promise<unknown> {
+  return updateClaim(deps, ref, ({ metadata, status }) => {
+    if (metadata.annotations[annotations.nodeClassHashVersion] === nodeClassHashVersion) return undefined
+    const stamped = isTrue(status.conditions, 'Drifted')
+      ? { [annotations.nodeClassHashVersion]: nodeClassHashVersion }
+      : wanted
+    return { metadata: { annotations: stamped } }
+  })
+}

@@ -1,0 +1,48 @@
+import { isTrue } from '../../../core/conditions.ts'
+import { azureDrift, driftChange } from '../../../core/drift.ts'
+import { labels } from '../../../core/labels.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { forEachOf } from '../../concurrency.ts'
+import { setClaimConditions } from '../../kubernetes/object-writes.ts'
+import type { AzureDeps } from '../dependencies.ts'
+
+const concurrency = 20
+
+/**
+ * Keeps the condition Drifted of every NodeClaim as it should be. Everything is told from the cache, and a claim is written only when its
+ * condition changes. What a NodePool says of drift (its hash, its requirements, sizes that are no longer sold) would come before.
+ */
+export async function refreshDrift(deps: AzureDeps): Promise<void> {
+  await forEachOf([...deps.cache.nodeClaims.values()], concurrency, (claim) => refreshClaim(deps, claim))
+}
+
+async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
+  let told: ReturnType<typeof driftChange>
+  const after = await setClaimConditions(deps, seen.metadata, (claim) => {
+    told = claim.metadata.deletionTimestamp === undefined ? driftChange(claim, driftOf(deps, claim)) : undefined
+    return told
+  })
+  if (told === undefined || after === undefined) return
+  const [drift] = 'conditions' in told ? told.conditions : []
+  const isDrifted = isTrue(after.status.conditions, 'Drifted')
+  deps.log.info(
+    { nodeClaim: seen.metadata.name, ...(isDrifted ? { reason: drift?.reason, why: drift?.message } : {}) },
+    isDrifted ? 'the node has drifted' : 'the node is as it should be again',
+  )
+}
+
+function driftOf({ cache, config, log }: AzureDeps, claim: NodeClaim) {
+  const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+  const { providerId } = claim.status
+  const [node] = providerId === undefined ? [] : cache.nodes.by('byProviderId', providerId.toLowerCase())
+  const drift = azureDrift({
+    claim,
+    nodePool,
+    nodeClass: nodePool && cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name),
+    node,
+    kubeletIdentityClientId: config.kubeletIdentityClientId,
+  })
+  if (drift.kind === 'unknown' && isTrue(claim.status.conditions, 'Launched'))
+    log.warn({ nodeClaim: claim.metadata.name, why: drift.message }, 'whether the node has drifted cannot be told')
+  return drift
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import { goldenConfig } from '../../../test/golden-cases.ts'
+import { ApiError } from '../../kubernetes/client.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { cachedImages } from './image-cache.ts'
+import { imageDefinitions } from './images.ts'
+
+const config = goldenConfig('westus2', {
+  nodeResourceGroup: 'rg',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+  vmMemoryOverheadPercent: 0.075,
+})
+const definitions = imageDefinitions({ imageFamily: 'Ubuntu2404', fips: false, trustedLaunch: false }, 'Ubuntu2404')
+const day = 24 * 3_600_000
+
+/** Galleries whose newest version can be set, a ConfigMap that is there or not, and a clock. */
+function setup() {
+  const state = { now: 0, version: '1', lists: 0, data: undefined as Record<string, string> | undefined }
+  const list = async function* (_location: string, _gallery: string, definition: string) {
+    state.lists += 1
+    // The third definition has no version.
+    if (state.version !== '' && !definition.includes('arm64'))
+      yield { name: state.version, publishedDate: new Date(state.now) }
+  }
+  const merged = (entries: Record<string, string | null>) => {
+    const all = { ...state.data, ...entries }
+    state.data = Object.fromEntries(
+      Object.entries(all).flatMap(([key, value]) => (value === null ? [] : [[key, value]])),
+    )
+    return {}
+  }
+  const missing = () => {
+    if (state.data === undefined) throw new ApiError(404, 'NotFound', 'configmaps "joiner-image-versions" not found')
+  }
+  const client = {
+    get: async () => {
+      missing()
+      return { data: state.data }
+    },
+    mergePatch: async (_path: string, body: { data: Record<string, string | null> }) => {
+      missing()
+      return merged(body.data)
+    },
+    create: async (_path: string, body: { data: Record<string, string> }) => merged(body.data),
+  }
+  const azure = { compute: { communityGalleryImageVersions: { list } } }
+  const deps = { azure, client, config, namespace: 'joiner', now: () => state.now } as unknown as AzureDeps
+  const versions = async (kubernetesVersion = '1.34.0') =>
+    (await cachedImages(deps, definitions, kubernetesVersion)).map(({ id }) => id.split('/').slice(4).join('/'))
+  return { state, versions }
+}
+
+const at = (version: string) => [`2404gen2containerd/versions/${version}`, `2404containerd/versions/${version}`]
+
+describe('images that were found', () => {
+  it('stay for three days, whatever is published', async () => {
+    const { state, versions } = setup()
+    expect(await versions()).toEqual(at('1'))
+    state.version = '2'
+    state.now = 3 * day - 1
+    expect(await versions()).toEqual(at('1'))
+    expect(state.lists).toBe(3)
+    state.now = 3 * day
+    expect(await versions()).toEqual(at('2'))
+  })
+
+  it('are looked for anew for another version of Kubernetes, and when somebody deletes them', async () => {
+    const { state, versions } = setup()
+    await versions()
+    state.version = '2'
+    expect(await versions('1.34.1+build/7')).toEqual(at('2'))
+    expect(Object.keys(state.data ?? {}).every((key) => /^[-._a-zA-Z0-9]+$/.test(key))).toBe(true)
+    state.data = undefined
+    expect(await versions()).toEqual(at('2'))
+  })
+
+  it('are not kept when there are none, nor longer than they are good', async () => {
+    const { state, versions } = setup()
+    state.version = ''
+    expect(await versions()).toEqual([])
+    expect(state.data).toBeUndefined()
+    state.version = '1'
+    await versions()
+    state.now = 3 * day
+    await versions('1.35.0')
+    expect(Object.keys(state.data ?? {})).toEqual(['community.2404gen2containerd.1.35.0'])
+  })
+
+  it.each(['', '{', '{"readAt":"2026-01-01T00:00:00Z"}', '{"readAt":"1970-01-01T00:00:00Z","images":{}}'])(
+    'are looked for anew when their entry says nothing: %s',
+    async (entry) => {
+      const { state, versions } = setup()
+      state.data = { 'community.2404gen2containerd.1.34.0': entry }
+      expect(await versions()).toEqual(at('1'))
+    },
+  )
+})

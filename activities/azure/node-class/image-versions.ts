@@ -1,0 +1,127 @@
+import { createDefaultHttpClient, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
+import type { AzureDeps } from '../dependencies.ts'
+import {
+  communityImageId,
+  type ImageDefinition,
+  type ResolvedImage,
+  resolvedImage,
+  sharedGalleries,
+  sharedImageId,
+} from './images.ts'
+
+const http = createDefaultHttpClient()
+
+type Deps = Pick<AzureDeps, 'azure' | 'config'>
+
+/**
+ * The newest image of each definition, in the order given; a definition without versions is left out (reference/azure-provider.md 6.3).
+ * Errors: what ARM says.
+ */
+export async function newestImages(
+  deps: Deps,
+  definitions: readonly ImageDefinition[],
+): Promise<readonly ResolvedImage[]> {
+  if (definitions.length === 0) return []
+  const { sharedGallery } = deps.config
+  const shared = sharedGallery && newestOfShared(await listNodeImageVersions(deps))
+  const images = await Promise.all(
+    definitions.map(async (definition): Promise<ResolvedImage | undefined> => {
+      const { gallery, name } = definition
+      const version =
+        shared === undefined
+          ? await newestOfCommunity(deps, gallery.community, name)
+          : shared.get(`${gallery.shared}/${name}`)
+      if (version === undefined) return undefined
+      const id =
+        sharedGallery === undefined
+          ? communityImageId(definition, version)
+          : sharedImageId(definition, version, sharedGallery.subscriptionId)
+      return resolvedImage(id, definition)
+    }),
+  )
+  return images.filter((image) => image !== undefined)
+}
+
+/** By publishing date: versions of two schemes cannot be compared otherwise. */
+async function newestOfCommunity(
+  { azure, config }: Deps,
+  gallery: string,
+  definition: string,
+): Promise<string | undefined> {
+  let newest: { readonly name: string; readonly publishedAt: number } | undefined
+  for await (const version of azure.compute.communityGalleryImageVersions.list(config.location, gallery, definition)) {
+    const publishedAt = version.publishedDate?.getTime() ?? 0
+    if (version.name !== undefined && (newest === undefined || publishedAt > newest.publishedAt))
+      newest = { name: version.name, publishedAt }
+  }
+  return newest?.name
+}
+
+/** An entry of AKS' list of node images, such as AKSUbuntu, 2204gen2containerd, 202512.18.0. */
+export interface NodeImageVersion {
+  readonly os?: string
+  readonly sku?: string
+  readonly version?: string
+}
+
+/**
+ * The newest version of each image of AKS' Linux galleries, by `gallery/definition`. The list holds more galleries, and images in two schemes
+ * of versions, `2022.10.03` and `202512.18.0` (reference/azure-provider.md 6.3).
+ */
+export function newestOfShared(versions: readonly NodeImageVersion[]): ReadonlyMap<string, string> {
+  const newest = new Map<string, string>()
+  for (const { os = '', sku = '', version = '' } of versions) {
+    if (!sharedGalleries.has(os)) continue
+    const key = `${os}/${sku}`
+    const before = newest.get(key)
+    if (before === undefined || isNewer(version, before)) newest.set(key, version)
+  }
+  return newest
+}
+
+/** Compares the parts between dots as numbers; with equal parts the longer one is newer. What is no number is not newer than anything. */
+function isNewer(version: string, other: string): boolean {
+  const [own, others] = [version.split('.'), other.split('.')]
+  for (let i = 0; i < Math.min(own.length, others.length); i++) {
+    const [a = '', b = ''] = [own[i], others[i]]
+    if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return false
+    if (Number(a) !== Number(b)) return Number(a) > Number(b)
+  }
+  return own.length > others.length
+}
+
+const nodeImageApiVersion = '2026-04-02-preview'
+
+interface NodeImageList {
+  readonly value?: readonly NodeImageVersion[]
+  /** What some versions of the API call the list. */
+  readonly values?: readonly NodeImageVersion[]
+  readonly nextLink?: string
+}
+
+/**
+ * AKS' list of node images of the region. The compute client's pipeline sends the requests, so that they are authorised, timed and counted as
+ * all others: of Microsoft.ContainerService's own client library this one call would be all that is used.
+ */
+async function listNodeImageVersions({ azure, config }: Deps): Promise<readonly NodeImageVersion[]> {
+  const { subscriptionId, location, armEndpoint = 'https://management.azure.com' } = config
+  const path = `/subscriptions/${subscriptionId}/providers/Microsoft.ContainerService/locations/${location}/nodeImageVersions`
+  const all: NodeImageVersion[] = []
+  let next: string | undefined = new URL(`${path}?api-version=${nodeImageApiVersion}`, armEndpoint).href
+  while (next !== undefined) {
+    const request = createPipelineRequest({ url: next })
+    const response = await azure.compute.pipeline.sendRequest(http, request)
+    const { status: statusCode, bodyAsText } = response
+    if (statusCode !== 200)
+      throw new RestError(`node image versions of ${location}: ${bodyAsText ?? 'no answer'}`, {
+        statusCode,
+        code: response.headers.get('x-ms-error-code') ?? 'NodeImageVersionsNotListed',
+        request,
+        response,
+      })
+    const page = JSON.parse(bodyAsText ?? '{}') as NodeImageList
+    all.push(...(page.value ?? page.values ?? []))
+    next = page.nextLink
+  }
+  return all
+}

@@ -1,0 +1,124 @@
+import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
+import type { NodeClass } from '../../../core/objects.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { refreshNodePools } from '../../kubernetes/node-pool-status.ts'
+import { setConditions } from '../../kubernetes/status-writes.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { refreshDrift } from './drift.ts'
+import { stampNodeClass } from './drift-hashes.ts'
+import type { Finding } from './finding.ts'
+import { findImages } from './images-status.ts'
+import { kubernetesVersionFinding, type ServerVersion } from './kubernetes-version.ts'
+import { findLocalDns } from './local-dns.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
+import { findSubnet } from './subnet-status.ts'
+import { terminateNodeClass } from './termination.ts'
+import { validate } from './validation.ts'
+
+/** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.5, reference/karpenter-core.md 1.7). */
+export async function refreshNodeClasses(
+  deps: AzureDeps,
+): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
+  await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
+  const nodeClasses = [...deps.cache.nodeClasses.values()]
+  // A finalizer is removed by what is there now, not by what the watches told last.
+  if (nodeClasses.some(isDeleting)) await deps.cache.catchUp(['NodeClaim'])
+  const version = await serverVersion(deps)
+  const results = await Promise.allSettled(
+    nodeClasses.map((nodeClass) =>
+      isDeleting(nodeClass) ? terminateNodeClass(deps, nodeClass) : refreshNodeClass(deps, nodeClass, version),
+    ),
+  )
+  await refreshNodePools(deps)
+  await refreshDrift(deps)
+  throwJoined(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
+  return {
+    nodeClasses: nodeClasses.length,
+    ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
+  }
+}
+
+function isDeleting({ metadata }: NodeClass): boolean {
+  return metadata.deletionTimestamp !== undefined
+}
+
+async function serverVersion({ client }: AzureDeps): Promise<ServerVersion> {
+  try {
+    return { kind: 'version', gitVersion: await client.version() }
+  } catch (error) {
+    return { kind: 'error', error }
+  }
+}
+
+/** Looks at everything that a node class' readiness depends on. All parts run, whatever one of them says; errors come together at the end. */
+async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: ServerVersion): Promise<void> {
+  const nodeClass = await stampNodeClass(deps, seen)
+  if (nodeClass === undefined || isDeleting(nodeClass)) return
+  const settings = nodeClassSettings(nodeClass, deps.config)
+  const version = kubernetesVersionFinding(nodeClass, server)
+  const known = knownVersion(nodeClass, version)
+  const images = await findImages(deps, nodeClass, settings, known)
+  const findings = [
+    version,
+    images,
+    await findSubnet(deps, nodeClass, settings),
+    await validate(deps, settings),
+    await findLocalDns(deps, nodeClass, settings, known?.version),
+  ]
+  await writeFindings(deps, nodeClass, findings)
+  throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
+}
+
+/** The version that the other parts are about: the new one, or the one that stands in the status, which is good for this very spec only. */
+function knownVersion(
+  { status, metadata }: NodeClass,
+  found: Finding,
+): { readonly version: string; readonly isNew: boolean } | undefined {
+  const isNew = found.status?.kubernetesVersion !== undefined
+  const isKnown =
+    found.error === undefined || isTrueAt(status.conditions, 'KubernetesVersionReady', metadata.generation)
+  const version = found.status?.kubernetesVersion ?? status.kubernetesVersion
+  return version === undefined || !isKnown ? undefined : { version, isNew }
+}
+
+/** Writes what was found. A spec that changed meanwhile is looked at anew: what was found is about the one before. */
+async function writeFindings(deps: AzureDeps, nodeClass: NodeClass, findings: readonly Finding[]): Promise<void> {
+  const conditions = findings.flatMap((finding) => finding.conditions ?? [])
+  const found: NonNullable<Finding['status']> = Object.assign({}, ...findings.map(({ status }) => status))
+  let before: NodeClass | undefined
+  const after = await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, (current) => {
+    before = current
+    if (current.metadata.generation !== nodeClass.metadata.generation || isDeleting(current)) return undefined
+    const status = changedStatus(current.status, found)
+    return Object.keys(status).length === 0 ? { conditions } : { conditions, status }
+  })
+  if (after === undefined || after === before || isTrue(after.status.conditions, 'Ready')) return
+  const why = after.status.conditions
+    .filter(({ type, status }) => type !== 'Ready' && status !== 'True')
+    .map(({ type, message }) => `${type}: ${message}`)
+    .join('; ')
+  const reason = conditionOf(after.status.conditions, 'Ready')?.reason
+  deps.log.warn({ nodeClass: nodeClass.metadata.name, reason, why }, 'AKSNodeClass is not ready')
+  const values = [nodeClass.metadata.uid, why]
+  deps.events.record({ about: subject(nodeClass), reason: 'NotReady', message: why, values })
+}
+
+/** The fields of the status that differ. The order of images counts: the first that suits a machine is taken. */
+function changedStatus(
+  before: NodeClass['status'],
+  { images, kubernetesVersion, localDnsState }: NonNullable<Finding['status']>,
+): Record<string, unknown> {
+  return {
+    ...(images === undefined || JSON.stringify(images) === JSON.stringify(before.images)
+      ? {}
+      : { images: images.length === 0 ? null : images }),
+    ...(kubernetesVersion === undefined || kubernetesVersion === before.kubernetesVersion ? {} : { kubernetesVersion }),
+    ...(localDnsState === undefined || localDnsState === before.localDnsState ? {} : { localDNSState: localDnsState }),
+  }
+}
+
+function throwJoined(errors: readonly unknown[]): void {
+  if (errors.length === 1) throw errors[0]
+  if (errors.length > 1) throw new AggregateError(errors, errors.map(scrubbedMessage).join('; '))
+}

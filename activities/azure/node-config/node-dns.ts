@@ -1,0 +1,78 @@
+import type { NodeConfig } from '../../../api/node-config/schema.ts'
+import { parseGoDuration } from '../../../core/duration.ts'
+
+/** One zone of `spec.localDNS`, as stored. */
+export interface DnsZone {
+  readonly zone: string
+  readonly queryLogging: string
+  readonly protocol: string
+  readonly forwardDestination: string
+  readonly forwardPolicy: string
+  readonly maxConcurrent: number
+  /** A duration such as `1h`. */
+  readonly cacheDuration: string
+  readonly serveStaleDuration: string
+  readonly serveStale: string
+}
+
+/** Zones of `spec.localDNS`, for those who ask the VNET's DNS (nodes, pods with dnsPolicy Default) and for pods; empty: AKS' own. */
+export interface DnsZones {
+  readonly vnet: readonly DnsZone[]
+  readonly kube: readonly DnsZone[]
+}
+
+type Profile = NonNullable<NodeConfig['local_dns_profile']>
+
+const common = {
+  queryLogging: 'Error',
+  forwardPolicy: 'Sequential',
+  maxConcurrent: 1000,
+  cacheDuration: '1h',
+  serveStaleDuration: '1h',
+  serveStale: 'Immediate',
+} as const
+const ownZone: DnsZone = {
+  ...common,
+  zone: 'cluster.local',
+  protocol: 'ForceTCP',
+  forwardDestination: 'ClusterCoreDNS',
+}
+const everythingElse = { ...common, zone: '.', protocol: 'PreferUDP' } as const
+
+/** What AKS sets up where nothing is said (https://learn.microsoft.com/azure/aks/localdns-custom): a node without zones could resolve nothing. */
+const defaults: DnsZones = {
+  vnet: [{ ...everythingElse, forwardDestination: 'VnetDNS' }, ownZone],
+  kube: [{ ...everythingElse, forwardDestination: 'ClusterCoreDNS' }, ownZone],
+}
+
+/** The DNS proxy of the node, switched on. */
+export function localDnsProfile({ vnet, kube }: DnsZones): Profile {
+  return {
+    enable_local_dns: true,
+    cpu_limit_in_milli_cores: 2000,
+    memory_limit_in_mb: 128,
+    vnet_dns_overrides: overrides(vnet.length === 0 ? defaults.vnet : vnet),
+    kube_dns_overrides: overrides(kube.length === 0 ? defaults.kube : kube),
+  }
+}
+
+function overrides(zones: readonly DnsZone[]): NonNullable<Profile['vnet_dns_overrides']> {
+  return Object.fromEntries(
+    zones.map((zone) => [
+      zone.zone,
+      {
+        query_logging: zone.queryLogging,
+        protocol: zone.protocol,
+        forward_destination: zone.forwardDestination,
+        forward_policy: zone.forwardPolicy,
+        max_concurrent: zone.maxConcurrent,
+        cache_duration_in_seconds: seconds(zone.cacheDuration),
+        serve_stale_duration_in_seconds: seconds(zone.serveStaleDuration),
+        serve_stale: zone.serveStale,
+      },
+    ]),
+  )
+}
+
+/** The CRD's schema has checked the text. */
+const seconds = (duration: string) => Number((parseGoDuration(duration) ?? 0n) / 1_000_000_000n)
