@@ -14,6 +14,7 @@ import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-o
 import { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
 import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metrics.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
+import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
@@ -106,6 +107,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
       { nodeResourceGroup: settings.nodeResourceGroup, log, now },
     ),
     refusedAttempts: new RefusedAttempts(now),
+    vmCreates: vmCreateMetrics(),
     vms: new VmList(
       () => azure.compute.virtualMachines.list(settings.nodeResourceGroup).byPage(),
       log,

@@ -8,6 +8,7 @@ import type { RefusedAttempts } from './capacity/refused-attempts.ts'
 import type { UnavailableOfferings } from './capacity/unavailable-offerings.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import type { NetworkFacts } from './launch/network-facts.ts'
+import type { VmCreateMetrics } from './launch/vm-create-metrics.ts'
 
 /** What every Azure activity works with; made once per process. */
 export interface AzureDeps extends KubernetesDeps {
@@ -21,4 +22,5 @@ export interface AzureDeps extends KubernetesDeps {
   readonly vms: VmList
   readonly network: NetworkFacts
   readonly refusedAttempts: RefusedAttempts
+  readonly vmCreates: VmCreateMetrics
 }

@@ -9,6 +9,8 @@ import { regionalZone, zoneLabel, zoneLabelOf } from '../catalogue/zones.ts'
 import type { ClaimRef } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { capacityTypeOfVm } from '../launch/claim-vm.ts'
+import { tagKeys } from '../launch/tags.ts'
+import { imageIdOf } from '../node-class/images.ts'
 
 /** Marks the offerings that a refusal speaks of, for every replica. */
 export async function markRefused(deps: AzureDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
@@ -102,6 +104,12 @@ export async function judgeFailedVm(deps: AzureDeps, vm: VirtualMachine): Promis
     capacityType: capacityTypeOfVm(vm),
   }
   const text = status?.message ?? ''
+  const nodePool = vm.tags?.[tagKeys.nodePool] ?? ''
+  deps.vmCreates.failed(
+    { ...attempted, imageId: imageIdOf(vm.storageProfile?.imageReference), nodePool },
+    'async',
+    code,
+  )
   const refusal = classifyRefusal(code, text, attempted)
   if (refusal !== undefined) {
     await markRefused(deps, attempted, refusal)

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { createHttpHeaders, RestError } from '@azure/core-rest-pipeline'
 import pino from 'pino'
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { fakeArm } from '../../../test/fake-arm.ts'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/golden-cases.ts'
@@ -9,6 +10,7 @@ import type { VmSize } from '../catalogue/sku.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { NetworkFacts } from './network-facts.ts'
 import { type PutInput, putVm } from './put-vm.ts'
+import { vmCreateMetrics } from './vm-create-metrics.ts'
 
 const secret = '0123456789abcdef'
 const config = goldenConfig('westus2', {
@@ -77,6 +79,7 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
     azure,
     config,
     log: pino({ level: 'silent' }),
+    vmCreates: vmCreateMetrics(new Registry()),
     network: new NetworkFacts(
       {
         securityGroups: () => network.networkSecurityGroups.list('MC_rg'),

@@ -1,7 +1,8 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
+import { labels } from '../../../core/labels.ts'
 import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
-import { armErrorCode, armErrorText, classifyRefusal } from '../arm/azure-error.ts'
+import { type Attempted, armErrorCode, armErrorText, classifyRefusal, metricsErrorCode } from '../arm/azure-error.ts'
 import { markRefused, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import type { LaunchOutcome } from '../contract.ts'
@@ -28,14 +29,25 @@ export interface PutInput {
 /** Makes the VM that was chosen and writes it into the claim; a refusal about capacity is an outcome, and marks what it speaks of. */
 export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
   const { claim, chosen, image, attempt } = input
+  const create = {
+    ...attemptedBy(chosen),
+    imageId: image.id,
+    nodePool: claim.metadata.labels[labels.nodePool] ?? '',
+  }
+  deps.vmCreates.started(create)
   try {
     await putWithPools(deps, input)
   } catch (error) {
+    deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
     return refused(deps, input, error)
   }
   const { typeName, zone, capacityType } = chosen
   deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
   return recordLaunch(deps, claim, chosen, image.id)
+}
+
+function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
+  return { instanceType: typeName, zone, capacityType }
 }
 
 /** The load balancers' pools are known for a while. When Azure does not find one any more, they are read anew and the PUT is repeated, once. */
@@ -86,7 +98,7 @@ async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promis
   if (error instanceof RestError && error.statusCode === 412) {
     throw new Error(`VM ${vmName(ref.name)} exists by now, though it did not a moment ago; the next try looks at it`)
   }
-  const attempted = { instanceType: chosen.typeName, zone: chosen.zone, capacityType: chosen.capacityType }
+  const attempted = attemptedBy(chosen)
   const refusal = classifyRefusal(armErrorCode(error) ?? '', armErrorText(error), attempted)
   if (refusal === undefined) throw error
   deps.quota.release(ref.uid)

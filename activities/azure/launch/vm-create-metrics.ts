@@ -1,0 +1,42 @@
+import { Counter, type Registry, register } from 'prom-client'
+import type { Attempted } from '../arm/azure-error.ts'
+
+const labelNames = ['image', 'size', 'zone', 'capacity_type', 'nodepool'] as const
+
+/** What a VM was asked for as. */
+interface VmCreate extends Attempted {
+  readonly imageId: string
+  /** Empty for a NodeClaim of no pool. */
+  readonly nodePool: string
+}
+
+/** Counters of VMs that were asked for, by upstream's names (reference/azure-provider.md 5, "Metrics"). */
+export interface VmCreateMetrics {
+  readonly started: (create: VmCreate) => void
+  /** `sync`: the PUT was refused; `async`: the VM failed after it was accepted. */
+  readonly failed: (create: VmCreate, phase: 'sync' | 'async', errorCode: string) => void
+}
+
+/** The counters of a registry; made once in it. */
+export function vmCreateMetrics(registry: Registry = register): VmCreateMetrics {
+  const counter = <L extends string>(name: string, help: string, labels: readonly L[]) =>
+    (registry.getSingleMetric(name) as Counter<L> | undefined) ??
+    new Counter({ name, help, labelNames: [...labels], registers: [registry] })
+  const starts = counter('karpenter_instance_vm_create_start_total', 'VMs that Azure was asked for.', labelNames)
+  const failures = counter(
+    'karpenter_instance_vm_create_failure_total',
+    'VMs that Azure refused at once (sync), or that failed after they were accepted (async).',
+    [...labelNames, 'phase', 'error_code'],
+  )
+  const labelsOf = ({ imageId, instanceType, zone, capacityType, nodePool }: VmCreate) => ({
+    image: imageId,
+    size: instanceType,
+    zone,
+    capacity_type: capacityType,
+    nodepool: nodePool,
+  })
+  return {
+    started: (create) => starts.inc(labelsOf(create)),
+    failed: (create, phase, errorCode) => failures.inc({ ...labelsOf(create), phase, error_code: errorCode }),
+  }
+}
