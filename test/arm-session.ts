@@ -9,18 +9,20 @@ const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureI
 export class ArmSession {
   readonly #endpoint: string
   readonly #agent: Agent
-  readonly #token: string
+  /** The access token, as Joiner gets them. */
+  readonly token: string
 
   private constructor(endpoint: string, agent: Agent, token: string) {
     this.#endpoint = endpoint
     this.#agent = agent
-    this.#token = token
+    this.token = token
   }
 
   static async open({ azureEndpoint, pki, stateDir }: LocalCluster): Promise<ArmSession> {
     const dispatcher = new Agent({ connect: { ca: await readFile(pki.caFile, 'utf8') } })
     const form = new URLSearchParams({
       client_id: azureIds.clientId,
+      scope: 'https://management.azure.com/.default',
       client_assertion: await readFile(join(stateDir, 'joiner.federated-token'), 'utf8'),
     })
     const { body } = await request(`${azureEndpoint}/${azureIds.tenantId}/oauth2/v2.0/token`, {
@@ -53,7 +55,7 @@ export class ArmSession {
         method,
         dispatcher: this.#agent,
         headers: {
-          authorization: `Bearer ${this.#token}`,
+          authorization: `Bearer ${this.token}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
