@@ -15,7 +15,7 @@ export async function armCalls(counts: readonly number[]): Promise<void> {
       console.error(`${nodes} nodes ...`)
       if (nodes > mostThatJoin) await world.fault({ kind: 'neverJoins', count: nodes })
       const until = nodes > mostThatJoin ? 'Launched' : 'Registered'
-      results.push(await measureNodeCalls(world, nodes, { until, limitMs: 60_000 + nodes * 300 }))
+      results.push(await measureNodeCalls(world, nodes, { until, limitMs: 60_000 + nodes * 600 }))
     }
     console.log(report(results))
   } finally {

@@ -1,4 +1,4 @@
-import type { World } from './world.ts'
+import type { Seen, World } from './world.ts'
 
 /** Requests to Azure Resource Manager by the name under which the simulator counts them. */
 type Calls = Readonly<Record<string, number>>
@@ -40,11 +40,7 @@ export async function measureNodeCalls(
   const names = Array.from({ length: nodes }, (_, index) => `calls-${index}`)
   const launch = await measurePhase(world, async () => {
     await forAll(names, (name) => world.operator.api('POST', claimsPath, standaloneClaim(name)))
-    await world.until(
-      `${nodes} NodeClaims are ${until}`,
-      async () => (await countWith(world, until)) === nodes,
-      limitMs,
-    )
+    await world.until(`${nodes} NodeClaims are ${until}`, () => allAre(world, until, nodes), limitMs)
     await world.until('every VM is created', async () =>
       (await world.azure()).virtualMachines.every(({ state }) => state === 'Succeeded'),
     )
@@ -98,11 +94,17 @@ async function measurePhase(world: World, phase: () => Promise<void>): Promise<P
   }
 }
 
-async function countWith(world: World, condition: string): Promise<number> {
+/** Errors: how many are not so, and what the first of them says. */
+async function allAre(world: World, condition: string, nodes: number): Promise<true> {
   const claims = await world.list('nodeclaims')
-  return claims.filter(({ status }) =>
-    status?.conditions?.some(({ type, status: value }) => type === condition && value === 'True'),
-  ).length
+  const conditionOf = ({ status }: Seen) => status?.conditions?.find(({ type }) => type === condition)
+  const others = claims.filter((claim) => conditionOf(claim)?.status !== 'True')
+  const [first] = others
+  if (claims.length === nodes && first === undefined) return true
+  const { reason, message } = (first && conditionOf(first)) ?? {}
+  throw new Error(
+    `${claims.length} NodeClaims of ${nodes}, ${others.length} of them not; the first is ${first?.metadata.name}: ${reason} ${message}`,
+  )
 }
 
 /** A few at a time: the API server's own limits are not what is measured. */
