@@ -72,7 +72,7 @@ function boundMs(calls: number, name: 'armWrites' | 'armDeletes', share: number)
 }
 
 function report(measured: Measured, granted: number): string {
-  const { nodes, launch, deletion, launchBuckets, deletionBuckets } = measured
+  const { nodes, vms, launch, deletion, launchBuckets, deletionBuckets } = measured
   const share = Math.min(granted, defaultShare)
   const of = (counts: Counts, field: keyof BucketCounts) =>
     Object.entries(counts)
@@ -96,7 +96,7 @@ function report(measured: Measured, granted: number): string {
     ['calls on their way when Azure refused another', of(launchBuckets, 'early'), of(deletionBuckets, 'early')],
     ['refused calls that came back too early', of(launchBuckets, 'earlyRetries'), of(deletionBuckets, 'earlyRetries')],
     ['pages of shared VM lists', String(launch.vmListPages), String(deletion.vmListPages)],
-    ['VMs lost or left', '0', '0'],
+    ['VMs at the end', String(vms.launched), String(vms.left)],
   ]
   return `### ${nodes} nodes, Azure grants ${granted} of its documented limits, ${circumstances()}\n\n${table(['', 'launch', 'deletion'], rows)}\n`
 }

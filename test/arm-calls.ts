@@ -17,6 +17,8 @@ interface PhaseCalls {
 /** ARM's load by so many nodes, from the first NodeClaim to the last VM that is gone. */
 export interface NodeCalls {
   readonly nodes: number
+  /** VMs that there were when all NodeClaims had theirs, and when all NodeClaims were gone. */
+  readonly vms: { readonly launched: number; readonly left: number }
   readonly launch: PhaseCalls
   readonly deletion: PhaseCalls
 }
@@ -45,15 +47,16 @@ export async function measureNodeCalls(
       (await world.azure()).virtualMachines.every(({ state }) => state === 'Succeeded'),
     )
   })
-  if ((await world.azure()).virtualMachines.length !== nodes) throw new Error(`there are not ${nodes} VMs`)
+  const launched = await countVms(world)
   await onLaunched?.()
   const deletion = await measurePhase(world, async () => {
     await forAll(names, (name) => world.operator.api('DELETE', `${claimsPath}/${name}`))
     await world.until('all NodeClaims are gone', async () => (await world.list('nodeclaims')).length === 0, limitMs)
-    const { virtualMachines } = await world.azure()
-    if (virtualMachines.length > 0) throw new Error(`${virtualMachines.length} VMs are left without a NodeClaim`)
   })
-  return { nodes, launch, deletion }
+  const vms = { launched, left: await countVms(world) }
+  if (vms.launched !== nodes || vms.left > 0)
+    throw new Error(`${nodes} NodeClaims had ${vms.launched} VMs, and left ${vms.left}`)
+  return { nodes, vms, launch, deletion }
 }
 
 const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
@@ -74,6 +77,8 @@ function standaloneClaim(name: string) {
     },
   }
 }
+
+const countVms = async (world: World) => (await world.azure()).virtualMachines.length
 
 async function measurePhase(world: World, phase: () => Promise<void>): Promise<PhaseCalls> {
   await world.operator.simulator('DELETE', '/calls')
