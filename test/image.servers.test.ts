@@ -131,7 +131,9 @@ describe.each(deployments)('Deployment %s, while Temporal and the API server are
     expect(await pod.ask('/healthz')).toEqual({ status: 200, body: 'ok' })
     expect(await pod.ask('/readyz')).toEqual({
       status: 503,
-      body: 'waiting for temporal\nwaiting for the conversion webhook',
+      body: ['temporal', 'the conversion webhook', 'an access token of Azure']
+        .map((what) => `waiting for ${what}`)
+        .join('\n'),
     })
     expect((await pod.ask('/metrics')).body).toContain('process_cpu_seconds_total')
     expect(await pod.terminate(5000)).toBe(0)
