@@ -87,6 +87,12 @@ describe('old versions of NodePool and NodeClaim', () => {
   it('are accepted and served by every replica, Temporal or not', async () => {
     world.startJoiner('first', withoutTemporal)
     world.startJoiner('second', withoutTemporal)
+    for (const name of ['first', 'second']) {
+      // Both listen at one port, so an answer does not tell whose it is.
+      const listens = async () =>
+        (await world.cluster.supervisor.tail(name, 1000)).includes('converting old API versions')
+      await world.until(`${name} listens`, listens, 20_000)
+    }
     await converts(20_000)
     await world.apply(oldPool('Never'))
     expect(await world.operator.api<Json>('GET', poolPath('v1'))).toMatchObject({
