@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, page, pageOf, sameLocation } from './arm-request.ts'
-import { deletePart, foundPart, tagPart } from './parts.ts'
+import { type ArmRequest, page, sameLocation } from './arm-request.ts'
+import { registerParts } from './parts.ts'
 import type { SkuJson } from './sku-catalogue.ts'
 
 const subscriptionPath = '/subscriptions/:subscription/providers/Microsoft.Compute'
@@ -10,7 +10,7 @@ const groupPath = '/subscriptions/:subscription/resourceGroups/:group/providers/
 
 /** Microsoft.Compute without its VMs: what can be had, what is used of it, images and disks. */
 export function registerCompute(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, resources, catalogue, images, quotas, pools } = deps
+  const { config, catalogue, images, quotas, pools } = deps
   app.get(`${subscriptionPath}/skus`, (request: ArmRequest) => {
     const asked = /location eq '([^']*)'/i.exec(request.query['$filter'] ?? '')?.[1]
     if (asked !== undefined && !sameLocation(asked, config.location)) return { value: [] }
@@ -48,14 +48,7 @@ export function registerCompute(app: FastifyInstance, deps: ArmDeps): void {
     }),
   )
 
-  const disks = `${groupPath}/disks`
-  const show = (part: Parameters<typeof resources.part>[1]) => resources.part('disks', part)
-  app.get(disks, (request: ArmRequest) => pageOf(request, config, machines.parts('disks'), show))
-  app.get(`${disks}/:name`, (request: ArmRequest) => show(foundPart(request, 'disks', deps)))
-  app.patch(`${disks}/:name`, (request: ArmRequest<{ readonly tags?: Record<string, string> } | undefined>) =>
-    tagPart(foundPart(request as ArmRequest, 'disks', deps), 'disks', request.body?.tags, deps),
-  )
-  app.delete(`${disks}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, 'disks', deps))
+  registerParts(app, `${groupPath}/disks`, 'disks', deps)
 
   function withRestrictions(sku: SkuJson): SkuJson {
     const size = sku.resourceType === 'virtualMachines' ? catalogue.size(sku.name) : undefined

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, page, pageOf } from './arm-request.ts'
-import { deletePart, foundPart, tagPart } from './parts.ts'
+import { type ArmRequest, page } from './arm-request.ts'
+import { registerParts } from './parts.ts'
 
 const networkPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Network'
 
 /** Microsoft.Network: the NICs that came with VMs, and the networks around them. */
 export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, resources, network } = deps
+  const { config, network } = deps
   const collections = {
     virtualNetworks: () => network.virtualNetworks,
     networkSecurityGroups: () => network.networkSecurityGroups,
@@ -24,14 +24,7 @@ export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
     })
   }
 
-  const nics = `${networkPath}/networkInterfaces`
-  const show = (part: Parameters<typeof resources.part>[1]) => resources.part('networkInterfaces', part)
-  app.get(nics, (request: ArmRequest) => pageOf(request, config, machines.parts('networkInterfaces'), show))
-  app.get(`${nics}/:name`, (request: ArmRequest) => show(foundPart(request, 'networkInterfaces', deps)))
-  app.patch(`${nics}/:name`, (request: ArmRequest<{ readonly tags?: Record<string, string> } | undefined>) =>
-    tagPart(foundPart(request as ArmRequest, 'networkInterfaces', deps), 'networkInterfaces', request.body?.tags, deps),
-  )
-  app.delete(`${nics}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, 'networkInterfaces', deps))
+  registerParts(app, `${networkPath}/networkInterfaces`, 'networkInterfaces', deps)
 
   app.get(`${networkPath}/virtualNetworks/:vnet/usages`, (request: ArmRequest) => ({
     value: network.usages(request.params['vnet'] ?? ''),

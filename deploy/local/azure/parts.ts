@@ -1,19 +1,27 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ArmDeps } from './arm-deps.ts'
 import { ArmError, resourceNotFound } from './arm-error.ts'
-import type { ArmRequest } from './arm-request.ts'
+import { type ArmRequest, pageOf } from './arm-request.ts'
 import type { Leftover, Part, PartType } from './machines.ts'
 
 type LeftoverPart = Part & { readonly kind: 'leftover' }
 
 const providers = { networkInterfaces: 'Microsoft.Network', disks: 'Microsoft.Compute' } as const
 
+/** GET, list, PATCH of tags and DELETE of the NICs or disks that VMs came with. */
+export function registerParts(app: FastifyInstance, path: string, type: PartType, deps: ArmDeps): void {
+  const { config, machines, resources } = deps
+  const show = (part: Part) => resources.part(type, part)
+  app.get(path, (request: ArmRequest) => pageOf(request, config, machines.parts(type), show))
+  app.get(`${path}/:name`, (request: ArmRequest) => show(foundPart(request, type, deps)))
+  app.patch(`${path}/:name`, (request: ArmRequest<{ readonly tags?: Record<string, string> } | undefined>) =>
+    tagPart(foundPart(request as ArmRequest, type, deps), type, request.body?.tags, deps),
+  )
+  app.delete(`${path}/:name`, (request: ArmRequest, reply) => deletePart(request, reply, type, deps))
+}
+
 /** A NIC or disk that a request names. Errors: 404. */
-export function foundPart(
-  request: ArmRequest<never> | ArmRequest,
-  type: PartType,
-  { config, machines }: ArmDeps,
-): Part {
+function foundPart(request: ArmRequest<never> | ArmRequest, type: PartType, { config, machines }: ArmDeps): Part {
   const { name = '' } = (request as ArmRequest).params
   const part = machines.parts(type).get(name)
   if (part === undefined) throw resourceNotFound(`${providers[type]}/${type}`, name, config.nodeResourceGroup)
@@ -21,7 +29,7 @@ export function foundPart(
 }
 
 /** Replaces the tags of a NIC or disk, as PATCH with tags does. */
-export function tagPart(
+function tagPart(
   part: Part,
   type: PartType,
   tags: Readonly<Record<string, string>> | undefined,
@@ -39,7 +47,7 @@ export function tagPart(
 }
 
 /** Deletes a NIC or disk that hangs on no VM. Errors: one that does is refused. */
-export function deletePart(
+function deletePart(
   request: ArmRequest<never> | ArmRequest,
   reply: FastifyReply,
   type: PartType,
