@@ -2,21 +2,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { AzureClient } from '../../../activities/azure/arm/client.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { collect, group, joinersClient, vmBody } from './sdk-clients.ts'
 import type { LiveSettings } from './settings.ts'
 import { ids, SimulatorProcess } from './simulator-process.ts'
 
-let simulator: SimulatorProcess
-let azure: AzureClient
+const { simulator, azure } = await simulatedAzure()
 
-beforeAll(async () => {
-  simulator = await SimulatorProcess.start()
-  azure = joinersClient(simulator)
-})
-
-afterAll(() => simulator?.stop())
 afterEach(async () => {
   await set({ quotas: {}, pools: [], restrictions: [] })
   await simulator.reset()

@@ -1,21 +1,14 @@
 // Every fault that can be asked of the simulator, as Joiner's SDK clients see it.
 import { readFile } from 'node:fs/promises'
 import { ComputeManagementClient } from '@azure/arm-compute'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { armErrorCode, isMissing, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
-import type { AzureClient } from '../../../activities/azure/arm/client.ts'
+import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { collect, credential, group, joinersClient, nicConfiguration, plainClient, vmBody } from './sdk-clients.ts'
 import { ids, SimulatorProcess } from './simulator-process.ts'
 
-let simulator: SimulatorProcess
-let azure: AzureClient
+const { simulator, azure } = await simulatedAzure()
 
-beforeAll(async () => {
-  simulator = await SimulatorProcess.start()
-  azure = joinersClient(simulator)
-})
-
-afterAll(() => simulator?.stop())
 afterEach(() => simulator.reset())
 
 const vms = () => azure.compute.virtualMachines

@@ -1,22 +1,15 @@
 // Networks, refusals in Azure's words, extensions, boot diagnostics and the lag of Resource Graph, as the SDK clients see them.
 import type { ResourceSku } from '@azure/arm-compute'
 import type { RestError } from '@azure/core-rest-pipeline'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { AzureClient } from '../../../activities/azure/arm/client.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import type { Fault } from './faults.ts'
-import { arm, collect, credential, group, joinersClient, nicConfiguration, vmBody } from './sdk-clients.ts'
+import { arm, collect, credential, group, nicConfiguration, vmBody } from './sdk-clients.ts'
 import type { LiveSettings } from './settings.ts'
-import { ids, SimulatorProcess, subnetId } from './simulator-process.ts'
+import { ids, subnetId } from './simulator-process.ts'
 
-let simulator: SimulatorProcess
-let azure: AzureClient
+const { simulator, azure } = await simulatedAzure()
 
-beforeAll(async () => {
-  simulator = await SimulatorProcess.start()
-  azure = joinersClient(simulator)
-})
-
-afterAll(() => simulator?.stop())
 afterEach(async () => {
   await set({ network: {}, nicReservationMs: 0, graphLagMs: 0, extensionMs: 0 })
   await simulator.reset()

@@ -1,19 +1,11 @@
 // Scenarios and evictions by a rate, as they change what the simulated Azure does while it runs.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { isMissing } from '../../../activities/azure/arm/azure-error.ts'
-import type { AzureClient } from '../../../activities/azure/arm/client.ts'
-import { group, joinersClient, vmBody } from './sdk-clients.ts'
-import { SimulatorProcess } from './simulator-process.ts'
+import { simulatedAzure } from '../../../test/simulated-azure.ts'
+import { group, vmBody } from './sdk-clients.ts'
 
-let simulator: SimulatorProcess
-let azure: AzureClient
+const { simulator, azure } = await simulatedAzure()
 
-beforeAll(async () => {
-  simulator = await SimulatorProcess.start()
-  azure = joinersClient(simulator)
-})
-
-afterAll(() => simulator?.stop())
 afterEach(async () => {
   await simulator.admin('DELETE', '/scenario')
   await simulator.admin('POST', '/settings', { quotas: {}, evictions: {} })

@@ -1,20 +1,13 @@
 // Token buckets and the counting of calls, as Joiner's SDK clients meet them.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { armErrorCode, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
-import type { AzureClient } from '../../../activities/azure/arm/client.ts'
-import { arm, collect, credential, group, joinersClient, plainClient, vmBody } from './sdk-clients.ts'
-import { SimulatorProcess } from './simulator-process.ts'
+import { simulatedAzure } from '../../../test/simulated-azure.ts'
+import { arm, collect, credential, group, plainClient, vmBody } from './sdk-clients.ts'
+
 import type { BucketCounts, ThrottlingSetting } from './throttling.ts'
 
-let simulator: SimulatorProcess
-let azure: AzureClient
+const { simulator, azure } = await simulatedAzure()
 
-beforeAll(async () => {
-  simulator = await SimulatorProcess.start()
-  azure = joinersClient(simulator)
-})
-
-afterAll(() => simulator?.stop())
 afterEach(async () => {
   await throttle('off')
   await simulator.reset()

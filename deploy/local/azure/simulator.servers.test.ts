@@ -1,18 +1,11 @@
 // The simulator under the SDK clients that Joiner uses, unmodified: VMs with what belongs to them, lists, and ARM's refusals.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { AzureClient } from '../../../activities/azure/arm/client.ts'
-import { arm, collect, credential, group, joinersClient, nicConfiguration, vmBody } from './sdk-clients.ts'
-import { ids, SimulatorProcess, subnetId } from './simulator-process.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { simulatedAzure } from '../../../test/simulated-azure.ts'
+import { arm, collect, credential, group, nicConfiguration, vmBody } from './sdk-clients.ts'
+import { ids, subnetId } from './simulator-process.ts'
 
-let simulator: SimulatorProcess
-let azure: AzureClient
+const { simulator, azure } = await simulatedAzure({ pageSize: 2 })
 
-beforeAll(async () => {
-  simulator = await SimulatorProcess.start({ pageSize: 2 })
-  azure = joinersClient(simulator)
-})
-
-afterAll(() => simulator?.stop())
 afterEach(() => simulator.reset())
 
 /** Time of an operation that ends when the test says so. */
