@@ -19,9 +19,12 @@ import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
+import { observeNodePoolCost } from '../activities/planning/node-pool-cost.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
+import { instanceTypes } from '../activities/planning/solve.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
@@ -85,6 +88,12 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   observeCapacity({ quota, unavailable })
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
     observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
+  if (config.JOINER_ROLES.includes('planner')) {
+    observeNodePoolCost({
+      nodeClaims: () => cache.nodeClaims.values(),
+      instanceTypes: () => instanceTypes({ cache, catalogue }),
+    })
+  }
   return {
     client: kubernetes,
     cache,
@@ -116,6 +125,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),
+    disruptionMetrics: new DisruptionMetrics(),
     solver: new SolverThread(cache, log),
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,

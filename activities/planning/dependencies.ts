@@ -1,6 +1,7 @@
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
 import type { AzureDeps } from '../azure/dependencies.ts'
+import type { DisruptionMetrics } from './disruption-metrics.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -18,6 +19,7 @@ export interface PlanningDeps extends AzureDeps {
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
   readonly metrics: PlanningMetrics
+  readonly disruptionMetrics: DisruptionMetrics
   /** The scheduler. */
   readonly solver: SolverThread
   readonly scheduling: SchedulingSettings

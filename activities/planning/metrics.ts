@@ -8,7 +8,7 @@ import type { ThreadPlan } from './solver/solver-thread.ts'
 /** The name that upstream's provisioner has in its metrics. */
 const controller = 'provisioner'
 /** Upstream's buckets of durations, in seconds (reference/karpenter-core.md 6.1). */
-const buckets = [
+export const durationBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
 ]
@@ -66,9 +66,10 @@ export class PlanningMetrics {
     for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
   }
 
-  created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim): void {
+  /** A NodeClaim was created: for pods, or to replace others for a reason such as `drifted`. */
+  created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim, reason = 'provisioned'): void {
     this.#all.created.inc({
-      reason: 'provisioned',
+      reason,
       nodepool: nodePool,
       min_values_relaxed: String(minValuesRelaxed),
     })
@@ -106,7 +107,7 @@ function create(registry: Registry) {
       name: 'karpenter_scheduler_scheduling_duration_seconds',
       help: 'Duration of a pass of the scheduler, from the snapshot of the cluster to the plan.',
       labelNames: ['controller'],
-      buckets,
+      buckets: durationBuckets,
       registers,
     }),
     queueDepth: new Gauge({
@@ -141,7 +142,7 @@ function create(registry: Registry) {
     decision: new Histogram({
       name: 'karpenter_pods_scheduling_decision_duration_seconds',
       help: 'Time from seeing that a pod needs a place to the first decision about it.',
-      buckets,
+      buckets: durationBuckets,
       registers,
     }),
     created: new Counter({

@@ -24,7 +24,7 @@ export async function solve(deps: PlanningDeps, pods: number): Promise<ThreadPla
 }
 
 /** What each pool can buy now. Pools without a node class take no part. */
-function instanceTypes({ cache, catalogue }: PlanningDeps) {
+export function instanceTypes({ cache, catalogue }: Pick<PlanningDeps, 'cache' | 'catalogue'>) {
   return new Map(
     [...cache.nodePools.values()].flatMap(({ metadata, template }) => {
       const nodeClass = cache.nodeClasses.get(template.spec.nodeClassRef.name)

@@ -1,0 +1,45 @@
+import { Gauge, type Registry, register } from 'prom-client'
+import { capacityTypeOf, type InstanceType, zoneOf } from '../../core/instance-type.ts'
+import { labels } from '../../core/labels.ts'
+import type { NodeClaim } from '../../core/objects.ts'
+
+/** Where the gauge looks. */
+interface PricedCluster {
+  readonly nodeClaims: () => Iterable<NodeClaim>
+  /** By NodePool; the same arrays until something changes. */
+  readonly instanceTypes: () => ReadonlyMap<string, readonly InstanceType[]>
+}
+
+/**
+ * What the nodes of each pool cost, in USD an hour, by the prices of now; looked up when somebody asks. A pool without nodes is not named,
+ * and a size whose price is not known counts as nothing.
+ */
+export function observeNodePoolCost(
+  { nodeClaims, instanceTypes }: PricedCluster,
+  registry: Registry = register,
+): Gauge {
+  return new Gauge({
+    name: 'karpenter_nodepools_cost_total',
+    help: 'Cost of the nodes of a NodePool in USD an hour.',
+    labelNames: ['nodepool'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      const types = instanceTypes()
+      const byName = new Map([...types].map(([pool, list]) => [pool, new Map(list.map((type) => [type.name, type]))]))
+      for (const { metadata } of nodeClaims()) {
+        const nodepool = metadata.labels[labels.nodePool]
+        const type = byName.get(nodepool ?? '')?.get(metadata.labels[labels.instanceType] ?? '')
+        if (nodepool !== undefined) this.inc({ nodepool }, priceOf(type, metadata.labels))
+      }
+    },
+  })
+}
+
+/** Also of an offering that cannot be had at present (reference/karpenter-core.md 4.3). */
+function priceOf(type: InstanceType | undefined, own: NodeClaim['metadata']['labels']): number {
+  const offering = type?.offerings.find(
+    (each) => zoneOf(each) === own[labels.zone] && capacityTypeOf(each) === own[labels.capacityType],
+  )
+  return offering?.price ?? 0
+}
