@@ -2,12 +2,8 @@ import { createHash } from 'node:crypto'
 import { conditionOf, isTrue, withCondition, withoutCondition } from '../../core/conditions.ts'
 import { allowedDisruptions } from '../../core/disruption/budgets.ts'
 import type { Blocked, DisruptionSnapshot } from '../../core/disruption/candidates.ts'
-import {
-  consolidatableAt,
-  type EmptinessCommand,
-  planEmptiness,
-  validateEmptiness,
-} from '../../core/disruption/emptiness.ts'
+import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
+import { type EmptinessCommand, planEmptiness, validateEmptiness } from '../../core/disruption/emptiness.ts'
 import { annotations, labels, taintKeys } from '../../core/labels.ts'
 import type { NodePool, Pod } from '../../core/objects.ts'
 import { isActive } from '../../core/pod-rules.ts'

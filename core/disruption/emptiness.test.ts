@@ -1,17 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { PodDisruptionBudget } from '../objects.ts'
-import {
-  ownedBy,
-  sampleClaim,
-  sampleCondition,
-  sampleMeta,
-  sampleNode,
-  samplePod,
-  samplePool,
-  sampleTime,
-} from '../sample-objects.ts'
+import { ownedBy, sampleClaim, sampleMeta, sampleNode, samplePod, samplePool, sampleTime } from '../sample-objects.ts'
 import type { DisruptionSnapshot } from './candidates.ts'
-import { consolidatableAt, emptyCandidates, planEmptiness, validateEmptiness } from './emptiness.ts'
+import { emptyCandidates, planEmptiness, validateEmptiness } from './emptiness.ts'
 
 const minute = 60_000
 const cluster = (change: Partial<DisruptionSnapshot> = {}): DisruptionSnapshot => ({
@@ -30,22 +21,6 @@ const chosen = (snapshot: DisruptionSnapshot, options: Parameters<typeof planEmp
 const running = (name: string, change: Parameters<typeof samplePod>[1] = {}) =>
   samplePod(name, { phase: 'Running', ...change })
 const withPod = (pod: ReturnType<typeof samplePod>) => ({ podsByNode: new Map([['a', [pod]]]) })
-
-describe('consolidatableAt', () => {
-  it('counts from the last pod event, else from initialization', () => {
-    const later = new Date(sampleTime + minute).toISOString()
-    expect(consolidatableAt(sampleClaim('a'), samplePool())).toBe(sampleTime + 30_000)
-    expect(consolidatableAt(sampleClaim('a', { status: { lastPodEventTime: later } }), samplePool())).toBe(
-      sampleTime + minute + 30_000,
-    )
-    expect(
-      consolidatableAt(sampleClaim('a'), samplePool('p', { disruption: { consolidateAfter: 'Never' } })),
-    ).toBeUndefined()
-    expect(
-      consolidatableAt(sampleClaim('a', { status: { conditions: [sampleCondition('Launched')] } }), samplePool()),
-    ).toBeUndefined()
-  })
-})
 
 describe('planEmptiness', () => {
   it('takes a node that has been empty for long enough', () => {

@@ -1,4 +1,3 @@
-import { conditionOf, isTrue } from '../conditions.ts'
 import { durationMs } from '../duration.ts'
 import { annotations } from '../labels.ts'
 import type { NodeClaim, NodePool, Pod } from '../objects.ts'
@@ -11,6 +10,7 @@ import {
   lookupsOf,
   remainingBudgets,
 } from './candidates.ts'
+import { consolidatableAt } from './consolidatable.ts'
 
 export interface EmptinessCandidate {
   readonly nodeClaim: string
@@ -37,17 +37,6 @@ export interface EmptinessOptions {
   readonly budgetFor: (nodePool: NodePool, nodes: number) => number
   /** An operator asked to consolidate now: consolidateAfter is not waited for. */
   readonly forced?: boolean
-}
-
-/**
- * When a node has been left alone for its pool's consolidateAfter, in epoch ms; undefined when consolidation is disabled or the node is not
- * initialized (reference/karpenter-core.md 4.4).
- */
-export function consolidatableAt(claim: NodeClaim, pool: NodePool): number | undefined {
-  const wait = durationMs(pool.disruption.consolidateAfter)
-  if (wait === undefined || !isTrue(claim.status.conditions, 'Initialized')) return undefined
-  const since = claim.status.lastPodEventTime ?? conditionOf(claim.status.conditions, 'Initialized')?.lastTransitionTime
-  return Date.parse(since ?? claim.metadata.creationTimestamp) + wait
 }
 
 /** Whether nothing on a node needs another place. Daemons, mirror pods and pods that have ended do not count. */

@@ -1,5 +1,6 @@
 import { isTrue } from '../../../core/conditions.ts'
-import { azureDrift, driftChange } from '../../../core/drift.ts'
+import { azureDrift } from '../../../core/drift/azure-drift.ts'
+import { azureDriftChange, type DriftChange } from '../../../core/drift/drift.ts'
 import { labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { forEachOf } from '../../concurrency.ts'
@@ -10,16 +11,16 @@ const concurrency = 20
 
 /**
  * Keeps the condition Drifted of every NodeClaim as it should be. Everything is told from the cache, and a claim is written only when its
- * condition changes. What a NodePool says of drift (its hash, its requirements, sizes that are no longer sold) would come before.
+ * condition changes. What a NodePool says of drift comes before, and is kept by the planner (`keepClaimConditions`).
  */
 export async function refreshDrift(deps: AzureDeps): Promise<void> {
   await forEachOf([...deps.cache.nodeClaims.values()], concurrency, (claim) => refreshClaim(deps, claim))
 }
 
 async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
-  let told: ReturnType<typeof driftChange>
+  let told: DriftChange | undefined
   const after = await setClaimConditions(deps, seen.metadata, (claim) => {
-    told = claim.metadata.deletionTimestamp === undefined ? driftChange(claim, driftOf(deps, claim)) : undefined
+    told = claim.metadata.deletionTimestamp === undefined ? azureDriftChange(claim, driftOf(deps, claim)) : undefined
     return told
   })
   if (told === undefined || after === undefined) return

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { azureDrift, type Drift, type DriftView, driftChange } from './drift.ts'
-import type { Condition, NodeClass } from './objects.ts'
-import { sampleClaim, sampleCondition, sampleMeta, sampleNode, samplePool } from './sample-objects.ts'
+import type { Condition, NodeClass } from '../objects.ts'
+import { sampleClaim, sampleMeta, sampleNode, samplePool } from '../sample-objects.ts'
+import { type AzureDriftView, azureDrift } from './azure-drift.ts'
 
 const hash = 'karpenter.azure.com/aksnodeclass-hash'
 const version = 'karpenter.azure.com/aksnodeclass-hash-version'
@@ -14,14 +14,14 @@ interface Change {
   readonly classAnnotations?: Readonly<Record<string, string>>
   readonly status?: Partial<NodeClass['status']>
   readonly node?: Parameters<typeof sampleNode>[1] | 'none'
-  readonly view?: Partial<DriftView>
+  readonly view?: Partial<AzureDriftView>
 }
 
 const seenAt = (observedGeneration: number, status: Condition['status'] = 'True'): readonly Condition[] =>
   ['KubernetesVersionReady', 'ImagesReady'].map((type) => ({ type, status, observedGeneration }))
 
 /** A node that is as its class asks for, and what a test changes. */
-function view({ claim, annotations, classAnnotations, status, node, view: change }: Change = {}): DriftView {
+function view({ claim, annotations, classAnnotations, status, node, view: change }: Change = {}): AzureDriftView {
   const nodeClass: NodeClass = {
     kind: 'AKSNodeClass',
     metadata: sampleMeta('general', {
@@ -143,35 +143,5 @@ describe('drift from an AKSNodeClass (reference/azure-provider.md 8.1)', () => {
       'KubeletIdentityDrift',
       'ImageDrift',
     ])
-  })
-})
-
-describe('the condition Drifted', () => {
-  const drift: Drift = { kind: 'drifted', reason: 'ImageDrift', message: 'm' }
-  const launched = sampleCondition('Launched')
-  const before = (reason: string, message = 'm'): Condition => ({ ...sampleCondition('Drifted'), reason, message })
-  const change = (conditions: readonly Condition[], to: Drift) =>
-    driftChange(sampleClaim('n', { status: { conditions } }), to)
-  const set = { conditions: [{ type: 'Drifted', status: 'True', reason: 'ImageDrift', message: 'm' }] }
-  const cleared = { clear: ['Drifted'] }
-
-  it.each<[string, readonly Condition[], Drift, unknown]>([
-    ['comes', [launched], drift, set],
-    ['stays as it is', [launched, before('ImageDrift')], drift, undefined],
-    ['takes another reason', [launched, before('NodeClassDrift')], drift, set],
-    ['takes another message', [launched, before('ImageDrift', 'other')], drift, set],
-    ['goes', [launched, before('ImageDrift')], { kind: 'none' }, cleared],
-    ['does not come', [launched], { kind: 'none' }, undefined],
-    ['stays when it cannot be told', [launched, before('ImageDrift')], { kind: 'unknown', message: '' }, undefined],
-    ["stays when it is the pool's", [launched, before('NodePoolDrifted')], { kind: 'none' }, undefined],
-    [
-      'goes when the claim is launched anew',
-      [{ ...launched, status: 'Unknown' }, before('ImageDrift')],
-      drift,
-      cleared,
-    ],
-    ['does not come before the launch', [], drift, undefined],
-  ])('%s', (_, conditions, to, expected) => {
-    expect(change(conditions, to)).toEqual(expected)
   })
 })

@@ -1,25 +1,10 @@
-import { type ConditionChange, conditionOf, isTrue, isTrueAt } from './conditions.ts'
-import { annotations, labels } from './labels.ts'
-import type { Node, NodeClaim, NodeClass, NodePool } from './objects.ts'
+import { isTrueAt } from '../conditions.ts'
+import { annotations, labels } from '../labels.ts'
+import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
+import type { AzureDriftReason, Drift } from './drift.ts'
 
-/** Why a node is not what its AKSNodeClass asks for now (reference/azure-provider.md 8.1). */
-type AzureDriftReason = 'NodeClassDrift' | 'K8sVersionDrift' | 'KubeletIdentityDrift' | 'ImageDrift'
-
-const azureReasons: ReadonlySet<string> = new Set<AzureDriftReason>([
-  'NodeClassDrift',
-  'K8sVersionDrift',
-  'KubeletIdentityDrift',
-  'ImageDrift',
-])
-
-export type Drift =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'drifted'; readonly reason: AzureDriftReason; readonly message: string }
-  /** It cannot be told; what was told before stays. */
-  | { readonly kind: 'unknown'; readonly message: string }
-
-/** What drift is told by. */
-export interface DriftView {
+/** What drift from an AKSNodeClass is told by. */
+export interface AzureDriftView {
   readonly claim: NodeClaim
   /** The pool that the claim's label names. */
   readonly nodePool: NodePool | undefined
@@ -38,7 +23,7 @@ const kubeletIdentityLabel = 'kubernetes.azure.com/kubelet-identity-client-id'
  * whose status is not about its present spec tell nothing, so after an edit the hash alone decides until the class was looked at
  * (reference/azure-provider.md 1.3 and 8.1). A subnet is part of the hash.
  */
-export function azureDrift(view: DriftView): Drift {
+export function azureDrift(view: AzureDriftView): Drift {
   const { claim, nodePool, nodeClass } = view
   if (claim.metadata.labels[labels.nodePool] === undefined || nodePool === undefined) return none
   if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return none
@@ -51,7 +36,7 @@ export function azureDrift(view: DriftView): Drift {
   return none
 }
 
-type Look = (view: DriftView, nodeClass: NodeClass) => Drift
+type Look = (view: AzureDriftView, nodeClass: NodeClass) => Drift
 
 /** Hashes of two versions cannot be compared. */
 const hashDrift: Look = ({ claim }, { metadata }) => {
@@ -97,24 +82,4 @@ function drifted(reason: AzureDriftReason, message: string): Drift {
 
 function isThere(node: Node | undefined): node is Node {
   return node !== undefined && node.metadata.deletionTimestamp === undefined
-}
-
-const type = 'Drifted'
-
-/**
- * What becomes of the condition Drifted; undefined: it is as it should be. A claim that is not launched has nothing that could drift. What
- * another part of Karpenter found, such as NodePoolDrifted, is not Azure's to take away (reference/karpenter-core.md 5.2).
- */
-export function driftChange(
-  { status: { conditions } }: NodeClaim,
-  drift: Drift,
-): { readonly conditions: readonly ConditionChange[] } | { readonly clear: readonly string[] } | undefined {
-  const before = conditionOf(conditions, type)
-  const clear = before === undefined ? undefined : { clear: [type] }
-  if (!isTrue(conditions, 'Launched')) return clear
-  if (drift.kind === 'unknown') return undefined
-  if (drift.kind === 'none') return azureReasons.has(before?.reason ?? '') ? clear : undefined
-  const { reason, message } = drift
-  if (before?.status === 'True' && before.reason === reason && before.message === message) return undefined
-  return { conditions: [{ type, status: 'True', reason, message }] }
 }

@@ -1,0 +1,15 @@
+import { conditionOf } from '../conditions.ts'
+import { durationMs } from '../duration.ts'
+import type { NodeClaim, NodePool } from '../objects.ts'
+
+/**
+ * When a node has been left alone for its pool's consolidateAfter, in epoch ms; from this very moment on it is consolidatable. Undefined when
+ * consolidation is disabled or the node is not initialized. The policy does not matter (reference/karpenter-core.md 4.4).
+ */
+export function consolidatableAt(claim: NodeClaim, pool: NodePool): number | undefined {
+  const wait = durationMs(pool.disruption.consolidateAfter)
+  const initialized = conditionOf(claim.status.conditions, 'Initialized')
+  if (wait === undefined || initialized?.status !== 'True') return undefined
+  const since = claim.status.lastPodEventTime ?? initialized.lastTransitionTime ?? claim.metadata.creationTimestamp
+  return Date.parse(since) + wait
+}

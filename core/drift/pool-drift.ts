@@ -1,0 +1,126 @@
+import { isTrue } from '../conditions.ts'
+import { compatibleOfferings, type InstanceType } from '../instance-type.ts'
+import { annotations, labels, wellKnownLabels } from '../labels.ts'
+import type { NodeClaim, NodePool } from '../objects.ts'
+import { inValues } from '../requirement.ts'
+import { incompatibility, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
+import { type Drift, firstDrift, type PoolDriftReason } from './drift.ts'
+
+/** What drift from a NodePool is told by. */
+export interface PoolDriftView {
+  readonly claim: NodeClaim
+  /** The pool that the claim's label names. */
+  readonly nodePool: NodePool | undefined
+  /** All that the pool can buy, whether or not there is room for it now; undefined: not known. */
+  readonly instanceTypes: readonly InstanceType[] | undefined
+  /** Epoch ms. */
+  readonly now: number
+  /** The label that names a capacity reservation. */
+  readonly reservationIdLabel?: string
+  /** Keys that a claim may leave undefined although an offering has them. Default: `wellKnownLabels`. */
+  readonly wellKnownLabels?: ReadonlySet<string>
+}
+
+/** A claim is not looked up in what can be bought before this age: its type was there a moment ago (reference/karpenter-core.md 5.2). */
+export const typeCheckAgeMs = 3_600_000
+
+const none: Drift = { kind: 'none' }
+
+/**
+ * Whether a claim's node differs from what its NodePool asks for now; the first difference counts. Nothing that was not launched can differ
+ * (reference/karpenter-core.md 5.2).
+ */
+export function poolDrift(view: PoolDriftView): Drift {
+  const { claim, nodePool } = view
+  if (nodePool === undefined || !isTrue(claim.status.conditions, 'Launched')) return none
+  for (const look of [hashDrift, requirementsDrift]) {
+    const drift = look(claim, nodePool)
+    if (drift !== undefined) return drift
+  }
+  return typeDrift(view, nodePool) ?? none
+}
+
+/** Whether a claim's node differs from what its NodePool, and then its provider, ask for now (reference/karpenter-core.md 5.2). */
+export function nodeClaimDrift(view: PoolDriftView & { readonly provider: Drift }): Drift {
+  return isTrue(view.claim.status.conditions, 'Launched') ? firstDrift(poolDrift(view), view.provider) : none
+}
+
+/** The static part of the template. Hashes of two versions cannot be compared. */
+function hashDrift({ metadata: own }: NodeClaim, { metadata: wanted }: NodePool): Drift | undefined {
+  const [ownHash, wantedHash] = [own, wanted].map((meta) => meta.annotations[annotations.nodePoolHash])
+  const [ownVersion, wantedVersion] = [own, wanted].map((meta) => meta.annotations[annotations.nodePoolHashVersion])
+  if (ownHash === undefined || wantedHash === undefined || ownVersion === undefined) return undefined
+  if (ownVersion !== wantedVersion || ownHash === wantedHash) return undefined
+  return drifted('NodePoolDrifted', `the template of NodePool ${wanted.name} changed since the node was made`)
+}
+
+/** Every requirement of the pool has to admit the claim's label; one that the claim does not have must be free to be absent. */
+function requirementsDrift({ metadata }: NodeClaim, nodePool: NodePool): Drift | undefined {
+  const why = incompatibility(requirementsOfLabels(metadata.labels), requirementsOf(nodePool))
+  if (why === undefined) return undefined
+  return drifted(
+    'RequirementsDrifted',
+    `the node does not meet the requirements of NodePool ${nodePool.metadata.name}: ${why}`,
+  )
+}
+
+function typeDrift(view: PoolDriftView, nodePool: NodePool): Drift | undefined {
+  const { claim, instanceTypes, now, wellKnownLabels: wellKnown = wellKnownLabels } = view
+  if (now - Date.parse(claim.metadata.creationTimestamp) <= typeCheckAgeMs) return undefined
+  if (instanceTypes === undefined)
+    return { kind: 'unknown', message: `what NodePool ${nodePool.metadata.name} can buy is not known` }
+  const name = claim.metadata.labels[labels.instanceType]
+  const type = name === undefined ? undefined : typesByName(instanceTypes).get(name)
+  if (type === undefined)
+    return drifted(
+      'InstanceTypeNotFound',
+      `NodePool ${nodePool.metadata.name} cannot buy the instance type ${name ?? '(none)'}`,
+    )
+  const wanted = purchaseOf(claim, view.reservationIdLabel)
+  if (compatibleOfferings(type, wanted, wellKnown).length > 0) return undefined
+  const how = [labels.capacityType, labels.zone].map((key) => `${key} ${claim.metadata.labels[key] ?? '(none)'}`)
+  return drifted('InstanceTypeNotFound', `the instance type ${type.name} is not sold with ${how.join(', ')}`)
+}
+
+/**
+ * How the claim's node was bought. A node that lost its reservation goes on as on-demand with the labels it had, so both count as the same, and
+ * which reservation it is does not matter (reference/karpenter-core.md 5.2).
+ */
+function purchaseOf(
+  { metadata }: NodeClaim,
+  reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id',
+): Requirements {
+  const wanted = requirementsOfLabels(metadata.labels)
+  if (metadata.labels[labels.capacityType] !== 'reserved') return wanted
+  const widened = new Map(wanted)
+  widened.set(labels.capacityType, inValues(labels.capacityType, ['reserved', 'on-demand']))
+  widened.delete(reservationIdLabel)
+  return widened
+}
+
+const setsOfPools = new WeakMap<NodePool, Requirements>()
+
+/** The pool's requirements, folded once. */
+function requirementsOf(nodePool: NodePool): Requirements {
+  let sets = setsOfPools.get(nodePool)
+  if (sets === undefined) {
+    sets = requirements(nodePool.template.spec.requirements)
+    setsOfPools.set(nodePool, sets)
+  }
+  return sets
+}
+
+const typesOfLists = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
+
+function typesByName(types: readonly InstanceType[]): ReadonlyMap<string, InstanceType> {
+  let byName = typesOfLists.get(types)
+  if (byName === undefined) {
+    byName = new Map(types.map((type) => [type.name, type]))
+    typesOfLists.set(types, byName)
+  }
+  return byName
+}
+
+function drifted(reason: PoolDriftReason, message: string): Drift {
+  return { kind: 'drifted', reason, message }
+}
