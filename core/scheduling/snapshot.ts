@@ -24,6 +24,7 @@ export interface SchedulableNode {
   /** Its domain for the topology key kubernetes.io/hostname. */
   readonly hostname: string
   readonly nodeClaim?: string
+  readonly nodePool?: string
   readonly initialized: boolean
   readonly labels: Readonly<Record<string, string>>
   /** Of a claim that has no VM yet: what its labels will be among. Keys that stand in `labels` do not matter here. */
@@ -32,6 +33,8 @@ export interface SchedulableNode {
   readonly joined?: NodeFacts
   /** Without those that are expected to vanish while the node starts. */
   readonly taints: readonly Taint[]
+  /** What it counts against its pool's limits. */
+  readonly capacity: Resources
   /** What is left for pods. */
   readonly available: Resources
   /** Pods that are bound here or counted on it. */
@@ -63,6 +66,12 @@ export interface NodePoolOption {
   readonly usage: Resources
 }
 
+/** Places by their names that do not take these pods, whatever room they have. */
+interface Barred {
+  readonly places: ReadonlySet<string>
+  readonly pods: ReadonlySet<Pod>
+}
+
 /** All that a placement depends on, read at one moment. */
 export interface SchedulingSnapshot {
   /** Pods to place, with cluster default spread constraints already entered. */
@@ -74,6 +83,7 @@ export interface SchedulingSnapshot {
   readonly nodes: readonly SchedulableNode[]
   /** Nodes that are no places but whose pods count: those being deleted, and those not known well enough yet. */
   readonly occupied?: readonly OccupiedNode[]
+  readonly barred?: Barred
   /** Every pool that is ready and may grow, those without instance types included. */
   readonly nodePools: readonly NodePoolOption[]
   readonly daemonSets: readonly DaemonSet[]
@@ -105,13 +115,15 @@ export interface SchedulingPlan {
   readonly unschedulable: readonly { readonly pod: Pod; readonly message: string }[]
   /** Pools none of whose types they themselves accept; `byMinValues`: some would do, but too few for minValues. */
   readonly incompatiblePools?: readonly { readonly nodePool: string; readonly byMinValues: boolean }[]
-  /** Whether `shouldStop` ended the pass before every pod had been looked at; those are in none of the lists. */
+  /** Whether `shouldStop` or `maxNewClaims` ended the pass before every pod had been looked at; those are in none of the lists. */
   readonly stopped: boolean
 }
 
 export interface SchedulingOptions {
   /** Asked before each pod; true ends the pass with what was planned so far. */
   readonly shouldStop?: () => boolean
+  /** The pass ends as soon as more new claims than this are open, unless no pod is left then. */
+  readonly maxNewClaims?: number
   /** How many types a new NodeClaim may name. Default 600. */
   readonly maxInstanceTypes?: number
   /** `Ignore` drops preferences before anything is tried. Default `Respect`. */

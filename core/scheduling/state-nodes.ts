@@ -1,6 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
 import { annotations, labels } from '../labels.ts'
-import type { CsiNode, DaemonSet, Node, NodeClaim, Pod, Taint } from '../objects.ts'
+import type { CsiNode, DaemonSet, Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pod-rules.ts'
 import { operatorOf } from '../requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements.ts'
@@ -103,11 +103,13 @@ export function schedulable(one: StateNode, state: ClusterState): SchedulableNod
     name,
     hostname: own[labels.hostname] || name,
     ...(claim === undefined ? {} : { nodeClaim: claim.metadata.name }),
+    ...(own[labels.nodePool] === undefined ? {} : { nodePool: own[labels.nodePool] }),
     initialized: isInitialized(one),
     labels: own,
     ...(node === undefined ? {} : { joined: factsOf(node) }),
     ...(isLaunched(one) ? {} : { requirements: claim?.spec.requirements ?? [] }),
     taints,
+    capacity: capacityOf(one),
     available: availableFor(one, own, taints, pods, state.daemonSets),
     pods,
     ...attachments(one, own, pods, state),
@@ -136,12 +138,20 @@ function nameOf(one: StateNode): string {
 export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
   const { node, claim } = one
   if (node !== undefined && (claim === undefined || isRegistered(one))) return node.metadata.labels
-  const own: Record<string, string> = { ...claim?.metadata.labels }
-  if (isLaunched(one)) return own
-  for (const set of requirements(claim?.spec.requirements ?? []).values()) {
-    if (operatorOf(set) === 'In' && set.values.size === 1) own[set.key] = [...set.values][0] as string
+  const own = claim?.metadata.labels ?? {}
+  return isLaunched(one) ? { ...own } : labelsOfClaim(own, claim?.spec.requirements ?? [])
+}
+
+/** A claim's labels with those that its requirements leave no choice of. */
+export function labelsOfClaim(
+  own: Readonly<Record<string, string>>,
+  asked: readonly RequirementSpec[],
+): Readonly<Record<string, string>> {
+  const all: Record<string, string> = { ...own }
+  for (const set of requirements(asked).values()) {
+    if (operatorOf(set) === 'In' && set.values.size === 1) all[set.key] = [...set.values][0] as string
   }
-  return own
+  return all
 }
 
 /** Until a node is initialized, or while it restarts, taints that are there to go are not held against it. */

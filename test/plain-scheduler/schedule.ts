@@ -78,6 +78,7 @@ class Pass {
   run(): SchedulingPlan {
     const queue = new PodQueue(this.#snapshot.pods)
     for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
+      if (this.#claims.length > (this.#options.maxNewClaims ?? Number.POSITIVE_INFINITY)) return this.#plan(true)
       if (this.#options.shouldStop?.() === true) return this.#plan(true)
       const refusal = this.#place(pod)
       if (refusal === undefined) {
@@ -97,7 +98,7 @@ class Pass {
     const failure = this.#hopeless(original)
     if (failure !== undefined) return failure
     for (let pod = original; ; ) {
-      const refusal = this.#attempt(this.#trial(original, pod))
+      const refusal = this.#attempt(this.#trial(original, pod), this.#nodesFor(original))
       if (refusal === undefined) {
         this.#originals.set(pod, original)
         return undefined
@@ -119,8 +120,14 @@ class Pass {
     return trialOf(pod, this.#snapshot.podVolumes?.get(original), this.#options.preferencePolicy === 'Ignore')
   }
 
-  #attempt(trial: Trial): Refusal | undefined {
-    if (this.#nodes.some((node) => node.add(trial))) return undefined
+  #nodesFor(pod: Pod): readonly ExistingNode[] {
+    const { barred } = this.#snapshot
+    if (barred?.pods.has(pod) !== true) return this.#nodes
+    return this.#nodes.filter(({ node }) => !barred.places.has(node.name))
+  }
+
+  #attempt(trial: Trial, nodes: readonly ExistingNode[]): Refusal | undefined {
+    if (nodes.some((node) => node.add(trial))) return undefined
     // Fewest pods first; the sort keeps the order of equals, so that the plan does not depend on chance.
     this.#claims.sort((a, b) => a.pods.length - b.pods.length)
     if (this.#claims.some((claim) => claim.add(trial) === undefined)) return undefined

@@ -110,11 +110,12 @@ export class Solver {
 
   /** Those that failed are tried again for as long as others find a place. */
   #placeAll(waiting: readonly Waiting[]): boolean {
+    const most = this.options.maxNewClaims ?? Number.POSITIVE_INFINITY
     for (let queue = waiting; queue.length > 0; ) {
       const failed: Waiting[] = []
       for (const one of queue) {
         if (one.triedAt === this.#placements) return false
-        if (this.options.shouldStop?.() === true) return true
+        if (this.claims.length > most || this.options.shouldStop?.() === true) return true
         if (this.#place(one)) this.failed.delete(one)
         else {
           if (!one.shape.stated) this.#state(one.shape)
@@ -138,7 +139,7 @@ export class Solver {
   /** Gives up one wish after the other until there is a place. */
   #place(one: Waiting): boolean {
     if (one.hopeless !== undefined) return false
-    const key = one.volumes === undefined ? `${one.shape.number}/${one.requested.number}` : undefined
+    const key = one.volumes === undefined ? `${one.shape.number}/${one.requested.number}/${one.isBarred}` : undefined
     if (key !== undefined && this.#failedAt.get(key) === this.#placements) return false
     for (let number = 0; ; number++) {
       const level = levelOf(one.shape, number, this.levels)
@@ -174,6 +175,7 @@ export class Solver {
   #tryNode(place: NodePlace, one: Waiting, level: Level): boolean {
     const { facet } = level
     if (facet.refused.bytes[place.number] === 1 || one.requested.refused.bytes[place.number] === 1) return false
+    if (one.isBarred && this.#snapshot.barred?.places.has(place.node.name) === true) return false
     if (place.overused || !fits(one.requested.vector, place.free)) {
       one.requested.refused.add(place.number)
       return false

@@ -20,6 +20,8 @@ export interface Waiting {
   readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
   /** Why it cannot be placed whatever there is. */
   readonly hopeless: string | undefined
+  /** Whether some places are barred to it. */
+  readonly isBarred: boolean
   /** How many pods had been placed when it was tried last. */
   triedAt: number
   /** Whether its last attempt was made before it had stated its rules. */
@@ -33,13 +35,15 @@ const resourceClaimsError = 'pod has Dynamic Resource Allocation requirements th
 export class WaitingPods {
   readonly #sets: RequirementSets
   readonly #podVolumes: SchedulingSnapshot['podVolumes']
+  readonly #barred: SchedulingSnapshot['barred']
   readonly #shapes = new Map<string, Shape>()
   readonly #requests = new Map<string, RequestClass>()
   readonly #facets = new Map<string, Facet>()
 
-  constructor({ pods, podVolumes }: SchedulingSnapshot, sets: RequirementSets) {
+  constructor({ pods, podVolumes, barred }: SchedulingSnapshot, sets: RequirementSets) {
     this.#sets = sets
     this.#podVolumes = podVolumes
+    this.#barred = barred
     for (const pod of pods) this.#requestClass(pod)
   }
 
@@ -67,6 +71,7 @@ export class WaitingPods {
       requested: this.#requestClass(pod),
       volumes,
       ...this.#alternatives(volumes),
+      isBarred: this.#barred?.pods.has(pod) === true,
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
       triedAt: -1,
       triedBare: false,

@@ -1,0 +1,69 @@
+import type { Pod } from '../../core/objects.ts'
+import { isReschedulable } from '../../core/pod-rules.ts'
+import { preparedPods, storageOf } from '../../core/scheduling/cluster.ts'
+import type { SchedulingOptions, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
+import type { Removal, WhatIfLimits } from '../../core/scheduling/what-if.ts'
+import { clusterObjects, type Json, withMetadata, withStatus } from '../../starter/simulate/cluster-objects.ts'
+import { readScenario } from '../../starter/simulate/scenario.ts'
+import type { VectorScenario } from '../vectors/scheduling.ts'
+import { Draw } from './draw.ts'
+import { now } from './vocabulary.ts'
+
+export interface Question {
+  readonly removed: readonly Removal[]
+  readonly limits: WhatIfLimits
+}
+
+export interface Imagined {
+  readonly snapshot: SchedulingSnapshot
+  readonly options: SchedulingOptions
+  readonly questions: readonly Question[]
+}
+
+/** What-ifs about the nodes of a cluster, several about the same ones: the same for the same seed. */
+export function randomQuestions(scenario: VectorScenario, seed: number): Imagined {
+  const draw = new Draw(seed)
+  const { snapshot: read, options } = readScenario(scenario)
+  const moving = new Map(read.nodes.map((place) => [place, place.pods.filter((pod) => isReschedulable(pod))]))
+  const prepared = prepare(scenario, draw, options, [...moving.values()].flat())
+  const byUid = new Map(prepared.pods.map((pod) => [pod.metadata.uid, pod]))
+  const snapshot = { ...read, podVolumes: new Map([...(read.podVolumes ?? []), ...(prepared.podVolumes ?? [])]) }
+  const removals = snapshot.nodes.map((place) => ({
+    place,
+    moving: (moving.get(place) ?? []).flatMap(({ metadata: { uid } }) => byUid.get(uid) ?? []),
+  }))
+  return {
+    snapshot,
+    options: { ...options, ...draw.fields(0.5, () => ({ reservedOfferings: 'Fallback' as const })) },
+    questions: draw.many(2, 5, () => question(draw, removals)),
+  }
+}
+
+/** Some of the pods run, others have not started yet. */
+function prepare(scenario: VectorScenario, draw: Draw, options: SchedulingOptions, pods: readonly Pod[]) {
+  const objects = clusterObjects((scenario.objects as Json[]).map((one) => withStatus(withMetadata(one, now))))
+  const running = pods.map((pod) => ({ ...pod, phase: draw.pick(['Running', 'Running', 'Pending'] as const) }))
+  const { options: given = {} } = scenario as { readonly options?: { readonly schedulerConfig?: SpreadConfig } }
+  return preparedPods(running, objects, storageOf(objects), {
+    now: Date.parse(now),
+    wellKnownLabels: options.wellKnownLabels,
+    defaultSpread: given.schedulerConfig?.podTopologySpread?.defaultConstraints ?? [],
+  } as Parameters<typeof preparedPods>[3])
+}
+
+interface SpreadConfig {
+  readonly podTopologySpread?: {
+    readonly defaultConstraints?: NonNullable<Parameters<typeof preparedPods>[3]['defaultSpread']>
+  }
+}
+
+function question(draw: Draw, removals: readonly Removal[]): Question {
+  const names = removals.map(({ place: { name } }) => name)
+  return {
+    removed: removals.length === 0 ? [] : draw.someOf(removals, draw.pick([0.2, 0.5, 0.9])),
+    limits: {
+      ...draw.fields(0.4, () => ({ closed: new Set(draw.some(names)) })),
+      ...draw.fields(0.2, () => ({ maxNewClaims: draw.below(3) })),
+    },
+  }
+}
