@@ -62,6 +62,9 @@ const rules = {
   GarbageWithheld: { type: 'Warning', own: true },
   // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.
   NotReady: { type: 'Warning', own: true },
+  // A pause of disruption that covers the object, and its end: who, why, until when.
+  DisruptionPaused: { type: 'Normal', own: true },
+  DisruptionResumed: { type: 'Normal', own: true },
   // A VM whose tags or identities could not be changed.
   InPlaceUpdateFailed: { type: 'Warning', own: true },
 } as const satisfies Readonly<Record<string, EventRule>>

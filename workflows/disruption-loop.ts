@@ -1,5 +1,4 @@
 import {
-  allHandlersFinished,
   condition,
   continueAsNew,
   ParentClosePolicy,
@@ -21,7 +20,7 @@ const validationDelayMs = 15_000
 
 /** For ever: evaluate, wait out the validation delay, commit, start the command. The loop is the only committer. */
 export async function disruptionLoop(input: LoopInput): Promise<void> {
-  const pause = new LoopPause('disruption', input.state?.pause)
+  const pause = new LoopPause('disruption', input.state?.pause, input.state?.partialPauses)
   let rounds = input.state?.rounds ?? 0
   let consolidateNow = input.state?.consolidateNow ?? false
   let doing = 'starting'
@@ -36,15 +35,16 @@ export async function disruptionLoop(input: LoopInput): Promise<void> {
   }
   pause.listen(
     {
-      pause: 'Disrupt nothing until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
-      resume: 'Go on disrupting.',
+      pause:
+        'Disrupt nothing, or nothing of a scope, until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "...", "scope": {"nodePool" | "node" | "reason": "..."}}, all optional.',
+      resume: 'Go on disrupting: {"scope": as it was paused, "all": true for every scope, "by": "..."}, all optional.',
     },
     { [consolidateNowSignal.name]: force },
   )
   setHandler(consolidateNowSignal, force, {
     description: 'Evaluate at once, without waiting for consolidateAfter; budgets still hold.',
   })
-  setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...(pause.current ? { pause: pause.current } : {}) }))
+  setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...pause.state }))
   if (input.state === undefined) await pause.recover()
 
   const interrupted = () => pause.hasCommands || consolidateNow
@@ -68,13 +68,12 @@ export async function disruptionLoop(input: LoopInput): Promise<void> {
     if (!proposal.forced && (await condition(interrupted, validationDelayMs))) continue
     if (await commitAndStart(input.cluster, proposal, pause)) rounds += 1
   }
-  await condition(allHandlersFinished)
-  await pause.apply()
+  await pause.finish()
   await continueAsNew<typeof disruptionLoop>({
     cluster: input.cluster,
     state: {
       rounds,
-      ...(pause.current ? { pause: pause.current } : {}),
+      ...pause.state,
       ...(consolidateNow ? { consolidateNow } : {}),
     },
   })

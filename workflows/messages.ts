@@ -1,18 +1,25 @@
-import { defineQuery, defineSignal } from '@temporalio/workflow'
-import type { Pause } from '../activities/kubernetes/contract.ts'
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
+import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
+import type { Pause } from '../core/pauses.ts'
 
 /** "Look again": carries nothing, so lost, doubled and reordered pokes change nothing. */
 export const pokeSignal = defineSignal('poke')
 
-export interface PauseRequest {
-  /** Why; shown wherever the pause shows. */
-  readonly reason?: string
-  /** RFC 3339 time at which the pause ends by itself. */
-  readonly until?: string
+export const pauseSignal = defineSignal<[(PauseRequest | null)?]>('pause')
+export const resumeSignal = defineSignal<[(ResumeRequest | null)?]>('resume')
+
+/** What the updates `pause` and `resume` answer once the cluster's ConfigMap holds what was asked for. */
+export interface PauseAnswer {
+  /** What is so now, in words. */
+  readonly message: string
+  /** The pauses in force that were replaced or lifted. */
+  readonly before: readonly Pause[]
+  /** All pauses of the loop that are in force now. */
+  readonly inForce: readonly Pause[]
 }
 
-export const pauseSignal = defineSignal<[(PauseRequest | null)?]>('pause')
-export const resumeSignal = defineSignal('resume')
+export const pauseUpdate = defineUpdate<PauseAnswer, [(PauseRequest | null)?]>('pause')
+export const resumeUpdate = defineUpdate<PauseAnswer, [(ResumeRequest | null)?]>('resume')
 export const consolidateNowSignal = defineSignal('consolidateNow')
 
 export interface LifecycleStatus {
@@ -29,7 +36,10 @@ export const lifecycleStatusQuery = defineQuery<LifecycleStatus>('status')
 export interface LoopStatus {
   readonly doing: string
   readonly sinceMs: number
+  /** The pause of the whole loop. */
   readonly pause?: Pause
+  /** Pauses of a part: the loop goes on without it. Those whose time is over are ignored and may still stand here. */
+  readonly partialPauses?: readonly Pause[]
   readonly rounds: number
 }
 

@@ -1,44 +1,69 @@
-import { condition, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
-import type { LoopName, Pause } from '../activities/kubernetes/contract.ts'
+import { allHandlersFinished, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
+import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
+import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pause-requests.ts'
+import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses.ts'
 import { kubernetes } from './activities.ts'
-import { type PauseRequest, pauseSignal, resumeSignal } from './messages.ts'
+import { type PauseAnswer, pauseSignal, pauseUpdate, resumeSignal, resumeUpdate } from './messages.ts'
 
-type Command = { readonly kind: 'pause'; readonly pause: Pause } | { readonly kind: 'resume' }
+interface Command {
+  readonly change: Omit<PauseChange, 'loop'>
+  /** Present once it is carried out. */
+  written?: PausesWritten
+}
+
+/** What handlers of other signals take: whatever the payload holds. */
+export type SignalHandlers = Readonly<Record<string, (request: unknown) => void>>
 
 /**
- * The pause of one loop. Handlers only queue what the operator asked for; the loop's first act writes it to the
+ * The pauses of one loop. Handlers only queue what the operator asked for; the loop's first act writes it to the
  * ConfigMap that planners re-read before they write, so a pause outlives this run, its worker and its history.
+ * Only a pause of the whole loop is `current` and stops it; those of a part are planners' matter.
  */
 export class LoopPause {
   readonly #loop: LoopName
   #queue: Command[] = []
   #current: Pause | undefined
+  #partial: readonly Pause[]
 
-  constructor(loop: LoopName, current?: Pause) {
+  constructor(loop: LoopName, current?: Pause, partial: readonly Pause[] = []) {
     this.#loop = loop
     this.#current = current
+    this.#partial = partial
   }
 
   /**
    * Begins to take an operator's commands. What came before this run's first task waits in one queue, from which each named handler would
    * take its own: a pause after a resume would be carried out before it. So that queue is emptied first, in its order.
    */
-  listen(
-    descriptions: { readonly pause: string; readonly resume: string },
-    others: Readonly<Record<string, () => void>> = {},
-  ): void {
+  listen(descriptions: { readonly pause: string; readonly resume: string }, others: SignalHandlers = {}): void {
     setDefaultSignalHandler((name, request) => {
-      if (name === pauseSignal.name) this.pause(request as PauseRequest | null | undefined)
-      else if (name === resumeSignal.name) this.resume()
-      else others[name]?.()
+      if (name === pauseSignal.name) this.pause(request)
+      else if (name === resumeSignal.name) this.resume(request)
+      else others[name]?.(request)
     })
     setDefaultSignalHandler(undefined)
-    setHandler(pauseSignal, (request) => this.pause(request), { description: descriptions.pause })
-    setHandler(resumeSignal, () => this.resume(), { description: descriptions.resume })
+    setHandler(pauseSignal, (request) => void this.pause(request), { description: descriptions.pause })
+    setHandler(resumeSignal, (request) => void this.resume(request), { description: descriptions.resume })
+    setHandler(pauseUpdate, (request) => this.#answer(this.pause(request)), {
+      description: `${descriptions.pause} Answers when it is in force.`,
+      validator: (request?: unknown) => refuse(pauseRefusal(request, this.#loop, Date.now())),
+    })
+    setHandler(resumeUpdate, (request) => this.#answer(this.resume(request)), {
+      description: `${descriptions.resume} Answers when it is done.`,
+      validator: (request?: unknown) => refuse(resumeRefusal(request, this.#loop)),
+    })
   }
 
   get current(): Pause | undefined {
     return this.#current
+  }
+
+  /** What the status shows and the next run starts from. */
+  get state(): { readonly pause?: Pause; readonly partialPauses?: readonly Pause[] } {
+    return {
+      ...(this.#current === undefined ? {} : { pause: this.#current }),
+      ...(this.#partial.length === 0 ? {} : { partialPauses: this.#partial }),
+    }
   }
 
   /** True while a command waits to be written: the loop must interrupt what it waits for. */
@@ -47,42 +72,40 @@ export class LoopPause {
   }
 
   /** Takes whatever an operator's payload holds: a handler that throws would stop the loop. */
-  pause(request: PauseRequest | null | undefined): void {
-    const untilMs = typeof request?.until === 'string' ? Date.parse(request.until) : Number.NaN
-    const reason = typeof request?.reason === 'string' ? request.reason : 'paused by an operator'
-    const ignored = request?.until !== undefined && Number.isNaN(untilMs)
-    this.#queue.push({
-      kind: 'pause',
-      pause: {
-        reason: ignored ? `${reason}; until ${JSON.stringify(request?.until)} is not an RFC 3339 time: no end` : reason,
-        sinceMs: Date.now(),
-        ...(Number.isNaN(untilMs) ? {} : { untilMs }),
-      },
-    })
+  pause(request: unknown): Command {
+    return this.#enqueue({ change: { pause: pauseAskedFor(request, this.#loop, Date.now()) } })
   }
 
-  resume(): void {
-    this.#queue.push({ kind: 'resume' })
+  /** Undefined: what it is to lift cannot be read, so all stays paused. */
+  resume(request?: unknown): Command | undefined {
+    const lift = liftAskedFor(request, this.#loop)
+    if (lift !== undefined) return this.#enqueue({ change: { lift } })
+    log.warn('a resume is ignored: its scope cannot be read', { request })
+    return undefined
   }
 
   /** Writes queued commands in order. A pause whose time is over is cleared the same way. */
   async apply(): Promise<void> {
-    if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ kind: 'resume' })
+    if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ change: {} })
     while (this.#queue.length > 0) {
       const command = this.#queue[0] as Command
-      const pause = command.kind === 'pause' ? command.pause : undefined
-      await kubernetes().writePause.executeWithOptions({ summary: command.kind }, [
-        { loop: this.#loop, ...(pause === undefined ? {} : { pause }) },
+      const { change } = command
+      const written = await kubernetes().writePause.executeWithOptions({ summary: summaryOf(this.#loop, change) }, [
+        { loop: this.#loop, ...change },
       ])
-      this.#current = pause
+      this.#take(change)
       this.#queue.shift()
+      command.written = written
     }
   }
 
-  /** A new run without carried state takes over the pause that stands in the cluster. */
+  /** A new run without carried state takes over the pauses that stand in the cluster. */
   async recover(): Promise<void> {
-    const found = await kubernetes().readPause.executeWithOptions({ summary: 'pause in force' }, [{ loop: this.#loop }])
+    const found = await kubernetes().readPause.executeWithOptions({ summary: 'pauses in force' }, [
+      { loop: this.#loop },
+    ])
     this.#current = found.pause
+    this.#partial = found.partial ?? []
   }
 
   /** Awaits work that commands must not wait for: they are written while it runs, so that it sees the pause before its next write. */
@@ -107,7 +130,57 @@ export class LoopPause {
     else await condition(changed, Math.max(untilMs - Date.now(), 1))
   }
 
+  /** Before a run ends: carries out every command and answers whoever waits for one. */
+  async finish(): Promise<void> {
+    do {
+      await this.apply()
+      await condition(() => this.hasCommands || allHandlersFinished())
+    } while (this.hasCommands)
+    const now = Date.now()
+    this.#partial = this.#partial.filter(({ untilMs }) => untilMs === undefined || untilMs > now)
+  }
+
+  #enqueue(command: Command): Command {
+    this.#queue.push(command)
+    return command
+  }
+
+  #take({ pause, lift }: Command['change']): void {
+    const scope = pause === undefined ? (lift?.scope ?? wholeLoop) : scopeOf(pause)
+    if (scope.kind === 'cluster') this.#current = pause
+    else {
+      const key = pauseKey(this.#loop, scope)
+      const others = this.#partial.filter((each) => pauseKey(this.#loop, scopeOf(each)) !== key)
+      this.#partial = pause === undefined ? others : [...others, pause]
+    }
+    if (lift?.all === true) this.#partial = []
+  }
+
+  async #answer(command: Command | undefined): Promise<PauseAnswer> {
+    if (command === undefined) throw new Error('the scope passed the check and cannot be read')
+    await condition(() => command.written !== undefined)
+    const { before, inForce } = command.written as PausesWritten
+    return { message: messageOf(this.#loop, command.change, before), before, inForce }
+  }
+
   #isOver(): boolean {
     return this.#current?.untilMs !== undefined && Date.now() >= this.#current.untilMs
   }
+}
+
+function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
+  if (pause !== undefined) return `pause ${scopeText(loop, scopeOf(pause))}`
+  if (lift === undefined) return 'the pause is over'
+  return `resume ${lift.all ? 'everything' : scopeText(loop, lift.scope)}`
+}
+
+function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: readonly Pause[]): string {
+  const was = before.map((each) => pauseText(loop, each)).join('; ')
+  if (pause !== undefined) return `${pauseText(loop, pause)}${was === '' ? '' : `; it replaces: ${was}`}`
+  const what = lift?.all === true ? 'everything' : scopeText(loop, lift?.scope ?? wholeLoop)
+  return was === '' ? `${what} was not paused` : `${what} is resumed; it was: ${was}`
+}
+
+function refuse(why: string | undefined): void {
+  if (why !== undefined) throw new Error(why)
 }

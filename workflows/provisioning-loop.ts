@@ -1,5 +1,4 @@
 import {
-  allHandlersFinished,
   CancellationScope,
   condition,
   continueAsNew,
@@ -8,8 +7,8 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { Pause } from '../activities/kubernetes/contract.ts'
 import type { ProvisioningOutcome } from '../activities/planning/contract.ts'
+import type { Pause } from '../core/pauses.ts'
 import { polls } from './activities.ts'
 import { loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
@@ -18,6 +17,7 @@ export interface LoopInput {
   readonly cluster: string
   readonly state?: {
     readonly pause?: Pause
+    readonly partialPauses?: readonly Pause[]
     readonly rounds: number
     /** A forced evaluation that was asked for and has not begun. */
     readonly consolidateNow?: boolean
@@ -36,10 +36,11 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
     setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}; ${rounds} rounds planned NodeClaims.`)
   }
   pause.listen({
-    pause: 'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time"}, both optional.',
+    pause:
+      'Create no NodeClaims until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "..."}, all optional.',
     resume: 'Go on creating NodeClaims.',
   })
-  setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...(pause.current ? { pause: pause.current } : {}) }))
+  setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...pause.state }))
   if (input.state === undefined) await pause.recover()
 
   while (!workflowInfo().continueAsNewSuggested) {
@@ -56,11 +57,10 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
     if (outcome?.kind === 'planned') rounds += 1
     if (outcome?.kind === 'paused') await pause.recover()
   }
-  await condition(allHandlersFinished)
-  await pause.apply()
+  await pause.finish()
   await continueAsNew<typeof provisioningLoop>({
     cluster: input.cluster,
-    state: { rounds, ...(pause.current ? { pause: pause.current } : {}) },
+    state: { rounds, ...pause.state },
   })
 }
 

@@ -6,7 +6,7 @@ import type { KubernetesDeps } from './dependencies.ts'
 import { drain, finalize } from './draining.ts'
 import { awaitInitialization, awaitRegistration } from './joining.ts'
 import { giveUp, observe } from './observe.ts'
-import { readPause, writePause } from './pauses.ts'
+import { changePauses, pausesInForce } from './pause-changes.ts'
 
 /** The activities of the core and wait queues. */
 export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActivities {
@@ -14,11 +14,8 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
     observe: ({ claim }) => observe(deps, claim),
     giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),
     finalize: ({ claim }) => finalize(deps, claim),
-    writePause: ({ loop, pause }) => writePause(deps, loop, pause),
-    readPause: async ({ loop }) => {
-      const pause = await readPause(deps, loop, deps.now())
-      return pause === undefined ? {} : { pause }
-    },
+    writePause: (change) => changePauses(deps, change),
+    readPause: ({ loop }) => pausesInForce(deps, loop),
     releaseCandidates: (input) => releaseCandidates(deps, input),
     awaitRegistration: ({ claim }) => withHeartbeats((signal) => awaitRegistration(deps, claim, signal)),
     awaitInitialization: ({ claim }) => withHeartbeats((signal) => awaitInitialization(deps, claim, signal)),

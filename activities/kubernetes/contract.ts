@@ -1,3 +1,5 @@
+import type { Lift } from '../../core/pause-requests.ts'
+import type { LoopName, Pause } from '../../core/pauses.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 
 /** What a lifecycle that is not inside a longer activity should do next. */
@@ -39,14 +41,20 @@ export type DrainOutcome =
 /** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
 export type GiveUpReason = 'insufficient_capacity' | 'nodeclass_not_ready' | 'launch_timeout' | 'registration_timeout'
 
-/** A pause as an operator asked for it. `untilMs` absent: until resumed. */
-export interface Pause {
-  readonly reason: string
-  readonly sinceMs: number
-  readonly untilMs?: number
+/** What an operator asked of a loop: a pause, or to lift some. With neither, the time of the whole loop's pause is over. */
+export interface PauseChange {
+  readonly loop: LoopName
+  readonly pause?: Pause
+  readonly lift?: Lift
 }
 
-export type LoopName = 'provisioning' | 'disruption'
+/** What the write of a pause has changed. */
+export interface PausesWritten {
+  /** The pauses in force that it replaced or lifted. */
+  readonly before: readonly Pause[]
+  /** All pauses of the loop that are in force now. */
+  readonly inForce: readonly Pause[]
+}
 
 export interface KubernetesActivities {
   /** Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes an expired claim. */
@@ -61,10 +69,12 @@ export interface KubernetesActivities {
   drain(input: { readonly claim: ClaimRef }): Promise<DrainOutcome>
   /** Removes the finalizers of Node and claim; the last step of a life. */
   finalize(input: { readonly claim: ClaimRef }): Promise<void>
-  /** Writes (or with `pause` absent, clears) a loop's pause where every planner reads it. */
-  writePause(input: { readonly loop: LoopName; readonly pause?: Pause }): Promise<void>
-  /** The pause that stands in the cluster, if any: a new run of a loop starts from it. */
-  readPause(input: { readonly loop: LoopName }): Promise<{ readonly pause?: Pause }>
+  /** Writes or clears pauses where every planner reads them, and shows them on the objects that they cover. */
+  writePause(input: PauseChange): Promise<PausesWritten>
+  /** The pauses that stand in the cluster: a new run of a loop starts from them. `pause` is of the whole loop. */
+  readPause(input: {
+    readonly loop: LoopName
+  }): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }>
   /** Deletes the command's NodeClaims (with a precondition on their UID) and waits until they are gone. */
   deleteCandidates(input: { readonly commandId: string; readonly candidates: readonly ClaimRef[] }): Promise<void>
   /** Takes the disruption taint and condition off candidates that still carry the command's id. */

@@ -1,6 +1,8 @@
-import type { KubernetesClient } from './client.ts'
+import { formatPause, type LoopName, type Pause, Pauses, pauseKey, scopeOf, storedPauses } from '../../core/pauses.ts'
+import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
 import { readConfigMap, writeConfigMap } from './config-map.ts'
-import type { LoopName, Pause } from './contract.ts'
+import type { PauseChange, PausesWritten } from './contract.ts'
+import { resourcePath } from './resources.ts'
 
 const configMapName = 'joiner-pauses'
 
@@ -10,49 +12,93 @@ interface PauseDeps {
 }
 
 /**
- * The pause of a loop, read from the API server and not from a cache: it decides whether the next write may happen.
- * An entry that cannot be read as a pause counts as one without end, since a pause is a brake.
+ * The pause of a whole loop, read from the API server and not from a cache: it decides whether the next write may happen.
+ * What cannot be read counts as a pause without end, since a pause is a brake.
  */
-export async function readPause(
+export async function readPause(deps: PauseDeps, loop: LoopName, now: number): Promise<Pause | undefined> {
+  return new Pauses(await readLoopPauses(deps, loop, now)).wholeLoop
+}
+
+/** All pauses of disruption that are in force, read live by one request: what a planner obeys before each pass and before each commit. */
+export async function readPauses(deps: PauseDeps, now: number): Promise<Pauses> {
+  return new Pauses(await readLoopPauses(deps, 'disruption', now))
+}
+
+/** The pauses of a loop that are in force, of all scopes, read live. */
+export async function readLoopPauses(
   { client, namespace }: PauseDeps,
   loop: LoopName,
   now: number,
-): Promise<Pause | undefined> {
-  const text = (await readConfigMap(client, { name: configMapName, namespace }))?.[loop]
-  if (text === undefined) return undefined
-  const pause = parsePause(text)
-  return pause.untilMs !== undefined && pause.untilMs <= now ? undefined : pause
+): Promise<readonly Pause[]> {
+  const data = (await readConfigMap(client, { name: configMapName, namespace })) ?? {}
+  return storedPauses(data, loop, now).inForce
 }
 
-function parsePause(text: string): Pause {
-  try {
-    const value = JSON.parse(text) as { reason?: unknown; since?: unknown; until?: unknown }
-    const sinceMs = typeof value.since === 'string' ? Date.parse(value.since) : Number.NaN
-    const untilMs = typeof value.until === 'string' ? Date.parse(value.until) : Number.NaN
-    return {
-      reason: typeof value.reason === 'string' ? value.reason : 'no reason given',
-      sinceMs: Number.isNaN(sinceMs) ? 0 : sinceMs,
-      ...(Number.isNaN(untilMs) ? {} : { untilMs }),
-    }
-  } catch {
-    return { reason: `unreadable entry in ConfigMap ${configMapName}: ${text.slice(0, 80)}`, sinceMs: 0 }
-  }
-}
-
-/** Writes or clears a loop's pause. Running it twice changes nothing. */
+/**
+ * Writes a pause, or clears those that a resume means. Running it twice changes nothing. Lifting the pause of a whole loop also removes the
+ * entries that cannot be read and counted as one.
+ */
 export async function writePause(
   { client, namespace }: PauseDeps,
-  loop: LoopName,
-  pause: Pause | undefined,
-): Promise<void> {
-  const entry = pause === undefined ? null : formatPause(pause)
-  await writeConfigMap(client, { name: configMapName, namespace }, { [loop]: entry })
+  change: PauseChange,
+  now: number,
+): Promise<PausesWritten> {
+  const { loop } = change
+  const ref = { name: configMapName, namespace }
+  const data = (await readConfigMap(client, ref)) ?? {}
+  const entries = entriesOf(change, storedPauses(data, loop, now))
+  const changed = Object.fromEntries(Object.entries(entries).filter(([key, entry]) => (data[key] ?? null) !== entry))
+  if (Object.keys(changed).length > 0) await writeConfigMap(client, ref, changed)
+  const before = Object.fromEntries(Object.entries(data).filter(([key]) => key in changed))
+  const after = Object.fromEntries(
+    Object.entries({ ...data, ...changed }).filter((entry): entry is [string, string] => entry[1] !== null),
+  )
+  return { before: storedPauses(before, loop, now).inForce, inForce: storedPauses(after, loop, now).inForce }
 }
 
-function formatPause(pause: Pause): string {
-  return JSON.stringify({
-    reason: pause.reason,
-    since: new Date(pause.sinceMs).toISOString(),
-    ...(pause.untilMs === undefined ? {} : { until: new Date(pause.untilMs).toISOString() }),
-  })
+function entriesOf(
+  { loop, pause, lift }: PauseChange,
+  { keys, unreadable }: ReturnType<typeof storedPauses>,
+): Record<string, string | null> {
+  if (pause !== undefined) return { [pauseKey(loop, scopeOf(pause))]: formatPause(pause) }
+  const scope = lift?.scope ?? { kind: 'cluster' }
+  const key = pauseKey(loop, scope)
+  const cleared = lift?.all === true ? keys : scope.kind === 'cluster' ? [key, ...unreadable] : [key]
+  return Object.fromEntries(cleared.map((each) => [each, null]))
+}
+
+/**
+ * Removes the entries whose time is over, unless somebody wrote since they were read, and returns what is in force. Planners do not wait
+ * for it: they go by the time.
+ */
+export async function removeOverPauses(
+  { client, namespace }: PauseDeps,
+  now: number,
+): Promise<{ readonly pauses: Pauses; readonly removed: number }> {
+  const path = resourcePath('configmaps', configMapName, namespace)
+  try {
+    const { data = {}, metadata } = (await client.get(path)) as {
+      readonly data?: Readonly<Record<string, string>>
+      readonly metadata?: { readonly resourceVersion?: string }
+    }
+    const { inForce, over } = storedPauses(data, 'disruption', now)
+    const removed = over.length === 0 ? 0 : await remove(over, metadata?.resourceVersion)
+    return { pauses: new Pauses(inForce), removed }
+  } catch (error) {
+    if (isNotFound(error)) return { pauses: new Pauses([]), removed: 0 }
+    throw error
+  }
+
+  async function remove(over: readonly string[], resourceVersion: string | undefined): Promise<number> {
+    try {
+      await client.mergePatch(path, {
+        metadata: { resourceVersion },
+        data: Object.fromEntries(over.map((key) => [key, null])),
+      })
+      return over.length
+    } catch (error) {
+      if (isConflict(error)) return 0
+      throw error
+    }
+  }
 }

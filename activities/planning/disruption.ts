@@ -6,6 +6,7 @@ import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import { type EmptinessCommand, planEmptiness, validateEmptiness } from '../../core/disruption/emptiness.ts'
 import { annotations, labels, taintKeys } from '../../core/labels.ts'
 import type { NodePool, Pod } from '../../core/objects.ts'
+import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { isActive } from '../../core/pod-rules.ts'
 import { sameTaint } from '../../core/taints.ts'
 import { pauseFor } from '../activity-context.ts'
@@ -15,7 +16,8 @@ import type { CachedKind, CachedObject } from '../kubernetes/cluster-cache.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { cachedClaim, updateClaim, updateClaimStatus, updateNode } from '../kubernetes/object-writes.ts'
 import { claimNode } from '../kubernetes/observe.ts'
-import { readPause } from '../kubernetes/pauses.ts'
+import { refreshPauses } from '../kubernetes/pause-conditions.ts'
+import { readPauses } from '../kubernetes/pauses.ts'
 import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { podsToPlace } from './planning-snapshot.ts'
@@ -39,10 +41,11 @@ export async function nextDisruption(
   const untilMs = deps.now() + pollMs
   await deps.cache.synced()
   do {
-    if ((await readPause(deps, 'disruption', deps.now())) !== undefined) return { kind: 'paused' }
+    const pauses = await refreshPauses(deps)
+    if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
     await releaseAbandoned(deps, signal)
     await markConsolidatable(deps)
-    const plan = planEmptiness(disruptionSnapshot(deps), { budgetFor: budgetFor(deps), forced: input.forced })
+    const plan = planEmptiness(disruptionSnapshot(deps, pauses), { budgetFor: budgetFor(deps), forced: input.forced })
     // A burst of new nodes would be a burst of events that say nothing to their owner.
     for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
     if (plan.command !== undefined) return { kind: 'proposed', proposal: proposalOf(plan.command, input.forced) }
@@ -67,7 +70,7 @@ function mayFreeNodes(
 }
 
 /** The cluster as the disruption rules see it, from the cache at this moment. */
-function disruptionSnapshot(deps: PlanningDeps, commandId?: string): DisruptionSnapshot {
+function disruptionSnapshot(deps: PlanningDeps, pauses: Pauses, commandId?: string): DisruptionSnapshot {
   const { cache } = deps
   const nodes = [...cache.nodes.values()]
   // A pod that was bound, or is gone, keeps no node any more.
@@ -82,6 +85,7 @@ function disruptionSnapshot(deps: PlanningDeps, commandId?: string): DisruptionS
     podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
     nominated: deps.nominations.targets(deps.now()),
     now: deps.now(),
+    pauses,
     ...(commandId === undefined ? {} : { commandId }),
   }
 }
@@ -168,7 +172,8 @@ async function markConsolidatable(deps: PlanningDeps): Promise<void> {
 export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionProposal): Promise<CommitOutcome> {
   await deps.cache.synced()
   await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
-  const valid = stillValid(deps, proposal)
+  const pauses = await readPauses(deps, deps.now())
+  const valid = stillValid(deps, proposal, pauses)
   await Promise.all(
     proposal.candidates
       .filter((ref) => !valid.some(({ uid }) => uid === ref.uid))
@@ -176,16 +181,16 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
   )
   if (valid.length === 0) return { kind: 'rejected', message: 'no candidate is empty and free to go any more' }
   for (let at = 0; at < valid.length; at += batchSize) {
-    const paused = await readPause(deps, 'disruption', deps.now())
+    const paused = pausedBy(await readPauses(deps, deps.now()), proposal)
     if (paused !== undefined) {
       await Promise.all(valid.map((ref) => releaseCandidate(deps, ref, proposal.id)))
-      return { kind: 'rejected', message: `disruption is paused: ${paused.reason}` }
+      return { kind: 'rejected', message: pauseText('disruption', paused) }
     }
     await Promise.all(valid.slice(at, at + batchSize).map((ref) => markCandidate(deps, ref, proposal)))
   }
   // The scheduler may have bound a pod between the look and the taint.
   await deps.cache.catchUp(['Pod'])
-  const kept = stillValid(deps, proposal)
+  const kept = stillValid(deps, proposal, pauses)
   const lost = valid.filter((ref) => !kept.some(({ uid }) => uid === ref.uid))
   await Promise.all(lost.map((ref) => releaseCandidate(deps, ref, proposal.id)))
   if (kept.length === 0) return { kind: 'rejected', message: 'pods landed on every candidate while it was tainted' }
@@ -196,7 +201,15 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
   return { kind: 'committed', candidates: kept }
 }
 
-function stillValid(deps: PlanningDeps, proposal: DisruptionProposal): readonly ClaimRef[] {
+function pausedBy(pauses: Pauses, { reason, candidates }: DisruptionProposal): Pause | undefined {
+  for (const { name, nodeName, nodePool } of candidates) {
+    const pause = pauses.covering({ nodePool, node: nodeName, nodeClaim: name, reason })
+    if (pause !== undefined) return pause
+  }
+  return undefined
+}
+
+function stillValid(deps: PlanningDeps, proposal: DisruptionProposal, pauses: Pauses): readonly ClaimRef[] {
   const command: EmptinessCommand = {
     reason: proposal.reason,
     candidates: proposal.candidates.map(({ name, uid, nodeName, nodePool }) => ({
@@ -206,7 +219,7 @@ function stillValid(deps: PlanningDeps, proposal: DisruptionProposal): readonly 
       nodePool,
     })),
   }
-  const checked = validateEmptiness(command, disruptionSnapshot(deps, proposal.id), {
+  const checked = validateEmptiness(command, disruptionSnapshot(deps, pauses, proposal.id), {
     budgetFor: budgetFor(deps),
     forced: proposal.forced,
   })

@@ -2,6 +2,7 @@ import { isTrue } from '../conditions.ts'
 import { annotations, labels } from '../labels.ts'
 import { isReady } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
+import type { Pauses } from '../pauses.ts'
 import { hasDoNotDisrupt, isActive, podName } from '../pod-rules.ts'
 import { isLeaving } from '../scheduling/state-nodes.ts'
 import { evictionBlockedBy } from './pod-disruption-budgets.ts'
@@ -18,6 +19,8 @@ export interface DisruptionSnapshot {
   readonly nominated: ReadonlySet<string>
   /** Epoch ms. */
   readonly now: number
+  /** What an operator has paused; absent: nothing. */
+  readonly pauses?: Pauses
   /** A command that is being committed: what carries its id is not taken for disrupted already. */
   readonly commandId?: string
 }

@@ -1,6 +1,7 @@
 import { durationMs } from '../duration.ts'
 import { annotations } from '../labels.ts'
 import type { NodeClaim, NodePool, Pod } from '../objects.ts'
+import type { Pauses } from '../pauses.ts'
 import { isActive, isReschedulable } from '../pod-rules.ts'
 import {
   type Blocked,
@@ -68,13 +69,18 @@ export function emptyCandidates(
     if (durationMs(nodePool.disruption.consolidateAfter) === undefined) {
       const message = `NodePool "${nodePool.metadata.name}" has consolidation disabled`
       blocked.push(block(claim, node.metadata.name, 'Unconsolidatable', message))
-    } else if (isEmpty(pods) && due !== undefined) {
+    } else if (isEmpty(pods) && due !== undefined && !isPaused(candidate, snapshot.pauses)) {
       if (forced || due <= snapshot.now) candidates.push(candidate)
       else changes.push(due)
     }
   }
   const upcoming = changes.filter((time) => time > snapshot.now)
   return { candidates, blocked, ...(upcoming.length === 0 ? {} : { nextChange: Math.min(...upcoming) }) }
+}
+
+function isPaused({ nodePool, node, nodeClaim }: Candidate, pauses: Pauses | undefined): boolean {
+  const target = { nodePool: nodePool.metadata.name, node: node.metadata.name, nodeClaim: nodeClaim.metadata.name }
+  return pauses?.covering({ ...target, reason: 'Empty' }) !== undefined
 }
 
 /** One command for all empty nodes that the budgets let go (reference/karpenter-core.md 4.8). */

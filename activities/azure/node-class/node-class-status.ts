@@ -2,6 +2,7 @@ import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
 import type { NodeClass } from '../../../core/objects.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { refreshNodePools } from '../../kubernetes/node-pool-status.ts'
+import { refreshPauses } from '../../kubernetes/pause-conditions.ts'
 import { setConditions } from '../../kubernetes/status-writes.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -31,6 +32,7 @@ export async function refreshNodeClasses(
     ),
   )
   await refreshNodePools(deps)
+  await refreshPauses(deps)
   await refreshDrift(deps)
   throwJoined(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return {

@@ -1,0 +1,166 @@
+import { isScopeName, type LoopName, type Pause, type PauseScope, pausableReasons, wholeLoop } from './pauses.ts'
+
+/** A scope as an operator writes it: one of the fields, or none for the whole loop. */
+interface ScopeRequest {
+  readonly nodePool?: string
+  /** Name of the Node or of its NodeClaim. */
+  readonly node?: string
+  /** A disruption reason: Empty, Drifted or Underutilized. */
+  readonly reason?: string
+}
+
+/** The payload of `pause`. */
+export interface PauseRequest {
+  /** Why; shown wherever the pause shows. */
+  readonly reason?: string
+  /** RFC 3339 time at which the pause ends by itself. */
+  readonly until?: string
+  /** Who asks. */
+  readonly by?: string
+  readonly scope?: ScopeRequest
+}
+
+/** The payload of `resume`. */
+export interface ResumeRequest {
+  readonly scope?: ScopeRequest
+  /** Lifts the pauses of every scope. */
+  readonly all?: boolean
+  /** Who asks. */
+  readonly by?: string
+}
+
+type Checked<T> = { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'refused'; readonly message: string }
+
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i
+const longestText = 500
+const scopeRemedy = `use {"nodePool": NAME}, {"node": NAME}, {"reason": one of ${pausableReasons.join(', ')}}, or none for the whole loop`
+
+/** A scope that was asked for. Refused: more than one, one that is not known, or any of a loop that knows only the whole of itself. */
+function readScope(scope: unknown, loop: LoopName): Checked<PauseScope> {
+  const given = scope === null || scope === undefined ? {} : scope
+  const refused = (why: string) => ({ kind: 'refused' as const, message: `scope ${shown(scope)}: ${why}` })
+  if (typeof given !== 'object' || Array.isArray(given)) return refused(`is not an object; ${scopeRemedy}`)
+  const fields = Object.entries(given).filter(([, value]) => value !== undefined && value !== null)
+  const [field] = fields
+  if (field === undefined) return { kind: 'ok', value: wholeLoop }
+  if (fields.length > 1) return refused(`more than one field; ${scopeRemedy}`)
+  if (loop === 'provisioning') return refused('provisioning is paused as a whole; leave the scope out')
+  const [kind, value] = field
+  const reason = pausableReasons.find((each) => each === value)
+  if (kind === 'reason')
+    return reason === undefined
+      ? refused(`not a disruption reason; use ${pausableReasons.join(', ')}`)
+      : { kind: 'ok', value: { kind, reason } }
+  if (kind !== 'nodePool' && kind !== 'node') return refused(`not a kind of scope; ${scopeRemedy}`)
+  if (typeof value !== 'string' || !isScopeName(value)) return refused('not the name of an object in Kubernetes')
+  return { kind: 'ok', value: { kind, name: value } }
+}
+
+/** Why a `pause` cannot be carried out as it stands; undefined: it can. `now`: epoch ms. */
+export function pauseRefusal(request: unknown, loop: LoopName, now: number): string | undefined {
+  const fields = fieldsOf(request, 'pause', ['reason', 'until', 'by', 'scope'])
+  if (fields.kind === 'refused') return fields.message
+  const { reason, until, by, scope } = fields.value
+  const texts = textRefusal('pause', { reason, by })
+  if (texts !== undefined) return texts
+  if (until !== undefined && until !== null) {
+    const untilMs = typeof until === 'string' && rfc3339.test(until) ? Date.parse(until) : Number.NaN
+    if (Number.isNaN(untilMs))
+      return `pause: until ${shown(until)}: not an RFC 3339 time; write it as 2026-12-01T06:00:00Z, or leave it out`
+    if (untilMs <= now)
+      return `pause: until ${shown(until)}: lies in the past (it is ${new Date(now).toISOString()}); give a later time, or leave it out`
+  }
+  const read = readScope(scope, loop)
+  return read.kind === 'refused' ? `pause: ${read.message}` : undefined
+}
+
+/** Why a `resume` cannot be carried out as it stands; undefined: it can. */
+export function resumeRefusal(request: unknown, loop: LoopName): string | undefined {
+  const fields = fieldsOf(request, 'resume', ['scope', 'all', 'by'])
+  if (fields.kind === 'refused') return fields.message
+  const { scope, all, by } = fields.value
+  const texts = textRefusal('resume', { by })
+  if (texts !== undefined) return texts
+  if (all !== undefined && typeof all !== 'boolean') return `resume: all ${shown(all)}: not true or false`
+  const read = readScope(scope, loop)
+  if (read.kind === 'refused') return `resume: ${read.message}`
+  if (all === true && read.value.kind !== 'cluster')
+    return 'resume: all: lifts the pauses of every scope; leave out the scope, or leave out all'
+  return undefined
+}
+
+/**
+ * The pause that a payload asks for, whatever it holds: a signal cannot be answered, and its handler must not fail. What cannot be read is
+ * left out and told in the reason. A pause is a brake, so one whose scope cannot be read is of the whole loop.
+ */
+export function pauseAskedFor(request: unknown, loop: LoopName, now: number): Pause {
+  const { reason, until, by, scope } = objectOf(request)
+  const untilMs = typeof until === 'string' ? Date.parse(until) : Number.NaN
+  const read = readScope(scope, loop)
+  const why = typeof reason === 'string' ? reason.slice(0, longestText) : 'paused by an operator'
+  const ignored = [
+    ...(until !== undefined && until !== null && Number.isNaN(untilMs)
+      ? [`until ${shown(until)} is not an RFC 3339 time: no end`]
+      : []),
+    ...(read.kind === 'refused' ? [`${read.message}: all is paused`] : []),
+  ]
+  return {
+    reason: [why, ...ignored].join('; '),
+    sinceMs: now,
+    ...(Number.isNaN(untilMs) ? {} : { untilMs }),
+    ...(typeof by === 'string' ? { by: by.slice(0, longestText) } : {}),
+    scope: read.kind === 'ok' ? read.value : wholeLoop,
+  }
+}
+
+/** What a `resume` is to lift: a scope, or `all`. */
+export interface Lift {
+  readonly scope: PauseScope
+  readonly all: boolean
+  readonly by?: string
+}
+
+/** What a payload asks to lift; undefined when its scope cannot be read: then the brake stays. */
+export function liftAskedFor(request: unknown, loop: LoopName): Lift | undefined {
+  const { scope, all, by } = objectOf(request)
+  const read = readScope(scope, loop)
+  if (read.kind === 'refused') return undefined
+  return { scope: read.value, all: all === true, ...(typeof by === 'string' ? { by: by.slice(0, longestText) } : {}) }
+}
+
+function fieldsOf(
+  request: unknown,
+  name: string,
+  known: readonly string[],
+): Checked<Readonly<Record<string, unknown>>> {
+  if (request === undefined || request === null) return { kind: 'ok', value: {} }
+  if (!isObject(request))
+    return { kind: 'refused', message: `${name}: ${shown(request)}: not an object; use {${known.join(', ')}}` }
+  const strange = Object.keys(request).find((key) => !known.includes(key))
+  return strange === undefined
+    ? { kind: 'ok', value: request }
+    : { kind: 'refused', message: `${name}: ${strange}: not a field; use ${known.join(', ')}` }
+}
+
+function textRefusal(name: string, texts: Readonly<Record<string, unknown>>): string | undefined {
+  for (const [field, value] of Object.entries(texts)) {
+    if (value === undefined || value === null) continue
+    if (typeof value !== 'string') return `${name}: ${field} ${shown(value)}: not a text`
+    if (value.length > longestText) return `${name}: ${field}: ${value.length} characters, at most ${longestText}`
+  }
+  return undefined
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {}
+}
+
+/** As JSON, and not endless. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined'
+  return text.length > 100 ? `${text.slice(0, 97)}...` : text
+}
