@@ -1,9 +1,9 @@
 import { parseGoDuration } from '../duration.ts'
 import type { Budget } from '../objects.ts'
-import { nextCronTime } from './cron.ts'
+import { type CronSchedule, nextTime, parseCron } from './cron.ts'
 
 /** No budget speaks of the reason: nothing limits it. */
-const unlimited = 2147483647
+export const unlimited = 2147483647
 
 type BudgetState = boolean | 'invalid'
 
@@ -38,27 +38,36 @@ export function allowedDisruptions({
   return { allowed: invalid ? 0 : Math.min(unlimited, ...amounts), active, invalid }
 }
 
-function concerns({ reasons }: Budget, reason: string): boolean {
+/** Whether a budget speaks of a reason. One without reasons speaks of all, one with an empty list of none. */
+export function concerns({ reasons }: Budget, reason: string): boolean {
   return reasons === undefined || reasons === null || reasons.includes(reason)
 }
 
 /** A number, or a percentage of the nodes, rounded up. Undefined when the text is neither. */
-function amountOf(text: string, nodes: number): number | undefined {
+export function amountOf(text: string, nodes: number): number | undefined {
   if (/^[+-]?[0-9]+$/.test(text)) return Number(text)
   return /^[+-]?[0-9]+%$/.test(text) ? Math.ceil((Number.parseInt(text, 10) * nodes) / 100) : undefined
 }
 
-/**
- * In force: without schedule and duration always; else for the duration from each time that the schedule fires. A schedule that never
- * fires counts as always in force, as upstream.
- */
-function budgetState({ schedule, duration }: Budget, now: number): BudgetState {
+/** When a budget is in force: always, or for a while from each time that its schedule fires. */
+export type BudgetWindow = 'always' | { readonly schedule: CronSchedule; readonly lengthMs: number }
+
+/** Undefined when schedule or duration cannot be read, or when there is a duration alone. A schedule alone is a window of no length. */
+export function windowOf({ schedule, duration }: Budget): BudgetWindow | undefined {
   const hasSchedule = schedule !== undefined && schedule !== null
   const hasDuration = duration !== undefined && duration !== null
-  if (!hasSchedule && !hasDuration) return true
+  if (!hasSchedule && !hasDuration) return 'always'
+  const parsed = parseCron(schedule ?? '')
   const length = hasDuration ? parseGoDuration(duration) : 0n
-  if (length === undefined) return 'invalid'
-  const hit = nextCronTime(schedule ?? '', now - Number(length / 1_000_000n))
-  if (hit === undefined) return 'invalid'
+  if (parsed === undefined || length === undefined) return undefined
+  return { schedule: parsed, lengthMs: Number(length / 1_000_000n) }
+}
+
+/** A schedule that never fires counts as always in force, as upstream. */
+function budgetState(budget: Budget, now: number): BudgetState {
+  const window = windowOf(budget)
+  if (window === undefined) return 'invalid'
+  if (window === 'always') return true
+  const hit = nextTime(window.schedule, now - window.lengthMs)
   return hit === 'never' || hit <= now
 }

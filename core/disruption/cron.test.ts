@@ -1,10 +1,16 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { nextCronTime } from './cron.ts'
+import { cronProblem, nextTime, parseCron } from './cron.ts'
+
+/** The next time of a schedule's text; undefined when it is not one. */
+function nextCronTime(text: string, after: number): number | 'never' | undefined {
+  const schedule = parseCron(text)
+  return schedule && nextTime(schedule, after)
+}
 
 const wednesday = '2026-03-04T12:00:00.000Z'
 
-describe('nextCronTime', () => {
+describe('the next time', () => {
   it.each([
     ['0 9 * * *', '2026-03-05T09:00:00.000Z'],
     ['*/15 * * * *', '2026-03-04T12:15:00.000Z'],
@@ -22,6 +28,13 @@ describe('nextCronTime', () => {
     ['@weekly', '2026-03-08T00:00:00.000Z'],
     ['@every 90m', '2026-03-04T13:30:00.000Z'],
     ['@every 1ms', '2026-03-04T12:00:01.000Z'],
+    ['@monthly', '2026-04-01T00:00:00.000Z'],
+    ['@annually', '2027-01-01T00:00:00.000Z'],
+    ['0 9 * JAN,mar-MAY 2,Thu', '2026-03-05T09:00:00.000Z'],
+    ['10-20/5,50 12 * * *', '2026-03-04T12:10:00.000Z'],
+    ['\t0   9\t* * *  ', '2026-03-05T09:00:00.000Z'],
+    // The clocks of no place matter: on both days on which those of Europe change, a day has 24 hours.
+    ['30 2 29 3 *', '2026-03-29T02:30:00.000Z'],
   ])('%s', (schedule, expected) => {
     const hit = nextCronTime(schedule, Date.parse(wednesday))
     expect(typeof hit === 'number' ? new Date(hit).toISOString() : hit).toBe(expected)
@@ -48,8 +61,26 @@ describe('nextCronTime', () => {
     '@never',
     '@every soon',
     'TZ=Europe/Berlin 0 9 * * *',
+    'CRON_TZ=UTC @daily',
+    '@Daily',
+    '@every -',
   ])('does not take %j', (schedule) => {
     expect(nextCronTime(schedule, Date.parse(wednesday))).toBeUndefined()
+  })
+
+  it.each([
+    ['TZ=Europe/Berlin 0 9 * * *', 'schedules are in UTC and take no time zone; remove it and shift the hours'],
+    ['0 0 9 * * *', 'it has 6 fields; write five: minute, hour, day of the month, month, day of the week'],
+    ['0 25 * * *', 'its hour "25" is not within 0-23'],
+    ['0 9 * * 1-7', 'its day of the week "1-7" is not within 0-6 or sun-sat; Sunday is 0'],
+    ['0 9 * * fri-mon', 'its day of the week "fri-mon" is not within 0-6 or sun-sat; Sunday is 0'],
+    ['@every day', '"day" is not a duration such as 1h30m'],
+    [
+      '@never',
+      'write @every with a duration, or one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly',
+    ],
+  ])('says what is wrong with %s', (schedule, expected) => {
+    expect(cronProblem(schedule)).toBe(expected)
   })
 
   it('finds the first time after the given one, whichever that is', () => {

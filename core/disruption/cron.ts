@@ -1,7 +1,7 @@
 import { parseGoDuration } from '../duration.ts'
 
 /** When a budget's window opens: at the minutes that the fields allow, or at a fixed distance (karpenter-core.md 4.10). Always in UTC. */
-type CronSchedule =
+export type CronSchedule =
   | { readonly kind: 'fields'; readonly fields: readonly CronField[] }
   | { readonly kind: 'every'; readonly milliseconds: number }
 
@@ -12,17 +12,23 @@ interface CronField {
 }
 
 interface FieldBounds {
+  readonly name: string
   readonly min: number
   readonly max: number
   readonly names: readonly string[]
 }
 
 const bounds: readonly FieldBounds[] = [
-  { min: 0, max: 59, names: [] },
-  { min: 0, max: 23, names: [] },
-  { min: 1, max: 31, names: [] },
-  { min: 1, max: 12, names: ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'] },
-  { min: 0, max: 6, names: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
+  { name: 'minute', min: 0, max: 59, names: [] },
+  { name: 'hour', min: 0, max: 23, names: [] },
+  { name: 'day of the month', min: 1, max: 31, names: [] },
+  {
+    name: 'month',
+    min: 1,
+    max: 12,
+    names: ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'],
+  },
+  { name: 'day of the week', min: 0, max: 6, names: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
 ]
 
 const macros: ReadonlyMap<string, string> = new Map([
@@ -40,18 +46,14 @@ const minute = 60 * second
 const day = 24 * 60 * minute
 const yearsAhead = 5
 
-/**
- * The first time after `after` at which a schedule fires, both in epoch milliseconds; `never` when there is none in the next five years.
- * Undefined when the text is not a schedule: five fields, a macro, or `@every` with a duration. Time zones are not taken.
- */
-export function nextCronTime(text: string, after: number): number | 'never' | undefined {
-  const schedule = parseCron(text)
-  if (schedule === undefined) return undefined
+/** The first time after `after` at which a schedule fires, both in epoch milliseconds; `never` when there is none in the next five years. */
+export function nextTime(schedule: CronSchedule, after: number): number | 'never' {
   if (schedule.kind === 'every') return Math.floor(after / second) * second + schedule.milliseconds
   return nextFieldTime(schedule.fields, (Math.floor(after / minute) + 1) * minute)
 }
 
-function parseCron(text: string): CronSchedule | undefined {
+/** What a text means: five fields, a macro, or `@every` with a duration. Undefined when it is none of these; time zones are not taken. */
+export function parseCron(text: string): CronSchedule | undefined {
   const trimmed = text.trim()
   if (trimmed.startsWith('@every ')) {
     const nanoseconds = parseGoDuration(trimmed.slice('@every '.length))
@@ -62,6 +64,22 @@ function parseCron(text: string): CronSchedule | undefined {
   if (parts.length !== bounds.length) return undefined
   const fields = parts.map((part, index) => parseField(part, bounds[index] as FieldBounds))
   return fields.every((field) => field !== undefined) ? { kind: 'fields', fields } : undefined
+}
+
+/** What is wrong with a text that is not a schedule, and what to write instead; undefined when it is one. */
+export function cronProblem(text: string): string | undefined {
+  if (parseCron(text) !== undefined) return undefined
+  const trimmed = text.trim()
+  if (/^(CRON_)?TZ=/.test(trimmed)) return 'schedules are in UTC and take no time zone; remove it and shift the hours'
+  if (trimmed.startsWith('@every ')) return `"${trimmed.slice('@every '.length)}" is not a duration such as 1h30m`
+  if (trimmed.startsWith('@')) return `write @every with a duration, or one of ${[...macros.keys()].join(', ')}`
+  const parts = trimmed === '' ? [] : trimmed.split(/\s+/)
+  if (parts.length !== bounds.length)
+    return `it has ${parts.length} fields; write five: ${bounds.map(({ name }) => name).join(', ')}`
+  const at = parts.findIndex((part, index) => parseField(part, bounds[index] as FieldBounds) === undefined)
+  const { name, min, max, names } = bounds[at] as FieldBounds
+  const words = names.length === 0 ? '' : ` or ${names[0]}-${names.at(-1)}`
+  return `its ${name} "${parts[at]}" is not within ${min}-${max}${words}${name.endsWith('week') ? '; Sunday is 0' : ''}`
 }
 
 function parseField(text: string, limits: FieldBounds): CronField | undefined {

@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { liveMarks, type Mark, type Marks } from '../../activities/azure/capacity/mark.ts'
+import { kubeconfig } from '../kubeconfig.ts'
 import { counted } from '../simulate/words.ts'
 import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
 import { marksTable } from './table.ts'
@@ -73,14 +71,6 @@ async function run({ namespace }: Options, work: (store: Store) => Promise<void>
       1,
     )
   }
-}
-
-/** As kubectl takes it: KUBECONFIG, else the pod's own, else the user's. */
-function kubeconfig(): string | undefined {
-  const named = process.env['KUBECONFIG']
-  if (named !== undefined && named !== '') return named
-  const isInCluster = existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token')
-  return isInCluster ? undefined : join(homedir(), '.kube', 'config')
 }
 
 async function list(store: Store, options: Options): Promise<void> {

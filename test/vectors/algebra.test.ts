@@ -48,6 +48,8 @@ describe.skipIf(!existsSync(allVectors))('all vectors (skipped where the shared 
   const files = existsSync(allVectors) ? readdirSync(allVectors).filter((name) => name.endsWith('.visible.json')) : []
   const cases = files.flatMap((name) => readCases(new URL(name, allVectors)))
   it('are there', () => {
+    const counts = [...Map.groupBy(cases, ({ kind }) => kind)].map(([kind, { length }]) => `${length} ${kind}`)
+    console.log(`${cases.length} algebra cases compared: ${counts.join(', ')}`)
     expect(cases.length).toBeGreaterThan(0)
   })
   if (cases.length > 0) checkEachKind(cases)
