@@ -38,14 +38,22 @@ const isQuick = ['instance-types', 'simulate'].includes(process.argv[2] ?? '')
 if (isQuick) enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
 
 if (!isQuick) {
-  const [{ registerCapacity }, { registerConvert }, { registerDoctor }, { registerQuota }, { registerValidate }] =
-    await Promise.all([
-      import('./capacity/command.ts'),
-      import('./convert.ts'),
-      import('./doctor/command.ts'),
-      import('./quota/command.ts'),
-      import('./validate.ts'),
-    ])
+  const [
+    { registerBudgets },
+    { registerCapacity },
+    { registerConvert },
+    { registerDoctor },
+    { registerQuota },
+    { registerValidate },
+  ] = await Promise.all([
+    import('./budgets/command.ts'),
+    import('./capacity/command.ts'),
+    import('./convert.ts'),
+    import('./doctor/command.ts'),
+    import('./quota/command.ts'),
+    import('./validate.ts'),
+  ])
+  registerBudgets(program)
   registerCapacity(program)
   registerConvert(program)
   registerDoctor(program)
