@@ -42,7 +42,7 @@ interface Shown {
 }
 
 function groupsOf({ reasons }: PoolBudgets): readonly Group[] {
-  const groups = Map.groupBy(reasons, ({ reason: _, ...same }) => JSON.stringify(same))
+  const groups = Map.groupBy(reasons, (one) => JSON.stringify({ ...one, reason: '' }))
   return [...groups.values()].map((group) => ({
     names: group.map(({ reason }) => reason).join(', '),
     same: group[0] as ReasonBudget,
