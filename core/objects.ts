@@ -201,6 +201,8 @@ export interface NodePool {
     readonly labels: Readonly<Record<string, string>>
     readonly annotations: Readonly<Record<string, string>>
     readonly spec: NodeClaimSpec
+    /** The drift hash of the template as it is stored (`nodePoolHash`). The pool's annotation follows it a moment later. */
+    readonly hash?: string
   }
   readonly disruption: {
     readonly consolidateAfter: string

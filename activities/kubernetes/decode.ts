@@ -1,3 +1,4 @@
+import { nodePoolHash } from '../../core/node-pool-hash.ts'
 import type {
   Affinity,
   Condition,
@@ -224,6 +225,7 @@ export function decodeNodePool(json: Json): NodePool {
       labels: spec.template.metadata?.labels ?? {},
       annotations: spec.template.metadata?.annotations ?? {},
       spec: decodeClaimSpec(spec.template.spec),
+      hash: nodePoolHash(spec.template),
     },
     disruption: {
       consolidateAfter: spec.disruption?.consolidateAfter ?? '0s',

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { annotations, terminationFinalizer } from '../../core/labels.ts'
+import { nodePoolHashVersion } from '../../core/node-pool-hash.ts'
 import type { NodePool, Pod } from '../../core/objects.ts'
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
@@ -120,7 +121,7 @@ export function nominate(
 }
 
 function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string): Json {
-  const { annotations: own, spec } = nodePool.template
+  const { annotations: own, spec, hash } = nodePool.template
   const stamped = nodePool.metadata.annotations
   return {
     apiVersion: 'karpenter.sh/v1',
@@ -130,8 +131,10 @@ function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string):
       labels: planned.labels,
       annotations: {
         ...own,
-        ...pick(stamped, annotations.nodePoolHash),
-        ...pick(stamped, annotations.nodePoolHashVersion),
+        // Not the pool's annotation: an edit of a moment ago may not be in it, and then the new node would seem to have drifted.
+        ...(hash === undefined
+          ? {}
+          : { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }),
         ...pick(stamped, kubeletAnnotation),
         [minValuesRelaxed]: String(planned.minValuesRelaxed ?? false),
       },

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { conditionOf, isTrue, withCondition, withoutCondition } from '../../core/conditions.ts'
+import { conditionOf, withCondition } from '../../core/conditions.ts'
 import { allowedDisruptions } from '../../core/disruption/budgets.ts'
 import type { Blocked, DisruptionSnapshot } from '../../core/disruption/candidates.ts'
-import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import { type EmptinessCommand, planEmptiness, validateEmptiness } from '../../core/disruption/emptiness.ts'
-import { annotations, labels, taintKeys } from '../../core/labels.ts'
+import { annotations, taintKeys } from '../../core/labels.ts'
 import type { NodePool, Pod } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { isActive } from '../../core/pod-rules.ts'
@@ -18,6 +17,7 @@ import { cachedClaim, updateClaim, updateClaimStatus, updateNode } from '../kube
 import { claimNode } from '../kubernetes/observe.ts'
 import { refreshPauses } from '../kubernetes/pause-conditions.ts'
 import { readPauses } from '../kubernetes/pauses.ts'
+import { keepClaimConditions } from './claim-conditions.ts'
 import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { podsToPlace } from './planning-snapshot.ts'
@@ -43,8 +43,8 @@ export async function nextDisruption(
   do {
     const pauses = await refreshPauses(deps)
     if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
+    await keepClaimConditions(deps)
     await releaseAbandoned(deps, signal)
-    await markConsolidatable(deps)
     const plan = planEmptiness(disruptionSnapshot(deps, pauses), { budgetFor: budgetFor(deps), forced: input.forced })
     // A burst of new nodes would be a burst of events that say nothing to their owner.
     for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
@@ -139,30 +139,6 @@ function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): 
     message,
     values: object.kind === 'NodePool' ? [uid, message] : [uid],
   })
-}
-
-/** Keeps the Consolidatable condition as pool and pods say (reference/karpenter-core.md 4.4). */
-async function markConsolidatable(deps: PlanningDeps): Promise<void> {
-  const changes = [...deps.cache.nodeClaims.values()].flatMap((claim) => {
-    const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
-    if (pool === undefined || claim.metadata.deletionTimestamp !== undefined) return []
-    const at = consolidatableAt(claim, pool)
-    const wanted = at !== undefined && at <= deps.now()
-    return wanted === isTrue(claim.status.conditions, 'Consolidatable') ? [] : [{ claim, wanted }]
-  })
-  await Promise.all(
-    changes.map(({ claim, wanted }) =>
-      updateClaimStatus(deps, claim.metadata, (current) => ({
-        conditions: wanted
-          ? withCondition(
-              current.status.conditions,
-              { type: 'Consolidatable', status: 'True' },
-              contextOf(deps, current.metadata.generation),
-            )
-          : withoutCondition(current.status.conditions, 'Consolidatable'),
-      })),
-    ),
-  )
 }
 
 /**

@@ -140,6 +140,26 @@ describe('drift from a NodePool (reference/karpenter-core.md 5.2)', () => {
 
   it('is not known as long as nobody knows what can be bought', () => {
     expect(poolDrift(view({ view: { instanceTypes: undefined } })).kind).toBe('unknown')
+    const young = { instanceTypes: undefined, now: sampleTime }
+    const windows = one('node.kubernetes.io/windows-build', 'In', 'x')
+    expect(poolDrift(view({ ...windows, view: young })).kind).toBe('unknown')
+    const team = one('example.com/other', 'In', 'x')
+    expect(poolDrift(view({ ...team, view: young }))).toMatchObject({ reason: 'RequirementsDrifted' })
+  })
+
+  it('is none of a label that the type leaves open, so that nodes do not replace each other for ever', () => {
+    const mode = 'kubernetes.azure.com/mode'
+    const open = { key: mode, operator: 'In', values: ['system', 'user'] } as const
+    const types = (extra: RequirementSpec) => ({ instanceTypes: [sampleType('d4', 4, [extra])] })
+    expect(poolDrift(view({ ...one(mode, 'In', 'user', 'system'), view: types(open) }))).toEqual({ kind: 'none' })
+    expect(poolDrift(view({ ...one(mode, 'Exists'), view: types(open) }))).toEqual({ kind: 'none' })
+    const drifting = [
+      view({ ...one(mode, 'In', 'other'), view: types(open) }),
+      view({ ...one(mode, 'In', 'user'), view: types({ ...open, values: ['user'] }) }),
+      view({ ...one(mode, 'In', 'user'), labels: { [mode]: 'system' }, view: types(open) }),
+      view({ ...one('topology.kubernetes.io/zone', 'Exists'), labels: { 'topology.kubernetes.io/zone': undefined } }),
+    ]
+    for (const one of drifting) expect(poolDrift(one)).toMatchObject({ reason: 'RequirementsDrifted' })
   })
 
   it('is told by the first difference', () => {

@@ -2,7 +2,7 @@ import { isTrue } from '../conditions.ts'
 import { compatibleOfferings, type InstanceType } from '../instance-type.ts'
 import { annotations, labels, wellKnownLabels } from '../labels.ts'
 import type { NodeClaim, NodePool } from '../objects.ts'
-import { inValues } from '../requirement.ts'
+import { intersects, inValues, type Requirement } from '../requirement.ts'
 import { incompatibility, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
 import { type Drift, firstDrift, type PoolDriftReason } from './drift.ts'
 
@@ -33,11 +33,7 @@ const none: Drift = { kind: 'none' }
 export function poolDrift(view: PoolDriftView): Drift {
   const { claim, nodePool } = view
   if (nodePool === undefined || !isTrue(claim.status.conditions, 'Launched')) return none
-  for (const look of [hashDrift, requirementsDrift]) {
-    const drift = look(claim, nodePool)
-    if (drift !== undefined) return drift
-  }
-  return typeDrift(view, nodePool) ?? none
+  return hashDrift(claim, nodePool) ?? requirementsDrift(view, nodePool) ?? typeDrift(view, nodePool) ?? none
 }
 
 /** Whether a claim's node differs from what its NodePool, and then its provider, ask for now (reference/karpenter-core.md 5.2). */
@@ -54,23 +50,42 @@ function hashDrift({ metadata: own }: NodeClaim, { metadata: wanted }: NodePool)
   return drifted('NodePoolDrifted', `the template of NodePool ${wanted.name} changed since the node was made`)
 }
 
-/** Every requirement of the pool has to admit the claim's label; one that the claim does not have must be free to be absent. */
-function requirementsDrift({ metadata }: NodeClaim, nodePool: NodePool): Drift | undefined {
-  const why = incompatibility(requirementsOfLabels(metadata.labels), requirementsOf(nodePool))
+/**
+ * Every requirement of the pool has to admit the claim's label; one that the claim does not have must be free to be absent. A label that a launch
+ * could not tell, as the type itself leaves it open, is no difference: the next node would have none either, and so would all that came after it.
+ */
+function requirementsDrift({ claim, instanceTypes, ...view }: PoolDriftView, nodePool: NodePool): Drift | undefined {
+  const { wellKnownLabels: wellKnown = wellKnownLabels } = view
+  const [own, wanted] = [requirementsOfLabels(claim.metadata.labels), requirementsOf(nodePool)]
+  let why = incompatibility(own, wanted)
   if (why === undefined) return undefined
-  return drifted(
-    'RequirementsDrifted',
-    `the node does not meet the requirements of NodePool ${nodePool.metadata.name}: ${why}`,
+  const missing = [...wanted.keys()].filter((key) => wellKnown.has(key) && !own.has(key))
+  if (missing.length > 0) {
+    if (instanceTypes === undefined) return unknownTypes(nodePool)
+    const type = typeOfClaim(claim, instanceTypes)
+    why = incompatibility(own, wanted, new Set(missing.filter((key) => isLeftOpen(type, wanted.get(key)))))
+  }
+  const { name } = nodePool.metadata
+  return why === undefined
+    ? undefined
+    : drifted('RequirementsDrifted', `the node does not meet the requirements of NodePool ${name}: ${why}`)
+}
+
+/** Whether a type has several values for a key, of which the pool takes one, and no offering decides between them. */
+function isLeftOpen(type: InstanceType | undefined, wanted: Requirement | undefined): boolean {
+  const own = wanted && type?.requirements.get(wanted.key)
+  if (wanted === undefined || own === undefined || !intersects(own, wanted)) return false
+  return (
+    (own.complement || own.values.size > 1) && !type?.offerings.some(({ requirements: sets }) => sets.has(wanted.key))
   )
 }
 
 function typeDrift(view: PoolDriftView, nodePool: NodePool): Drift | undefined {
   const { claim, instanceTypes, now, wellKnownLabels: wellKnown = wellKnownLabels } = view
   if (now - Date.parse(claim.metadata.creationTimestamp) <= typeCheckAgeMs) return undefined
-  if (instanceTypes === undefined)
-    return { kind: 'unknown', message: `what NodePool ${nodePool.metadata.name} can buy is not known` }
+  if (instanceTypes === undefined) return unknownTypes(nodePool)
   const name = claim.metadata.labels[labels.instanceType]
-  const type = name === undefined ? undefined : typesByName(instanceTypes).get(name)
+  const type = typeOfClaim(claim, instanceTypes)
   if (type === undefined)
     return drifted(
       'InstanceTypeNotFound',
@@ -112,13 +127,18 @@ function requirementsOf(nodePool: NodePool): Requirements {
 
 const typesOfLists = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
 
-function typesByName(types: readonly InstanceType[]): ReadonlyMap<string, InstanceType> {
+/** The claim's own type among those that its pool can buy; undefined: it is not among them. */
+export function typeOfClaim({ metadata }: NodeClaim, types: readonly InstanceType[]): InstanceType | undefined {
   let byName = typesOfLists.get(types)
   if (byName === undefined) {
     byName = new Map(types.map((type) => [type.name, type]))
     typesOfLists.set(types, byName)
   }
-  return byName
+  return byName.get(metadata.labels[labels.instanceType] ?? '')
+}
+
+function unknownTypes({ metadata }: NodePool): Drift {
+  return { kind: 'unknown', message: `what NodePool ${metadata.name} can buy is not known` }
 }
 
 function drifted(reason: PoolDriftReason, message: string): Drift {

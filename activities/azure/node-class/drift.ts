@@ -1,6 +1,6 @@
 import { isTrue } from '../../../core/conditions.ts'
 import { azureDrift } from '../../../core/drift/azure-drift.ts'
-import { azureDriftChange, type DriftChange } from '../../../core/drift/drift.ts'
+import { azureDriftChange, type Drift, type DriftChange } from '../../../core/drift/drift.ts'
 import { labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { forEachOf } from '../../concurrency.ts'
@@ -20,7 +20,8 @@ export async function refreshDrift(deps: AzureDeps): Promise<void> {
 async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
   let told: DriftChange | undefined
   const after = await setClaimConditions(deps, seen.metadata, (claim) => {
-    told = claim.metadata.deletionTimestamp === undefined ? azureDriftChange(claim, driftOf(deps, claim)) : undefined
+    told =
+      claim.metadata.deletionTimestamp === undefined ? azureDriftChange(claim, azureDriftOf(deps, claim)) : undefined
     return told
   })
   if (told === undefined || after === undefined) return
@@ -32,7 +33,11 @@ async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
   )
 }
 
-function driftOf({ cache, config, log }: AzureDeps, claim: NodeClaim) {
+/** What the AKSNodeClass says of a claim's drift, from the cache. That it cannot be told is logged. */
+export function azureDriftOf(
+  { cache, config, log }: Pick<AzureDeps, 'cache' | 'config' | 'log'>,
+  claim: NodeClaim,
+): Drift {
   const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { providerId } = claim.status
   const [node] = providerId === undefined ? [] : cache.nodes.by('byProviderId', providerId.toLowerCase())
