@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/awslabs/operatorpkg/status"
 	corev1 "k8s.io/api/core/v1"
@@ -82,14 +83,26 @@ func (t instanceType) upstream() *cloudprovider.InstanceType {
 	}
 }
 
-// cloud offers the scenario's instance types and nothing else. Every call makes new ones, as upstream keeps results in them.
+// cloud offers the scenario's instance types and nothing else. Every call makes new ones, as upstream keeps results in them,
+// unless made is there: then a NodePool's types are made once, as a provider's cache has them.
 type cloud struct {
 	types       []instanceType
 	byNodePool  map[string][]string
 	nodeClasses []status.Object
+	made        map[string][]*cloudprovider.InstanceType
 }
 
 func (c *cloud) GetInstanceTypes(_ context.Context, nodePool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+	if c.made == nil {
+		return c.make(nodePool), nil
+	}
+	if c.made[nodePool.Name] == nil {
+		c.made[nodePool.Name] = c.make(nodePool)
+	}
+	return slices.Clone(c.made[nodePool.Name]), nil
+}
+
+func (c *cloud) make(nodePool *v1.NodePool) []*cloudprovider.InstanceType {
 	names, limited := c.byNodePool[nodePool.Name]
 	allowed := map[string]bool{}
 	for _, name := range names {
@@ -101,14 +114,14 @@ func (c *cloud) GetInstanceTypes(_ context.Context, nodePool *v1.NodePool) ([]*c
 			offered = append(offered, one.upstream())
 		}
 	}
-	return offered, nil
+	return offered
 }
 
 func (c *cloud) GetSupportedNodeClasses() []status.Object     { return c.nodeClasses }
 func (c *cloud) Name() string                                 { return "scenario" }
 func (c *cloud) RepairPolicies() []cloudprovider.RepairPolicy { return nil }
 
-var errNotServed = errors.New("the scenario's cloud only lists instance types")
+var errNotServed = errors.New("the scenario's cloud only lists instance types and knows of no drift")
 
 func (c *cloud) Create(context.Context, *v1.NodeClaim) (*v1.NodeClaim, error) {
 	return nil, errNotServed
@@ -117,7 +130,7 @@ func (c *cloud) Delete(context.Context, *v1.NodeClaim) error        { return err
 func (c *cloud) Get(context.Context, string) (*v1.NodeClaim, error) { return nil, errNotServed }
 func (c *cloud) List(context.Context) ([]*v1.NodeClaim, error)      { return nil, errNotServed }
 func (c *cloud) IsDrifted(context.Context, *v1.NodeClaim) (cloudprovider.DriftReason, error) {
-	return "", errNotServed
+	return "", nil
 }
 
 // nodeClass stands for the kind of a node class; all that upstream asks of it here is which kind it is.

@@ -1,6 +1,7 @@
-// Peer answers a scheduling scenario with upstream's scheduler, so that a benchmark can compare answers and times.
+// Peer answers scenarios with upstream's scheduler and disruption methods, so that a benchmark can compare answers and times.
 //
 //	peer solve [-time] [-rounds N] [FILE]
+//	peer disrupt [-time] [-rounds N] [-limit DURATION] [FILE]
 //
 // FILE (or the standard input) is a scenario as JSON, perhaps compressed with gzip. The result of the last round goes
 // to the standard output. With -time, each round is one line of JSON on the standard error.
@@ -10,14 +11,18 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
 )
 
 func main() {
@@ -27,52 +32,114 @@ func main() {
 	}
 }
 
+const usage = "usage: peer solve|disrupt [-time] [-rounds N] [-limit DURATION] [FILE]"
+
+type arguments struct {
+	timed  bool
+	rounds int
+	file   string
+}
+
 func run(args []string) error {
-	if len(args) == 0 || args[0] != "solve" {
-		return fmt.Errorf("usage: peer solve [-time] [-rounds N] [FILE]")
+	if len(args) == 0 || args[0] != "solve" && args[0] != "disrupt" {
+		return errors.New(usage)
 	}
-	flags := flag.NewFlagSet("solve", flag.ExitOnError)
-	timed := flags.Bool("time", false, "write the times of each round to the standard error")
-	rounds := flags.Int("rounds", 1, "how often to solve the scenario, each time with a new topology and scheduler")
+	var given arguments
+	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
+	flags.BoolVar(&given.timed, "time", false, "write the times of each round to the standard error")
+	flags.IntVar(&given.rounds, "rounds", 1, "how often to answer the scenario, each time with a new scheduler or method")
+	if args[0] == "disrupt" {
+		flags.DurationVar(&disruption.SingleNodeConsolidationTimeoutDuration, "limit",
+			disruption.SingleNodeConsolidationTimeoutDuration, "when a single-node pass with -time gives up")
+	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	if *rounds < 1 {
-		return fmt.Errorf("-rounds %d: must be at least 1", *rounds)
+	if given.rounds < 1 {
+		return fmt.Errorf("-rounds %d: must be at least 1", given.rounds)
 	}
-	scenario, err := load(flags.Arg(0))
-	if err != nil {
-		return err
-	}
+	given.file = flags.Arg(0)
 	logger := logr.Discard()
 	log.SetLogger(logger)
 	klog.SetLogger(logger)
-	world, err := newWorld(log.IntoContext(context.Background(), logger), scenario)
+	ctx := log.IntoContext(context.Background(), logger)
+	if args[0] == "disrupt" {
+		return disrupt(ctx, given)
+	}
+	return solve(ctx, given)
+}
+
+func solve(ctx context.Context, given arguments) error {
+	scenario, err := load(given.file)
+	if err != nil {
+		return err
+	}
+	world, err := newWorld(ctx, scenario, testclock.NewFakeClock(scenario.Now), silent{})
 	if err != nil {
 		return err
 	}
 	// Reading leaves much more memory than solving needs; the objects alone are kept.
 	scenario.Objects = nil
 	var answer result
-	for range *rounds {
+	for range given.rounds {
 		round, err := world.solve()
 		if err != nil {
 			return err
 		}
 		answer = round.result
-		if *timed {
-			if err := json.NewEncoder(os.Stderr).Encode(round.times); err != nil {
-				return err
-			}
+		if err := given.report(round.times); err != nil {
+			return err
 		}
 	}
 	return write(os.Stdout, answer)
 }
 
-func write(to io.Writer, answer result) error {
+func disrupt(ctx context.Context, given arguments) error {
+	scenario, err := load(given.file)
+	if err != nil {
+		return err
+	}
+	var events observed
+	clk := standingOrRunning(scenario.Now, given.timed)
+	world, err := newWorld(ctx, scenario, clk, &events)
+	if err != nil {
+		return err
+	}
+	scenario.Objects = nil
+	conditions, err := world.prepare(scenario)
+	if err != nil {
+		return err
+	}
+	var answer disruptionResult
+	for range given.rounds {
+		events = observed{}
+		round, err := world.disrupt(scenario.Method)
+		if err != nil {
+			return err
+		}
+		answer = round.result
+		answer.Blocked = events.list()
+		answer.Conditions = conditions
+		if err := given.report(round.times); err != nil {
+			return err
+		}
+	}
+	return write(os.Stdout, answer)
+}
+
+func (a arguments) report(times any) error {
+	if !a.timed {
+		return nil
+	}
+	return json.NewEncoder(os.Stderr).Encode(times)
+}
+
+func write(to io.Writer, answer any) error {
 	out := bufio.NewWriter(to)
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		return err
 	}
 	return out.Flush()
 }
+
+func milliseconds(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }

@@ -85,20 +85,28 @@ func newClaim(opened *scheduling.NodeClaim) claim {
 		made.InstanceTypes = append(made.InstanceTypes, one.Name)
 	}
 	sort.Strings(made.InstanceTypes)
-	for _, one := range object.Spec.Requirements {
-		if one.Key == corev1.LabelHostname || one.Key == corev1.LabelInstanceTypeStable && one.MinValues == nil {
+	made.Requirements = claimRequirements(object.Spec.Requirements, func(one v1.NodeSelectorRequirementWithMinValues) bool {
+		return one.Key == corev1.LabelHostname || one.Key == corev1.LabelInstanceTypeStable && one.MinValues == nil
+	})
+	return made
+}
+
+func claimRequirements(all []v1.NodeSelectorRequirementWithMinValues, hidden func(v1.NodeSelectorRequirementWithMinValues) bool) []claimRequirement {
+	shown := []claimRequirement{}
+	for _, one := range all {
+		if hidden(one) {
 			continue
 		}
 		sort.Strings(one.Values)
-		made.Requirements = append(made.Requirements, claimRequirement{
+		shown = append(shown, claimRequirement{
 			Key: one.Key, Operator: string(one.Operator), Values: one.Values, MinValues: one.MinValues,
 		})
 	}
-	sort.Slice(made.Requirements, func(i, j int) bool {
-		a, b := made.Requirements[i], made.Requirements[j]
+	sort.Slice(shown, func(i, j int) bool {
+		a, b := shown[i], shown[j]
 		return a.Key < b.Key || a.Key == b.Key && a.Operator < b.Operator
 	})
-	return made
+	return shown
 }
 
 // cheapest is the lowest price that can be launched, and -1 if none can.

@@ -21,8 +21,10 @@ import (
 )
 
 type scenario struct {
-	Now                     time.Time           `json:"now"`
-	Options                 schedulerOptions    `json:"options"`
+	Now time.Time `json:"now"`
+	// Method is the disruption method that is to decide; a scenario of scheduling has none.
+	Method                  string              `json:"method"`
+	Options                 scenarioOptions     `json:"options"`
 	WellKnownLabels         []string            `json:"wellKnownLabels"`
 	ReservationIDLabel      string              `json:"reservationIDLabel"`
 	InstanceTypes           []instanceType      `json:"instanceTypes"`
@@ -30,11 +32,16 @@ type scenario struct {
 	Objects                 []json.RawMessage   `json:"objects"`
 }
 
-type schedulerOptions struct {
+type scenarioOptions struct {
 	PreferencePolicy  string          `json:"preferencePolicy"`
 	MinValuesPolicy   string          `json:"minValuesPolicy"`
 	FeatureGates      map[string]bool `json:"featureGates"`
 	IgnoreDRARequests *bool           `json:"ignoreDRARequests"`
+
+	SpotToSpotConsolidation bool     `json:"spotToSpotConsolidation"`
+	ReconcileConditions     bool     `json:"reconcileConditions"`
+	Nominated               []string `json:"nominated"`
+	MarkedForDeletion       []string `json:"markedForDeletion"`
 }
 
 // load reads a scenario from a file, or from the standard input if path is empty.
@@ -130,6 +137,8 @@ func (s *scenario) complete(object client.Object, kind string) {
 	if created := object.GetCreationTimestamp(); created.IsZero() {
 		object.SetCreationTimestamp(metav1.NewTime(s.Now))
 	}
+	// Objects of a disruption scenario have the status that they are to have.
+	asGiven := s.Method != ""
 	switch typed := object.(type) {
 	case *corev1.Namespace:
 		if typed.Labels == nil {
@@ -137,9 +146,11 @@ func (s *scenario) complete(object client.Object, kind string) {
 		}
 		typed.Labels[corev1.LabelMetadataName] = typed.Name
 	case *corev1.Pod:
-		completePod(typed)
+		if !asGiven {
+			completePod(typed)
+		}
 	case *v1.NodePool:
-		if len(typed.Status.Conditions) == 0 {
+		if !asGiven && len(typed.Status.Conditions) == 0 {
 			typed.SetConditions([]v1Condition{{Type: "Ready", Status: metav1.ConditionTrue, ObservedGeneration: typed.Generation}})
 		}
 	}

@@ -207,8 +207,6 @@ func (w *world) gatherDaemons(in *inputs) error {
 	return nil
 }
 
-func milliseconds(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
-
 // peakRSSMiB is the most memory this process had so far, or 0 where the system does not say.
 func peakRSSMiB() float64 {
 	text, err := os.ReadFile("/proc/self/status")

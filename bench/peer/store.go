@@ -18,11 +18,22 @@ import (
 
 // store answers reads from memory the way the informer cache behind upstream's client does: by index where upstream
 // has one, with deep copies unless the caller waives them. (The fake client of controller-runtime would be slower by
-// JSON and by the lack of indexes, to upstream's disadvantage.) It serves no writes.
+// JSON and by the lack of indexes, to upstream's disadvantage.) It serves no writes; those of a status it accepts and
+// forgets.
 type store struct {
 	client.Client
 	kinds map[string]*kindStore
+	// pendingReads counts the reads of pods without a node: upstream makes one for each simulation.
+	pendingReads int
 }
+
+type forgetful struct{ client.SubResourceWriter }
+
+func (forgetful) Patch(context.Context, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+	return nil
+}
+
+func (s *store) Status() client.SubResourceWriter { return forgetful{} }
 
 type kindStore struct {
 	byName      map[types.NamespacedName]client.Object
@@ -91,6 +102,9 @@ func (s *store) List(_ context.Context, into client.ObjectList, opts ...client.L
 	candidates, err := s.kind(gvk.Kind[:len(gvk.Kind)-len("List")]).candidates(options)
 	if err != nil {
 		return err
+	}
+	if _, ofPods := into.(*corev1.PodList); ofPods && options.FieldSelector != nil && options.FieldSelector.String() == "spec.nodeName=" {
+		s.pendingReads++
 	}
 	shared := options.UnsafeDisableDeepCopy != nil && *options.UnsafeDisableDeepCopy
 	var found []runtime.Object

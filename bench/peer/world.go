@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 
+	"github.com/awslabs/operatorpkg/status"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
@@ -17,13 +18,13 @@ import (
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 )
 
-// world is what upstream's provisioner has around it: an API, a cloud, the state of the cluster, and a clock that stands still.
+// world is what upstream's controllers have around them: an API, a cloud, the state of the cluster, and a clock.
 type world struct {
 	ctx         context.Context
 	api         *store
 	cloud       *cloud
 	cluster     *state.Cluster
-	clock       *testclock.FakeClock
+	clock       clock.Clock
 	provisioner *provisioning.Provisioner
 	recorder    events.Recorder
 }
@@ -32,7 +33,7 @@ type silent struct{}
 
 func (silent) Publish(...events.Event) {}
 
-func newWorld(ctx context.Context, s *scenario) (*world, error) {
+func newWorld(ctx context.Context, s *scenario, clk clock.Clock, recorder events.Recorder) (*world, error) {
 	v1.WellKnownLabels.Insert(s.WellKnownLabels...)
 	v1.WellKnownLabels.Insert(s.ReservationIDLabel)
 	cloudprovider.ReservationIDLabel = s.ReservationIDLabel
@@ -49,10 +50,22 @@ func newWorld(ctx context.Context, s *scenario) (*world, error) {
 		ctx:      options.ToContext(ctx, s.Options.upstream()),
 		api:      api,
 		cloud:    &cloud{types: s.InstanceTypes, byNodePool: s.InstanceTypesByNodePool},
-		clock:    testclock.NewFakeClock(s.Now),
-		recorder: silent{},
+		clock:    clk,
+		recorder: recorder,
 	}
-	kindsSeen := map[schema.GroupKind]bool{}
+	w.cloud.nodeClasses = nodeClasses(s.Method, objects)
+	w.cluster = state.NewCluster(w.clock, api, w.cloud)
+	w.provisioner = provisioning.NewProvisioner(api, w.recorder, w.cloud, w.cluster, w.clock, nil, nil)
+	return w, w.observe(objects)
+}
+
+// nodeClasses are the kinds of node classes that the cloud supports: one in a disruption scenario, else all that are referred to.
+func nodeClasses(method string, objects []client.Object) []status.Object {
+	if method != "" {
+		return []status.Object{newNodeClass(schema.GroupKind{Group: "karpenter.test.sh", Kind: "TestNodeClass"})}
+	}
+	var classes []status.Object
+	seen := map[schema.GroupKind]bool{}
 	for _, object := range objects {
 		var kind schema.GroupKind
 		switch typed := object.(type) {
@@ -63,17 +76,15 @@ func newWorld(ctx context.Context, s *scenario) (*world, error) {
 		default:
 			continue
 		}
-		if !kindsSeen[kind] {
-			kindsSeen[kind] = true
-			w.cloud.nodeClasses = append(w.cloud.nodeClasses, newNodeClass(kind))
+		if !seen[kind] {
+			seen[kind] = true
+			classes = append(classes, newNodeClass(kind))
 		}
 	}
-	w.cluster = state.NewCluster(w.clock, api, w.cloud)
-	w.provisioner = provisioning.NewProvisioner(api, w.recorder, w.cloud, w.cluster, w.clock, nil, nil)
-	return w, w.observe(objects)
+	return classes
 }
 
-func (o schedulerOptions) upstream() *options.Options {
+func (o scenarioOptions) upstream() *options.Options {
 	gates := options.DefaultFeatureGates()
 	if on, set := o.FeatureGates["ReservedCapacity"]; set {
 		gates.ReservedCapacity = on
@@ -81,6 +92,7 @@ func (o schedulerOptions) upstream() *options.Options {
 	if on, set := o.FeatureGates["StaticCapacity"]; set {
 		gates.StaticCapacity = on
 	}
+	gates.SpotToSpotConsolidation = o.SpotToSpotConsolidation
 	made := &options.Options{
 		CPURequests:       1000,
 		PreferencePolicy:  options.PreferencePolicyRespect,

@@ -15,7 +15,7 @@ export interface Scenario {
 export type Labels = Readonly<Record<string, string>>
 export type Amounts = Readonly<Record<string, string>>
 
-interface ObjectJson {
+export interface ObjectJson {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: Readonly<Record<string, unknown>>
@@ -77,11 +77,28 @@ interface NodePoolOptions {
   readonly requirements?: readonly RequirementJson[]
   readonly taints?: readonly Readonly<Record<string, string>>[]
   readonly limits?: Amounts
+  readonly nodeClassRef?: NodeClassRef
+  readonly disruption?: Readonly<Record<string, unknown>>
 }
 
-const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+interface NodeClassRef {
+  readonly group: string
+  readonly kind: string
+  readonly name: string
+}
 
-export function nodePoolJson({ name = 'default', weight, labels, requirements = [], taints, limits }: NodePoolOptions) {
+const azureNodeClass: NodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+
+export function nodePoolJson({
+  name = 'default',
+  weight,
+  labels,
+  requirements = [],
+  taints,
+  limits,
+  nodeClassRef = azureNodeClass,
+  disruption = { consolidateAfter: 'Never' },
+}: NodePoolOptions) {
   return {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
@@ -91,7 +108,7 @@ export function nodePoolJson({ name = 'default', weight, labels, requirements = 
         metadata: labels === undefined ? {} : { labels },
         spec: { requirements, nodeClassRef, expireAfter: 'Never', ...(taints === undefined ? {} : { taints }) },
       },
-      disruption: { consolidateAfter: 'Never' },
+      disruption,
       ...(weight === undefined ? {} : { weight }),
       ...(limits === undefined ? {} : { limits }),
     },
@@ -106,10 +123,27 @@ interface NodeOptions {
   readonly capacityType: string
   readonly labels?: Labels
   readonly allocatable: Amounts
+  readonly nodeClassRef?: NodeClassRef
+  readonly taints?: readonly Readonly<Record<string, string>>[]
+  readonly created?: string
+  /** Conditions that its NodeClaim has beside those of every node in use. */
+  readonly conditions?: readonly string[]
 }
 
 /** A node in use, and its NodeClaim. */
-export function nodeJson({ name, nodePool, type, zone, capacityType, labels, allocatable }: NodeOptions): ObjectJson[] {
+export function nodeJson({
+  name,
+  nodePool,
+  type,
+  zone,
+  capacityType,
+  labels,
+  allocatable,
+  nodeClassRef = azureNodeClass,
+  taints,
+  created,
+  conditions = [],
+}: NodeOptions): ObjectJson[] {
   const providerID = `bench:///${name}`
   const single = type.requirements.flatMap(({ key, values = [] }) =>
     values.length === 1 ? [[key, values[0] ?? '']] : [],
@@ -118,23 +152,24 @@ export function nodeJson({ name, nodePool, type, zone, capacityType, labels, all
     ...Object.fromEntries(single),
     ...labels,
     'karpenter.sh/nodepool': nodePool,
-    'karpenter.azure.com/aksnodeclass': 'default',
+    [`${nodeClassRef.group}/${nodeClassRef.kind.toLowerCase()}`]: nodeClassRef.name,
     [capacityTypeKey]: capacityType,
     [zoneKey]: zone,
   }
   const amounts = { capacity: type.capacity, allocatable }
-  const isTrue = (type: string) => ({ type, status: 'True', reason: type, lastTransitionTime: now })
+  const isTrue = (type: string) => ({ type, status: 'True', reason: type, lastTransitionTime: created ?? now })
+  const own = (kind: string) => (created === undefined ? {} : { uid: `${kind}-${name}`, creationTimestamp: created })
   return [
     {
       apiVersion: 'karpenter.sh/v1',
       kind: 'NodeClaim',
-      metadata: { name: `${name}-claim`, labels: common },
-      spec: { requirements: [], nodeClassRef },
+      metadata: { name: `${name}-claim`, labels: common, ...own('claim') },
+      spec: { requirements: [], nodeClassRef, ...(taints === undefined ? {} : { taints }) },
       status: {
         providerID,
         nodeName: name,
         ...amounts,
-        conditions: ['Launched', 'Registered', 'Initialized', 'Ready'].map(isTrue),
+        conditions: ['Launched', 'Registered', 'Initialized', ...conditions, 'Ready'].map(isTrue),
       },
     },
     {
@@ -142,6 +177,7 @@ export function nodeJson({ name, nodePool, type, zone, capacityType, labels, all
       kind: 'Node',
       metadata: {
         name,
+        ...own('node'),
         labels: {
           ...common,
           [hostnameKey]: name,
@@ -149,7 +185,7 @@ export function nodeJson({ name, nodePool, type, zone, capacityType, labels, all
           'karpenter.sh/initialized': 'true',
         },
       },
-      spec: { providerID },
+      spec: { providerID, ...(taints === undefined ? {} : { taints }) },
       status: { ...amounts, conditions: [isTrue('Ready')] },
     },
   ]

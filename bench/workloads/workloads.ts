@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { azureMix, largeCluster, manyPools } from './azure-workloads.ts'
+import { disruptionNamed, shapes } from './disruption.ts'
 import { parityScenario } from './parity.ts'
 import type { Scenario } from './scenario.ts'
 import { benchmarkMix, preferences } from './upstream-mixes.ts'
@@ -53,12 +54,17 @@ export async function scenarioText({ name, make }: Workload): Promise<string> {
   return (await promisify(gunzip)(await readFile(shared))).toString('utf8')
 }
 
-/** The scenario of a workload, or of `parity-SEED`, for a person or a profiler. */
+/** The scenario of a workload, of `parity-SEED`, or of disruption, for a person or a profiler. */
 export async function scenarioNamed(name: string): Promise<string> {
   const seed = /^parity-(\d+)$/.exec(name)?.[1]
   if (seed !== undefined) return JSON.stringify(parityScenario(Number(seed)))
+  const disruption = disruptionNamed(name)
+  if (disruption !== undefined) return JSON.stringify(disruption)
   const workload = workloads.find((one) => one.name === name)
   if (workload === undefined)
-    throw new Error(`no workload "${name}"; there are ${workloads.map(({ name }) => name).join(', ')} and parity-SEED`)
+    throw new Error(
+      `no workload "${name}"; there are ${workloads.map(({ name }) => name).join(', ')}, parity-SEED, and for disruption ` +
+        `SHAPE-METHOD-NODES with ${shapes.join(', ')} as shapes, such as mixed-single-node-1000`,
+    )
   return scenarioText(workload)
 }
