@@ -1,7 +1,7 @@
 import { labels, wellKnownLabels } from './labels.ts'
 import { type Quantity, subtractQuantity, zero } from './quantity.ts'
 import { allows, inValues, operatorOf, type Requirement } from './requirement.ts'
-import { isCompatible, merge, type Requirements, sharedKeysIntersect } from './requirements.ts'
+import { isCompatible, type Requirements, sharedKeysIntersect } from './requirements.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from './resources.ts'
 
 /** One way to buy an instance type. The price is in USD an hour. */
@@ -149,23 +149,23 @@ export function orderByPrice(
   return priced.map(({ type }) => type)
 }
 
+const capacityTypes = ['reserved', 'spot', 'on-demand'].map(
+  (name) => new Map([[labels.capacityType, inValues(labels.capacityType, [name])]]),
+)
+
 /**
  * The most that a launch could cost: the highest price among the first of reserved, spot and on-demand that has compatible offerings
  * (reference/karpenter-core.md 4.7). Undefined when there is none.
  */
-export function worstLaunchPrice(offerings: readonly Offering[], wanted: Requirements): number | undefined {
-  for (const capacityType of ['reserved', 'spot', 'on-demand']) {
-    const narrowed = merge(wanted, [inValues(labels.capacityType, [capacityType])])
-    const usable = isCompatible(
-      wanted,
-      new Map([[labels.capacityType, inValues(labels.capacityType, [capacityType])]]),
-      wellKnownLabels,
-    )
-      ? offerings.filter(
-          (o) => capacityTypeOf(o) === capacityType && isCompatible(narrowed, o.requirements, wellKnownLabels),
-        )
-      : []
-    if (usable.length > 0) return Math.max(...usable.map((offering) => offering.price))
+export function worstLaunchPrice(
+  offerings: readonly Offering[],
+  wanted: Requirements,
+  wellKnown: ReadonlySet<string> = wellKnownLabels,
+): number | undefined {
+  const usable = offerings.filter((one) => isCompatible(wanted, one.requirements, wellKnown))
+  for (const capacityType of capacityTypes) {
+    const own = usable.filter((one) => isCompatible(capacityType, one.requirements, wellKnown))
+    if (own.length > 0) return Math.max(...own.map(({ price }) => price))
   }
   return undefined
 }

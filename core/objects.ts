@@ -212,6 +212,8 @@ export interface NodePool {
   readonly limits: Resources
   readonly weight: number
   readonly isStatic: boolean
+  /** How many nodes a static pool keeps. */
+  readonly replicas?: number
   readonly conditions: readonly Condition[]
   /** What its status counts; absent: nobody has counted yet. */
   readonly resources?: Resources

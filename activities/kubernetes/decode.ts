@@ -235,6 +235,7 @@ export function decodeNodePool(json: Json): NodePool {
     limits: parseResources(spec.limits),
     weight: spec.weight ?? 0,
     isStatic: spec.replicas !== undefined && spec.replicas !== null,
+    ...(typeof spec.replicas === 'number' ? { replicas: spec.replicas } : {}),
     conditions: conditions ?? [],
     ...(resources === undefined ? {} : { resources: parseResources(resources) }),
     ...(nodes === undefined ? {} : { nodes }),

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { conditionOf, withCondition } from '../../core/conditions.ts'
-import { allowedDisruptions } from '../../core/disruption/budgets.ts'
-import type { Blocked, DisruptionSnapshot } from '../../core/disruption/candidates.ts'
-import { type EmptinessCommand, planEmptiness, validateEmptiness } from '../../core/disruption/emptiness.ts'
+import type { Blocked } from '../../core/disruption/candidates.ts'
+import type { DisruptionCommand } from '../../core/disruption/command.ts'
+import { type Evaluation, evaluate } from '../../core/disruption/evaluate.ts'
+import { validate } from '../../core/disruption/validate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
-import type { NodePool, Pod } from '../../core/objects.ts'
+import type { Pod } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { isActive } from '../../core/pod-rules.ts'
 import { sameTaint } from '../../core/taints.ts'
@@ -20,7 +21,7 @@ import { readPauses } from '../kubernetes/pauses.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
 import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
-import { podsToPlace } from './planning-snapshot.ts'
+import { evaluationSettings, worldOf } from './disruption-world.ts'
 
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
 const evaluateEveryMs = 10_000
@@ -45,10 +46,16 @@ export async function nextDisruption(
     if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
     await keepClaimConditions(deps)
     await releaseAbandoned(deps, signal)
-    const plan = planEmptiness(disruptionSnapshot(deps, pauses), { budgetFor: budgetFor(deps), forced: input.forced })
+    const plan = evaluate(worldOf(deps, { pauses }), {
+      ...evaluationSettings(deps),
+      methods: ['emptiness'],
+      forced: input.forced,
+    })
+    tellInvalidBudgets(deps, plan)
     // A burst of new nodes would be a burst of events that say nothing to their owner.
     for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
-    if (plan.command !== undefined) return { kind: 'proposed', proposal: proposalOf(plan.command, input.forced) }
+    const [command] = plan.commands
+    if (command !== undefined) return { kind: 'proposed', proposal: proposalOf(command, input.forced) }
     if (input.once) break
     const wakeMs = Math.min(evaluateEveryMs, Math.max((plan.nextChange ?? Number.POSITIVE_INFINITY) - deps.now(), 100))
     // What empties a node or lifts a limit is looked at soon, a burst of such changes once.
@@ -69,60 +76,31 @@ function mayFreeNodes(
   return kind === 'NodePool' && before?.metadata.generation !== after?.metadata.generation
 }
 
-/** The cluster as the disruption rules see it, from the cache at this moment. */
-function disruptionSnapshot(deps: PlanningDeps, pauses: Pauses, commandId?: string): DisruptionSnapshot {
-  const { cache } = deps
-  const nodes = [...cache.nodes.values()]
-  // A pod that was bound, or is gone, keeps no node any more.
-  deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
-  return {
-    nodes,
-    nodeClaims: [...cache.nodeClaims.values()],
-    podsByNode: new Map(
-      nodes.map((node): [string, readonly Pod[]] => [node.metadata.name, cache.pods.by('byNode', node.metadata.name)]),
-    ),
-    nodePools: [...cache.nodePools.values()],
-    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
-    nominated: deps.nominations.targets(deps.now()),
-    now: deps.now(),
-    pauses,
-    ...(commandId === undefined ? {} : { commandId }),
-  }
-}
-
-function budgetFor(deps: PlanningDeps): (nodePool: NodePool, nodes: number) => number {
-  return (nodePool, nodes) => {
-    const { allowed, invalid } = allowedDisruptions({
-      budgets: nodePool.disruption.budgets,
-      nodes,
-      reason: 'Empty',
-      now: deps.now(),
-    })
+function tellInvalidBudgets(deps: PlanningDeps, { passes }: Evaluation): void {
+  for (const [name, { invalid }] of passes.flatMap(({ budgets }) => [...budgets]))
     if (invalid)
       deps.log.error(
-        { nodePool: nodePool.metadata.name, budgets: nodePool.disruption.budgets },
+        { nodePool: name, budgets: deps.cache.nodePools.get(name)?.disruption.budgets },
         'spec.disruption.budgets: a schedule cannot be read, so nothing is disrupted; correct it',
       )
-    return allowed
-  }
 }
 
 /** The id follows from what is disrupted and from how it stood, so that an evaluation that is run twice proposes the same. */
-function proposalOf({ reason, candidates }: EmptinessCommand, forced: boolean): DisruptionProposal {
+function proposalOf({ candidates }: DisruptionCommand, forced: boolean): DisruptionProposal {
   const uids = candidates
-    .map(({ uid }) => uid)
+    .map(({ nodeClaim }) => nodeClaim.metadata.uid)
     .sort()
     .join(',')
-  const id = `${reason.toLowerCase()}-${createHash('sha256').update(uids).digest('hex').slice(0, 10)}`
+  const id = `empty-${createHash('sha256').update(uids).digest('hex').slice(0, 10)}`
   return {
     id,
-    reason,
+    reason: 'Empty',
     forced,
-    candidates: candidates.map(({ nodeClaim, uid, nodeName, nodePool }) => ({
-      name: nodeClaim,
-      uid,
-      nodeName,
-      nodePool,
+    candidates: candidates.map(({ nodeClaim, node, nodePool }) => ({
+      name: nodeClaim.metadata.name,
+      uid: nodeClaim.metadata.uid,
+      nodeName: node.metadata.name,
+      nodePool: nodePool.metadata.name,
     })),
   }
 }
@@ -186,20 +164,15 @@ function pausedBy(pauses: Pauses, { reason, candidates }: DisruptionProposal): P
 }
 
 function stillValid(deps: PlanningDeps, proposal: DisruptionProposal, pauses: Pauses): readonly ClaimRef[] {
-  const command: EmptinessCommand = {
-    reason: proposal.reason,
-    candidates: proposal.candidates.map(({ name, uid, nodeName, nodePool }) => ({
-      nodeClaim: name,
-      uid,
-      nodeName,
-      nodePool,
-    })),
-  }
-  const checked = validateEmptiness(command, disruptionSnapshot(deps, pauses, proposal.id), {
-    budgetFor: budgetFor(deps),
-    forced: proposal.forced,
-  })
-  return checked.map(({ nodeClaim, uid }) => ({ name: nodeClaim, uid }))
+  const candidates = proposal.candidates.map(({ uid }) => uid)
+  const validation = validate(
+    { method: 'emptiness', decision: 'delete', candidates, replacements: 0 },
+    worldOf(deps, { pauses, commandId: proposal.id }),
+    { ...evaluationSettings(deps), forced: proposal.forced },
+  )
+  return validation.kind === 'invalid'
+    ? []
+    : validation.command.candidates.map(({ nodeClaim: { metadata } }) => ({ name: metadata.name, uid: metadata.uid }))
 }
 
 async function markCandidate(deps: PlanningDeps, ref: ClaimRef, { id, reason }: DisruptionProposal): Promise<void> {

@@ -1,36 +1,59 @@
 import { isTrue } from '../conditions.ts'
+import type { InstanceType } from '../instance-type.ts'
 import { annotations, labels } from '../labels.ts'
 import { isReady } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
 import type { Pauses } from '../pauses.ts'
-import { hasDoNotDisrupt, isActive, podName } from '../pod-rules.ts'
-import { isLeaving } from '../scheduling/state-nodes.ts'
+import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pod-rules.ts'
+import { isLeaving, labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
+import { nodePrice, rescheduleCost } from './costs.ts'
 import { evictionBlockedBy } from './pod-disruption-budgets.ts'
 
 /** What disruption decides on, read at one moment. */
-export interface DisruptionSnapshot {
-  readonly nodes: readonly Node[]
-  readonly nodeClaims: readonly NodeClaim[]
+export interface DisruptionView {
+  /** Nodes with their claims, and either alone. */
+  readonly nodes: readonly StateNode[]
   /** Bound pods by Node name. */
-  readonly podsByNode: ReadonlyMap<string, readonly Pod[]>
-  readonly nodePools: readonly NodePool[]
+  readonly podsOn: (node: string) => readonly Pod[]
+  /** By name. */
+  readonly nodePools: ReadonlyMap<string, NodePool>
+  /** What each pool can buy; a pool without an entry is not ours. */
+  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[]
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
+  /** Names of NodeClaims that are spoken for: they are no candidates, and use up budgets. */
+  readonly spokenFor?: ReadonlySet<string>
   /** Epoch ms. */
   readonly now: number
   /** What an operator has paused; absent: nothing. */
   readonly pauses?: Pauses
   /** A command that is being committed: what carries its id is not taken for disrupted already. */
   readonly commandId?: string
+  /** Whether `controller.kubernetes.io/pod-deletion-cost` says what an eviction costs. Default true. */
+  readonly deletionCosts?: boolean
 }
 
-/** A managed node with all that belongs to it. */
+/** A managed node that may be disrupted, with all that belongs to it. */
 export interface Candidate {
   readonly nodeClaim: NodeClaim
   readonly node: Node
   readonly nodePool: NodePool
+  /** All pods that are bound to it. */
   readonly pods: readonly Pod[]
+  /** Those that need another place when it goes. */
+  readonly reschedulable: readonly Pod[]
+  /** Absent: its pool cannot buy it any more. */
+  readonly instanceType: InstanceType | undefined
+  /** USD an hour; 0 when not known. */
+  readonly price: number
+  /** What moving its pods costs; 1 without any. */
+  readonly disruptionCost: number
+}
+
+/** Whether moving the pods of a node costs nothing: as upstream, that is what makes it empty (reference/karpenter-core.md 4.3). */
+export function isEmpty({ disruptionCost }: Candidate): boolean {
+  return disruptionCost <= 1
 }
 
 /** Something that cannot be disrupted, as an event on the object tells it. */
@@ -44,65 +67,109 @@ export interface Blocked {
 
 export type Eligibility =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
-  /** `message` absent: nothing to tell, it is on its way out already or still being made. */
-  | { readonly kind: 'blocked'; readonly nodeName?: string; readonly message?: string; readonly isPassing?: true }
+  /** Not ours, or a Node without a claim: nobody is told. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'blocked'; readonly blocked: Blocked }
 
-/** Lookups that every claim of a snapshot needs, made once. Azure does not keep to one case in provider IDs: these are in lower case. */
-export interface Lookups {
-  readonly nodeByProviderId: ReadonlyMap<string, Node>
-  readonly poolByName: ReadonlyMap<string, NodePool>
+/**
+ * Whether a node may be disrupted, or the first thing that forbids it (reference/karpenter-core.md 4.2, reference/karpenter-1.15.md 4.2).
+ * `isGraceful`: every pod is waited for, also where a terminationGracePeriod would end the wait.
+ */
+export function eligibility(one: StateNode, view: DisruptionView, isGraceful: boolean): Eligibility {
+  const { node, claim } = one
+  if (claim === undefined) return { kind: 'other' }
+  const found = nodeBlock(one, view)
+  if (found !== undefined) {
+    const { message, isPassing = false } = found
+    return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message), isPassing) }
+  }
+  const candidate = candidateOf(one, view)
+  if (typeof candidate === 'string') {
+    return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', candidate) }
+  }
+  const isOverruled = !isGraceful && claim.spec.terminationGracePeriod !== undefined
+  const message = isOverruled ? undefined : podBlock(candidate.pods, view)
+  return message === undefined
+    ? { kind: 'candidate', candidate }
+    : { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message)) }
 }
 
-export function lookupsOf({ nodes, nodePools }: DisruptionSnapshot): Lookups {
-  return {
-    nodeByProviderId: new Map(
-      nodes.flatMap((node) => (node.providerId ? [[node.providerId.toLowerCase(), node] as const] : [])),
-    ),
-    poolByName: new Map(nodePools.map((pool) => [pool.metadata.name, pool])),
-  }
+interface NodeBlock {
+  readonly message: string
+  readonly isPassing?: boolean
 }
 
-/** Whether a node may be disrupted for any voluntary reason, or the first thing that forbids it (reference/karpenter-core.md 4.2). */
-export function eligibility(claim: NodeClaim, snapshot: DisruptionSnapshot, lookups: Lookups): Eligibility {
-  const node = claim.status.providerId ? lookups.nodeByProviderId.get(claim.status.providerId.toLowerCase()) : undefined
-  if (node === undefined) {
-    return { kind: 'blocked', message: capitalized('nodeclaim does not have an associated node'), isPassing: true }
-  }
-  const blocked = (message: string) => ({
-    kind: 'blocked' as const,
-    nodeName: node.metadata.name,
-    message: capitalized(message),
-  })
-  if (isMarked(claim, node, snapshot.commandId)) return { kind: 'blocked', nodeName: node.metadata.name }
-  if (node.metadata.labels[labels.initialized] !== 'true') {
-    const registered = node.metadata.labels[labels.registered] === 'true'
+function nodeBlock({ node, claim }: StateNode, view: DisruptionView): NodeBlock | undefined {
+  if (node === undefined || claim === undefined)
+    return { message: 'nodeclaim does not have an associated node', isPassing: true }
+  if (isTrue(claim.status.conditions, 'Rebooting')) return { message: 'node is rebooting', isPassing: true }
+  if (isMarked(claim, node, view)) return { message: 'node is deleting or marked for deletion', isPassing: true }
+  const own = node.metadata.labels
+  const isRegistered = own[labels.registered] === 'true'
+  if (own[labels.initialized] !== 'true')
     return {
-      ...blocked(registered ? "node isn't initialized" : "node isn't initialized nor registered"),
+      message: isRegistered ? "node isn't initialized" : "node isn't initialized nor registered",
       isPassing: true,
     }
-  }
-  if (snapshot.nominated.has(claim.metadata.name) || snapshot.nominated.has(node.metadata.name)) {
-    return { ...blocked('node is nominated for a pending pod'), isPassing: true }
-  }
-  if ([claim, node].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true')) {
-    return blocked(`disruption is blocked through the "${annotations.doNotDisrupt}" annotation`)
-  }
-  const poolName = node.metadata.labels[labels.nodePool] ?? claim.metadata.labels[labels.nodePool]
-  if (poolName === undefined) return blocked(`node doesn't have required label (label=${labels.nodePool})`)
-  const nodePool = lookups.poolByName.get(poolName)
-  if (nodePool === undefined) return blocked(`NodePool not found (NodePool=${poolName})`)
-  const pods = snapshot.podsByNode.get(node.metadata.name) ?? []
-  const pod = podBlock(pods, snapshot)
-  return pod === undefined ? { kind: 'candidate', candidate: { nodeClaim: claim, node, nodePool, pods } } : blocked(pod)
+  if (view.nominated.has(claim.metadata.name) || view.nominated.has(node.metadata.name))
+    return { message: 'node is nominated for a pending pod', isPassing: true }
+  const { metadata } = isRegistered ? node : claim
+  if (metadata.annotations[annotations.doNotDisrupt] === 'true')
+    return { message: `disruption is blocked through the "${annotations.doNotDisrupt}" annotation` }
+  if (metadata.labels[labels.nodePool] === undefined)
+    return { message: `node doesn't have required label (label=${labels.nodePool})` }
+  return undefined
 }
 
-function isMarked(claim: NodeClaim, node: Node, commandId: string | undefined): boolean {
+/** The node as a candidate, whatever its pods say; a text: why it is none. */
+function candidateOf(one: StateNode, view: DisruptionView): Candidate | string {
+  const node = one.node as Node
+  const nodeClaim = one.claim as NodeClaim
+  const own = labelsOf(one)
+  const pool = own[labels.nodePool] as string
+  const [nodePool, types] = [view.nodePools.get(pool), view.instanceTypes.get(pool)]
+  if (nodePool === undefined || types === undefined || types.length === 0)
+    return `NodePool not found (NodePool=${pool})`
+  const instanceType = typeNamed(types, own[labels.instanceType])
+  const pods = view.podsOn(node.metadata.name)
+  const reschedulable = pods.filter(isReschedulable)
+  return {
+    nodeClaim,
+    node,
+    nodePool,
+    pods,
+    reschedulable,
+    instanceType,
+    price: nodePrice(own, instanceType),
+    disruptionCost: rescheduleCost(reschedulable, view.deletionCosts),
+  }
+}
+
+const typeMaps = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
+
+/** The type of that name in a list; lists are looked through once. */
+export function typeNamed(types: readonly InstanceType[], name: string | undefined): InstanceType | undefined {
+  let known = typeMaps.get(types)
+  if (known === undefined) {
+    known = new Map(types.map((type) => [type.name, type]))
+    typeMaps.set(types, known)
+  }
+  return known.get(name ?? '')
+}
+
+/** Whether a node is on its way out, or spoken for. */
+export function isMarked(
+  claim: NodeClaim,
+  node: Node,
+  { commandId, spokenFor }: Pick<DisruptionView, 'commandId' | 'spokenFor'>,
+): boolean {
+  if (spokenFor?.has(claim.metadata.name) === true) return true
   const own = commandId !== undefined && claim.metadata.annotations[annotations.disruptionCommand] === commandId
   return own ? claim.metadata.deletionTimestamp !== undefined : isLeaving(claim, node)
 }
 
 /** Daemon and mirror pods that must not be disrupted block as well. */
-function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionSnapshot): string | undefined {
+function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): string | undefined {
   for (const pod of pods) {
     if (isActive(pod) && hasDoNotDisrupt(pod, now)) {
       return `pod has "${annotations.doNotDisrupt}" annotation (Pod=${podName(pod)})`
@@ -115,37 +182,59 @@ function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: Disruptio
   return undefined
 }
 
-/**
- * How many nodes of each pool may still be disrupted. `budgetFor` answers what the pool's budgets allow for so many nodes; nodes that are
- * not ready or on their way out use it up (reference/karpenter-core.md 4.10).
- */
-export function remainingBudgets(
-  snapshot: DisruptionSnapshot,
-  lookups: Lookups,
-  budgetFor: (nodePool: NodePool, nodes: number) => number,
-): Map<string, number> {
-  const counts = new Map<string, { nodes: number; consumed: number }>()
-  for (const claim of snapshot.nodeClaims) {
-    const node = claim.status.providerId
-      ? lookups.nodeByProviderId.get(claim.status.providerId.toLowerCase())
-      : undefined
-    const pool = claim.metadata.labels[labels.nodePool]
-    if (node === undefined || pool === undefined || node.metadata.labels[labels.initialized] !== 'true') continue
-    if (isTrue(claim.status.conditions, 'InstanceTerminating')) continue
-    const count = counts.get(pool) ?? { nodes: 0, consumed: 0 }
-    count.nodes += 1
-    if (!isReady(node) || isMarked(claim, node, snapshot.commandId)) count.consumed += 1
-    counts.set(pool, count)
+/** An event on a claim and its Node. */
+export function blockedBy(
+  claim: NodeClaim,
+  node: Node | undefined,
+  reason: Blocked['reason'],
+  message: string,
+  isPassing = false,
+): Blocked {
+  const nodeName = node?.metadata.name
+  return {
+    object: { kind: 'NodeClaim', name: claim.metadata.name, ...(nodeName === undefined ? {} : { nodeName }) },
+    reason,
+    message,
+    ...(isPassing ? { isPassing } : {}),
   }
-  const remaining = new Map<string, number>()
-  for (const [name, { nodes, consumed }] of counts) {
-    const pool = lookups.poolByName.get(name)
-    if (pool !== undefined) remaining.set(name, Math.max(budgetFor(pool, nodes) - consumed, 0))
-  }
-  return remaining
 }
 
-/** Events begin with a capital letter. */
-function capitalized(text: string): string {
+/** A pool's nodes as its budgets count them. */
+export interface PoolCount {
+  /** Managed nodes that are initialized and not terminating. */
+  readonly nodes: number
+  /** Names of the NodeClaims among them that use up budgets: not ready, on their way out, or spoken for. */
+  readonly disrupted: readonly string[]
+}
+
+/** How a pool's budgets see a node: not at all, as one of its nodes, or as one that uses them up (reference/karpenter-core.md 4.10, reference/karpenter-1.15.md 4.10). */
+export function budgetUse(
+  { node, claim }: StateNode,
+  view: Pick<DisruptionView, 'commandId' | 'spokenFor'>,
+): 'none' | 'counted' | 'disrupted' {
+  if (node === undefined || claim === undefined) return 'none'
+  const isRebooting = isTrue(claim.status.conditions, 'Rebooting')
+  if (node.metadata.labels[labels.initialized] !== 'true' && !isRebooting) return 'none'
+  if (isTrue(claim.status.conditions, 'InstanceTerminating')) return 'none'
+  return !isReady(node) || isRebooting || isMarked(claim, node, view) ? 'disrupted' : 'counted'
+}
+
+/** What the budgets of each pool count. */
+export function poolCounts(view: DisruptionView): ReadonlyMap<string, PoolCount> {
+  const counts = new Map<string, { nodes: number; disrupted: string[] }>()
+  for (const one of view.nodes) {
+    const use = budgetUse(one, view)
+    if (use === 'none') continue
+    const pool = labelsOf(one)[labels.nodePool] ?? ''
+    const count = counts.get(pool) ?? { nodes: 0, disrupted: [] }
+    counts.set(pool, count)
+    count.nodes += 1
+    if (use === 'disrupted') count.disrupted.push(one.claim?.metadata.name ?? '')
+  }
+  return counts
+}
+
+/** What forbids a disruption is told as a sentence. */
+export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

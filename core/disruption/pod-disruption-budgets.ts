@@ -1,6 +1,7 @@
 import type { Pod, PodDisruptionBudget } from '../objects.ts'
 import { isEvictable, podName } from '../pod-rules.ts'
 import { selects } from '../scheduling/label-selector.ts'
+import { labelKey } from '../scheduling/solver/running-pods.ts'
 
 /** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
 export function evictionBlockedBy(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): string | undefined {
@@ -26,10 +27,26 @@ function allowsNone({ maxUnavailable, minAvailable }: PodDisruptionBudget): bool
   return maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%'
 }
 
+/** Budgets of one list that select pods of a namespace with the same labels. A large cluster asks for each of its pods, in every pass. */
+const known = new WeakMap<readonly PodDisruptionBudget[], Map<string, readonly PodDisruptionBudget[]>>()
+/** Pods keep their labels for as long as they are the same object. */
+const keys = new WeakMap<Pod['metadata'], string>()
+
 function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
-  return budgets.filter(
-    ({ metadata, selector }) => metadata.namespace === pod.metadata.namespace && selects(selector, pod.metadata.labels),
-  )
+  if (budgets.length === 0) return budgets
+  let byKey = known.get(budgets)
+  if (byKey === undefined) known.set(budgets, (byKey = new Map()))
+  let key = keys.get(pod.metadata)
+  if (key === undefined) keys.set(pod.metadata, (key = labelKey(pod)))
+  let own = byKey.get(key)
+  if (own === undefined) {
+    own = budgets.filter(
+      ({ metadata, selector }) =>
+        metadata.namespace === pod.metadata.namespace && selects(selector, pod.metadata.labels),
+    )
+    byKey.set(key, own)
+  }
+  return own
 }
 
 function mayGoUnhealthy(pod: Pod, { unhealthyPodEvictionPolicy }: PodDisruptionBudget): boolean {

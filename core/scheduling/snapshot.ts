@@ -1,5 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
 import type { DaemonSet, NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
+import type { Requirements } from '../requirements.ts'
 import type { Resources } from '../resources.ts'
 
 /** A Node as it stands in the cluster: pods are counted by its own labels, whatever its claim promises. */
@@ -96,6 +97,8 @@ export interface PlannedNodeClaim {
   readonly nodePool: string
   /** Entries of `spec.requirements`, instance types included. */
   readonly requirements: readonly RequirementSpec[]
+  /** What was planned with, before types and launchable capacity types were written into `requirements`. */
+  readonly wanted: Requirements
   /** Labels of the claim: the template's and one value of each custom requirement. */
   readonly labels: Readonly<Record<string, string>>
   /** Names of the types it may become, cheapest first. */

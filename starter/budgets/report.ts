@@ -1,11 +1,12 @@
 import { conditionOf } from '../../core/conditions.ts'
 import { type BudgetFinding, budgetFindings } from '../../core/disruption/budget-check.ts'
 import { type BudgetPeriod, budgetForecast } from '../../core/disruption/budget-forecast.ts'
-import { type DisruptionSnapshot, lookupsOf, remainingBudgets } from '../../core/disruption/candidates.ts'
+import { budgetUse } from '../../core/disruption/candidates.ts'
 import { labels } from '../../core/labels.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
 import type { Budget, Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { type Pause, type Pauses, type pausableReasons, scopeOf } from '../../core/pauses.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 
 export type Reason = (typeof pausableReasons)[number]
 
@@ -68,7 +69,7 @@ export function budgetReport(
   cluster: ReadCluster,
   { reasons, now, days }: { readonly reasons: readonly Reason[]; readonly now: number; readonly days: number },
 ): readonly PoolBudgets[] {
-  const nodes = countedNodes(cluster, now)
+  const nodes = countedNodes(cluster)
   const byPool = Map.groupBy(nodes, ({ claim }) => claim.metadata.labels[labels.nodePool])
   return cluster.nodePools
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
@@ -103,15 +104,13 @@ interface CountedNode {
   readonly isConsuming: boolean
 }
 
-/** The nodes that budgets count, by the very rule by which the planner counts them: it is asked about one NodeClaim at a time. */
-function countedNodes({ nodes, nodeClaims, nodePools }: ReadCluster, now: number): readonly CountedNode[] {
-  const nothing = { podsByNode: new Map(), podDisruptionBudgets: [], nominated: new Set<string>() }
-  const snapshot: DisruptionSnapshot = { nodes, nodeClaims, nodePools, now, ...nothing }
-  const lookups = lookupsOf(snapshot)
-  return nodeClaims.flatMap((claim) => {
-    const [left] = remainingBudgets({ ...snapshot, nodeClaims: [claim] }, lookups, () => 1).values()
-    const node = lookups.nodeByProviderId.get(claim.status.providerId?.toLowerCase() ?? '')
-    return left === undefined || node === undefined ? [] : [{ claim, node, isConsuming: left === 0 }]
+/** The nodes that budgets count, by the very rule by which the planner counts them. */
+function countedNodes(cluster: ReadCluster): readonly CountedNode[] {
+  return stateNodes(cluster).flatMap((one) => {
+    const use = budgetUse(one, {})
+    const { claim, node } = one
+    if (use === 'none' || claim === undefined || node === undefined) return []
+    return [{ claim, node, isConsuming: use === 'disrupted' }]
   })
 }
 

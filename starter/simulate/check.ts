@@ -22,7 +22,14 @@ const defaultConstraints = list(record({ maxSkew: () => undefined, topologyKey: 
 
 const scenarioShape = record({
   now: time,
+  method: oneOf('emptiness', 'drift', 'static-drift', 'multi-node', 'single-node'),
   options: record({
+    spotToSpotConsolidation: flag,
+    terminateFirstDrift: flag,
+    podDeletionCostManagement: flag,
+    reconcileConditions: flag,
+    nominated: list(text),
+    markedForDeletion: list(text),
     preferencePolicy: oneOf('Respect', 'Ignore'),
     minValuesPolicy: oneOf('Strict', 'BestEffort'),
     featureGates: map(flag),

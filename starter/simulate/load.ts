@@ -1,5 +1,6 @@
 import { type Catalog, readCatalog } from './catalog.ts'
 import { checkScenario } from './check.ts'
+import { type DisruptionResultJson, decide } from './disruption.ts'
 import { checkedManifests, readManifests, unknownRemarks } from './manifests.ts'
 import { isKnownKind } from './object-shapes.ts'
 import { type Overrides, readScenario, type Scenario } from './scenario.ts'
@@ -17,6 +18,8 @@ export interface LoadSettings {
 export interface Loaded {
   /** Makes it of what was parsed, each time anew. */
   readonly read: () => Scenario
+  /** Present where the scenario asks what should be disrupted. */
+  readonly decide?: () => DisruptionResultJson
   /** What a reader should know about the input. */
   readonly remarks: () => readonly string[]
 }
@@ -31,7 +34,9 @@ export async function load(inputs: readonly string[], settings: LoadSettings): P
     throw new InputError(`${scenario.file}: is a scenario, which is whole by itself; leave out the other files`)
   const sold = catalog && { instanceTypes: catalog.typesFor(), wellKnownLabels: catalog.wellKnownLabels }
   let isChecked = false
+  const isDisruption = isObject(scenario.value) && 'method' in scenario.value
   return {
+    ...(isDisruption ? { decide: () => decideScenario(scenario, settings.overrides, sold) } : {}),
     read: () => {
       // Once is enough: it is the same text in every round.
       if (!isChecked) checkScenario(scenario)
@@ -40,6 +45,15 @@ export async function load(inputs: readonly string[], settings: LoadSettings): P
     },
     remarks: () => scenarioRemarks(scenario),
   }
+}
+
+function decideScenario(
+  scenario: SourceDocument,
+  { now }: Overrides,
+  sold: Pick<Overrides, 'instanceTypes' | 'wellKnownLabels'> | undefined,
+): DisruptionResultJson {
+  checkScenario(scenario)
+  return decide(scenario.value, { ...sold, ...(now === undefined ? {} : { now }) })
 }
 
 /** A manifest always says its kind. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
+import { type DisruptionResultJson, decisionText } from './disruption.ts'
 import { type Explanation, explain, explanationText } from './explain.ts'
-import { load } from './load.ts'
+import { type Loaded, load } from './load.ts'
 import { resultText } from './result.ts'
 import { type Solved, solveRounds } from './rounds.ts'
 import { readSettings, type SchedulerFlags } from './settings.ts'
@@ -37,11 +38,25 @@ async function run(inputs: readonly string[], settings: SimulateSettings): Promi
   if (prices.length > 0 && catalog === undefined)
     throw new InputError('--prices: there are no resource SKUs to price; add --catalog FILE')
   const loaded = await load(inputs, { prices, overrides, complete, ...(catalog === undefined ? {} : { catalog }) })
+  if (loaded.decide !== undefined) return printDecision(loaded, loaded.decide, settings, warnings)
   const solved = solveRounds(loaded.read, settings.rounds, (times) => {
     if (settings.time === true) console.error(JSON.stringify(times))
   })
   for (const remark of [...warnings, ...loaded.remarks()]) console.error(remark)
   await print(answer(solved, settings))
+}
+
+async function printDecision(
+  loaded: Loaded,
+  decide: () => DisruptionResultJson,
+  { output, explain: pod }: SimulateSettings,
+  warnings: readonly string[],
+): Promise<void> {
+  if (pod !== undefined)
+    throw new InputError('--explain: a scenario with "method" decides about nodes, not about pods; leave it out')
+  const result = decide()
+  for (const remark of [...warnings, ...loaded.remarks()]) console.error(remark)
+  await print([output === 'json' ? `${JSON.stringify(result, undefined, 2)}\n` : decisionText(result)])
 }
 
 function answer(solved: Solved, { output, explain: pod }: SimulateSettings): Iterable<string> {

@@ -39,6 +39,7 @@ export function finished(
     claim: {
       nodePool: open.pool.template.nodePool,
       requirements: serializeAll(requirements),
+      wanted,
       labels: claimLabels(open.pool.template, wanted),
       instanceTypes: types.map(({ name }) => name),
       requests: open.requestsWithDaemons,

@@ -92,6 +92,7 @@ export class ClaimFinisher {
           instanceTypes,
           list.capacityTypes.filter((_, at) => (capacityBits & (1 << at)) !== 0),
         ),
+        wanted: wanted.map,
         labels: claimLabels(templateOf(pool), wanted.map),
         instanceTypes,
         price: Number.isFinite(lowest) ? lowest : 0,
@@ -115,7 +116,7 @@ function memo<T>(all: Map<PoolIndex, Map<string, T>>, pool: PoolIndex, key: stri
 }
 
 /** The entries of `spec.requirements`: what was planned with, the types that it may become and the capacity types that can be launched. */
-function specsOf(
+export function specsOf(
   wanted: Requirements,
   types: readonly string[],
   capacityTypes: readonly string[],

@@ -1,0 +1,106 @@
+import { labels } from '../labels.ts'
+import { isDaemonPod, isTerminal } from '../pod-rules.ts'
+import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
+import { type Candidate, type DisruptionView, typeNamed } from './candidates.ts'
+import { nodePrice, rescheduleCost } from './costs.ts'
+
+/** A move is worth its disruption from this score on: half as large a share of the savings as of the disruption. */
+const k = 2
+const balancedThreshold = 1 / k
+
+/** What a pool's nodes cost in all, in USD an hour, and what it would cost to disrupt them all. */
+interface PoolTotals {
+  readonly cost: number
+  readonly disruption: number
+}
+
+/** How a pool sees a move. */
+export interface Score {
+  readonly nodePool: string
+  readonly value: number
+  /** The parts of the pool's cost and of its disruption that the move is about. */
+  readonly savings: number
+  readonly disruption: number
+}
+
+export const isApproved = ({ value }: Score) => value >= balancedThreshold
+
+/** The policy Balanced: whether what a move saves is worth the disruption, both as parts of their pool's whole (reference/karpenter-core.md 4.8). */
+export class BalancedPolicy {
+  readonly #totals: ReadonlyMap<string, PoolTotals>
+
+  /** `eligible`: all candidates, before a method chose among them. */
+  constructor(eligible: readonly Candidate[], view: DisruptionView) {
+    this.#totals = totalsOf(eligible, view)
+  }
+
+  /** The scores of the pools that have the policy; a move goes ahead when all of them approve. */
+  scores(candidates: readonly Candidate[], savings: number): readonly Score[] {
+    const byPool = Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)
+    const whole = priceOf(candidates)
+    return [...byPool].flatMap(([pool, own]) => {
+      if (!isBalanced(own[0] as Candidate)) return []
+      const share = whole > 0 && byPool.size > 1 ? priceOf(own) / whole : 1
+      return [this.#score(pool, savings * share, own)]
+    })
+  }
+
+  /** Whether at least deleting the node without a replacement would be approved. */
+  mayPass(candidate: Candidate): boolean {
+    const pool = candidate.nodePool.metadata.name
+    if (!isBalanced(candidate) || (this.#totals.get(pool)?.cost ?? 0) <= 0) return true
+    return isApproved(this.#score(pool, candidate.price, [candidate]))
+  }
+
+  #score(nodePool: string, saved: number, candidates: readonly Candidate[]): Score {
+    const totals = this.#totals.get(nodePool)
+    if (totals === undefined || totals.cost <= 0 || totals.disruption <= 0)
+      return { nodePool, value: 0, savings: 0, disruption: 0 }
+    const savings = saved / totals.cost
+    const disruption = candidates.reduce((sum, one) => sum + one.disruptionCost, 0) / totals.disruption
+    const value = savings <= 0 ? 0 : disruption === 0 ? Number.POSITIVE_INFINITY : savings / disruption
+    return { nodePool, value, savings, disruption }
+  }
+}
+
+function isBalanced({ nodePool }: Candidate): boolean {
+  return nodePool.disruption.consolidationPolicy === 'Balanced'
+}
+
+function priceOf(candidates: readonly Candidate[]): number {
+  return candidates.reduce((sum, { price }) => sum + price, 0)
+}
+
+/** What a pool's nodes cost and are disrupted by in all, also those that cannot be disrupted now. */
+function totalsOf(eligible: readonly Candidate[], view: DisruptionView): ReadonlyMap<string, PoolTotals> {
+  const known = new Map(eligible.map((candidate) => [candidate.nodeClaim, candidate]))
+  const totals = new Map<string, { cost: number; disruption: number }>()
+  for (const one of view.nodes) {
+    const own = labelsOf(one)
+    const pool = own[labels.nodePool]
+    if (pool === undefined) continue
+    const total = totals.get(pool) ?? { cost: 0, disruption: 0 }
+    totals.set(pool, total)
+    const candidate = one.claim && known.get(one.claim)
+    total.disruption += candidate?.disruptionCost ?? disruptionOf(one, view)
+    if (one.claim === undefined) continue
+    total.cost +=
+      candidate?.price ?? nodePrice(own, typeNamed(view.instanceTypes.get(pool) ?? [], own[labels.instanceType]))
+  }
+  return totals
+}
+
+function disruptionOf({ node }: StateNode, view: DisruptionView): number {
+  const pods = node === undefined ? [] : view.podsOn(node.metadata.name)
+  return rescheduleCost(
+    pods.filter((pod) => !isDaemonPod(pod) && !isTerminal(pod)),
+    view.deletionCosts,
+  )
+}
+
+/** A score as events tell it (reference/karpenter-core.md 4.8). */
+export function scoreText(score: Score): string {
+  const { value, savings, disruption } = score
+  const percent = (part: number) => `${(part * 100).toFixed(1)}%`
+  return `score ${value.toFixed(2)} ${isApproved(score) ? '>=' : '<'} threshold ${balancedThreshold.toFixed(2)} (k: ${k}, savings ${percent(savings)}, disruption ${percent(disruption)})`
+}

@@ -1,0 +1,111 @@
+import { minValues } from '../instance-type.ts'
+import { labels } from '../labels.ts'
+import type { PlannedNodeClaim, SchedulingPlan } from '../scheduling/snapshot.ts'
+import type { Candidate } from './candidates.ts'
+import {
+  allowsCapacityType,
+  asSpot,
+  below,
+  finished,
+  type Market,
+  type Replacement,
+  replacementOf,
+  sold,
+} from './replacement.ts'
+import { type Problem, problemsText, type Simulator } from './simulation.ts'
+
+/** Cheaper types that a spot node must have before it is replaced by another spot node, and how many of them are asked for. */
+const spotToSpotTypes = 15
+
+export interface ConsolidationSettings extends Market {
+  readonly spotToSpot: boolean
+}
+
+/** What becomes of nodes together: they go, they are replaced by one that is cheaper, or nothing can be done. */
+export type Consolidation =
+  | { readonly kind: 'delete'; readonly plan: SchedulingPlan }
+  | { readonly kind: 'replace'; readonly plan: SchedulingPlan; readonly replacement: Replacement }
+  | Hindrance
+
+interface Hindrance {
+  readonly kind: 'none'
+  readonly message: string
+  /** Pods that would not find a place. */
+  readonly problems: readonly Problem[]
+}
+
+const hindered = (message: string, problems: readonly Problem[] = []): Hindrance => ({
+  kind: 'none',
+  message,
+  problems,
+})
+
+/** Whether the nodes can go, perhaps for one cheaper node in their place (reference/karpenter-core.md 4.7). */
+export function consolidate(
+  candidates: readonly Candidate[],
+  simulator: Simulator,
+  settings: ConsolidationSettings,
+): Consolidation {
+  // Of one node the number of those that it would take is told; of many, it is enough to know that it is more than one.
+  const { plan, problems } = simulator.without(candidates, {
+    isConsolidation: true,
+    ...(candidates.length > 1 ? { maxNewClaims: 1 } : {}),
+  })
+  if (problems.length > 0) return hindered(problemsText(problems), problems)
+  const { newNodeClaims } = plan
+  const [claim] = newNodeClaims
+  if (claim === undefined && !plan.stopped) return { kind: 'delete', plan }
+  if (claim === undefined || newNodeClaims.length > 1 || plan.stopped)
+    return hindered(`Can't remove without creating ${newNodeClaims.length} candidates`)
+  const fitted = cheaper(claim, candidates, settings)
+  return fitted.kind === 'none' ? fitted : { kind: 'replace', plan, replacement: fitted.replacement }
+}
+
+type Fitted = { readonly kind: 'fits'; readonly replacement: Replacement } | Hindrance
+
+function cheaper(claim: PlannedNodeClaim, candidates: readonly Candidate[], settings: ConsolidationSettings): Fitted {
+  const replacement = replacementOf(claim, settings)
+  const price = candidates.reduce((sum, one) => sum + one.price, 0)
+  const allSpot = candidates.every(({ node }) => node.metadata.labels[labels.capacityType] === 'spot')
+  if (allSpot && allowsCapacityType(replacement, 'spot')) return spotToSpot(replacement, price, candidates, settings)
+  const fitted = within(replacement, price, settings)
+  if (fitted.kind === 'none') return fitted
+  // What saves as spot need not save on demand: then the launch shall fail rather than cost more.
+  const isOpen = allowsCapacityType(fitted.replacement, 'spot') && allowsCapacityType(fitted.replacement, 'on-demand')
+  return isOpen ? { kind: 'fits', replacement: asSpot(fitted.replacement) } : fitted
+}
+
+function within(replacement: Replacement, price: number, market: Market): Fitted {
+  const priced = below(replacement, price, market)
+  if (priced.kind === 'short') return hindered(`Filtering by price: ${priced.message}`)
+  if (priced.replacement.types.length === 0) return hindered("Can't replace with a cheaper node")
+  return { kind: 'fits', replacement: priced.replacement }
+}
+
+/**
+ * A single spot node is replaced by spot only where there are many cheaper types, and the cheapest of them are asked for: else the cloud's
+ * choice among many would be replaced again and again by one that is a little cheaper.
+ */
+function spotToSpot(
+  replacement: Replacement,
+  price: number,
+  candidates: readonly Candidate[],
+  settings: ConsolidationSettings,
+): Fitted {
+  if (!settings.spotToSpot)
+    return hindered("SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
+  const fitted = within(sold(asSpot(replacement), settings), price, settings)
+  if (fitted.kind === 'none' || candidates.length > 1) return fitted
+  const { types, wanted } = fitted.replacement
+  if (types.length < spotToSpotTypes)
+    return hindered(
+      `SpotToSpotConsolidation requires ${spotToSpotTypes} cheaper instance type options than the current candidate to consolidate, got ${types.length}`,
+    )
+  const most = Math.max(spotToSpotTypes, minValues(types, wanted).needed)
+  return { kind: 'fits', replacement: { ...fitted.replacement, types: types.slice(0, most) } }
+}
+
+/** The replacements of a consolidation as NodeClaims to create. */
+export function replacementsOf(consolidation: Consolidation, market: Market): readonly PlannedNodeClaim[] {
+  return consolidation.kind === 'replace' ? [finished(consolidation.replacement, market)] : []
+}

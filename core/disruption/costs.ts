@@ -1,0 +1,40 @@
+import { capacityTypeOf, type InstanceType, zoneOf } from '../instance-type.ts'
+import { labels } from '../labels.ts'
+import type { Pod } from '../objects.ts'
+
+/** What disrupting a node costs before its pods are counted. */
+const baseDisruptionCost = 1
+
+const disruptionCostAnnotation = 'karpenter.sh/disruption-cost'
+const podDeletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
+const greatest = 10
+
+/**
+ * What it costs to evict a pod, from -10 to 10, 1 for a common one. Annotations that are no 32-bit integer count for nothing; the first of them
+ * decides even then (reference/karpenter-core.md 4.3, reference/karpenter-1.15.md 4.3). `deletionCosts`: whether the cost that ReplicaSets go
+ * by counts as well, which is so unless somebody else manages it.
+ */
+function evictionCost({ metadata, priority = 0 }: Pod, deletionCosts = true): number {
+  const own = metadata.annotations[disruptionCostAnnotation]
+  const text = own ?? (deletionCosts ? metadata.annotations[podDeletionCostAnnotation] : undefined)
+  const cost = 1 + (int32(text) ?? 0) / 2 ** 27 + priority / 2 ** 25
+  return Math.min(greatest, Math.max(-greatest, cost))
+}
+
+function int32(text: string | undefined): number | undefined {
+  if (text === undefined || !/^[+-]?[0-9]+$/.test(text)) return undefined
+  const value = Number(text)
+  return value >= -(2 ** 31) && value < 2 ** 31 ? value : undefined
+}
+
+/** What moving a node's pods costs: at least 1; pods that cost less than nothing do not make it less (reference/karpenter-core.md 4.3). */
+export function rescheduleCost(pods: readonly Pod[], deletionCosts = true): number {
+  return pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod, deletionCosts)), baseDisruptionCost)
+}
+
+/** What a node costs in USD an hour: the price of its type in its zone and capacity type, sold out or not; 0 when it is not known. */
+export function nodePrice(own: Readonly<Record<string, string>>, type: InstanceType | undefined): number {
+  const [zone, capacityType] = [own[labels.zone] ?? '', own[labels.capacityType] ?? '']
+  const found = type?.offerings.find((one) => zoneOf(one) === zone && capacityTypeOf(one) === capacityType)
+  return found === undefined || Number.isNaN(found.price) ? 0 : found.price
+}

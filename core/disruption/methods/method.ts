@@ -1,0 +1,71 @@
+import type { SchedulingOptions } from '../../scheduling/snapshot.ts'
+import type { BalancedPolicy } from '../balanced.ts'
+import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
+import type { Decision } from '../command.ts'
+import type { ConsolidationSettings } from '../consolidation.ts'
+import type { Problem, Simulator } from '../simulation.ts'
+
+export interface MethodSettings extends ConsolidationSettings {
+  /** How pods are placed. */
+  readonly scheduling: SchedulingOptions
+  /** Whether a node may go before its replacement where it takes up the only capacity for it. */
+  readonly terminateFirst: boolean
+  /** How many candidates a search for several nodes looks at. */
+  readonly maxMultiNodeCandidates: number
+}
+
+/** What a method works with. */
+export interface MethodContext {
+  readonly view: DisruptionView
+  /** Of the cluster with all commands that were decided before. */
+  simulator: Simulator
+  readonly settings: MethodSettings
+  readonly balanced: BalancedPolicy
+  /** How many nodes of each pool may still be disrupted; methods take off what they use. */
+  readonly budgets: Map<string, number>
+  /** Told of each candidate that a method looked at, in the order in which it did. */
+  readonly note: (note: Note) => void
+}
+
+/** What came of looking at a candidate. */
+export interface Note {
+  readonly candidate: Candidate
+  readonly outcome: 'chosen' | 'hindered' | 'budget' | 'rejected'
+  /** Why not; of a hindrance, as an event tells it. */
+  readonly message: string
+  /** Pods that would not find a place. */
+  readonly problems?: readonly Problem[]
+  readonly decision?: Decision
+  /** The event that tells of it. */
+  readonly event?: Blocked['reason']
+}
+
+export const poolOf = ({ nodePool }: Candidate) => nodePool.metadata.name
+
+/** Whether the candidate's budget has room for one more node, which is then taken off. */
+export function takeBudget({ budgets }: Pick<MethodContext, 'budgets'>, candidate: Candidate): boolean {
+  const left = budgets.get(poolOf(candidate)) ?? 0
+  if (left <= 0) return false
+  budgets.set(poolOf(candidate), left - 1)
+  return true
+}
+
+/** In whose order consolidation looks at candidates: most savings for the least disruption first; then by name, so that nothing is left to chance. */
+export function bySavings(candidates: readonly Candidate[]): readonly Candidate[] {
+  return candidates
+    .map((candidate) => ({ candidate, ratio: candidate.price / candidate.disruptionCost }))
+    .sort((a, b) => b.ratio - a.ratio || compareNames(a.candidate, b.candidate))
+    .map(({ candidate }) => candidate)
+}
+
+function compareNames({ node: a }: Candidate, { node: b }: Candidate): number {
+  return a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
+}
+
+export function noteBudget(context: MethodContext, candidate: Candidate): void {
+  context.note({
+    candidate,
+    outcome: 'budget',
+    message: `the disruption budgets of NodePool ${poolOf(candidate)} allow no more nodes now`,
+  })
+}

@@ -1,0 +1,80 @@
+import { compatibleOfferings } from '../../instance-type.ts'
+import { requirementsOfLabels } from '../../requirements.ts'
+import { isApproved, type Score } from '../balanced.ts'
+import type { Candidate } from '../candidates.ts'
+import { type DisruptionCommand, savingsOf } from '../command.ts'
+import { type Consolidation, consolidate, replacementsOf } from '../consolidation.ts'
+import { below } from '../replacement.ts'
+import { bySavings, type MethodContext, noteBudget, takeBudget } from './method.ts'
+
+/**
+ * The most nodes, from the first in order on, that can go together for at most one cheaper node: found by halving, so at least two
+ * (reference/karpenter-core.md 4.8).
+ */
+export function multiNode(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+  const within = bySavings(candidates).filter((candidate) => {
+    if (takeBudget(context, candidate)) return true
+    noteBudget(context, candidate)
+    return false
+  })
+  let [least, most] = [1, Math.min(within.length - 1, context.settings.maxMultiNodeCandidates)]
+  let best: DisruptionCommand | undefined
+  while (least <= most) {
+    const middle = Math.floor((least + most) / 2)
+    const command = together(within.slice(0, middle + 1), context)
+    if (command === undefined) most = middle - 1
+    else {
+      best = command
+      least = middle + 1
+    }
+  }
+  for (const candidate of best?.candidates ?? [])
+    context.note({
+      candidate,
+      outcome: 'chosen',
+      decision: best?.decision ?? 'delete',
+      message: `one of ${best?.candidates.length} nodes that are underutilized together`,
+    })
+  return best === undefined ? [] : [best]
+}
+
+export function together(candidates: readonly Candidate[], context: MethodContext): DisruptionCommand | undefined {
+  const { simulator, settings, balanced } = context
+  const consolidation = sensible(consolidate(candidates, simulator, settings), candidates, context)
+  if (consolidation.kind === 'none') return undefined
+  const replacements = replacementsOf(consolidation, settings)
+  const savings = savingsOf(candidates, replacements)
+  const scores: readonly Score[] = balanced.scores(candidates, savings)
+  if (!scores.every(isApproved)) return undefined
+  const { kind: decision, plan } = consolidation
+  return { method: 'multi-node', decision, candidates, replacements, savings, plan, scores }
+}
+
+/**
+ * A replacement of the same type as one of the nodes is that node kept, with more pods moved: only types that are cheaper than the cheapest
+ * such node make sense.
+ */
+function sensible(
+  consolidation: Consolidation,
+  candidates: readonly Candidate[],
+  context: MethodContext,
+): Consolidation {
+  if (consolidation.kind !== 'replace') return consolidation
+  const { replacement } = consolidation
+  const { wellKnown } = context.settings
+  const kept = new Map<string, number>()
+  for (const { instanceType, node } of candidates) {
+    if (instanceType === undefined) continue
+    const offerings = compatibleOfferings(instanceType, requirementsOfLabels(node.metadata.labels), wellKnown)
+    const before = kept.get(instanceType.name) ?? Number.POSITIVE_INFINITY
+    kept.set(instanceType.name, Math.min(before, ...offerings.map(({ price }) => price)))
+  }
+  // As upstream, a node whose price is not known counts as one that costs nothing.
+  const own = replacement.types.flatMap(({ name }) => kept.get(name) ?? [])
+  const limit = Math.min(Number.POSITIVE_INFINITY, ...own.map((price) => (Number.isFinite(price) ? price : 0)))
+  const priced = below(replacement, limit, context.settings)
+  if (priced.kind === 'short') return { kind: 'none', message: priced.message, problems: [] }
+  if (priced.replacement.types.length === 0)
+    return { kind: 'none', message: 'nothing is cheaper than one of the nodes', problems: [] }
+  return { ...consolidation, replacement: priced.replacement }
+}

@@ -1,0 +1,141 @@
+import { isTrue } from '../../conditions.ts'
+import { capacityTypeOf, compatibleOfferings, isLaunchable } from '../../instance-type.ts'
+import { labels } from '../../labels.ts'
+import {
+  claimLabels,
+  staticClaimRequirements,
+  type TemplateInput,
+  templateRequirements,
+} from '../../node-claim-template.ts'
+import type { NodePool } from '../../objects.ts'
+import { isCompatible, type Requirements, serializeAll } from '../../requirements.ts'
+import { noResources } from '../../resources.ts'
+import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
+import type { Candidate, DisruptionView } from '../candidates.ts'
+import { isMarked } from '../candidates.ts'
+import { type Decision, type DisruptionCommand, savingsOf } from '../command.ts'
+import { reservationOf } from '../simulation.ts'
+import { type MethodContext, poolOf, takeBudget } from './method.ts'
+
+/** A static pool's drifted nodes, each replaced by one of its template, as far as budget and node limit go (reference/karpenter-core.md 4.8). */
+export function staticDrift(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+  return [...Map.groupBy(candidates, poolOf)].flatMap(([pool, own]) => {
+    const budget = context.budgets.get(pool) ?? 0
+    const { nodePool } = own[0] as Candidate
+    const counts = countsOf(pool, context.view)
+    // Scaling down comes first.
+    if (budget === 0 || counts.active + counts.leaving > (nodePool.replicas ?? 0)) return []
+    const full = context.settings.terminateFirst ? fullReservations(nodePool, context) : undefined
+    if (full !== undefined) return withoutRoom(byReservation(own, full, context).slice(0, budget), full, context)
+    const room = roomOf(nodePool, counts)
+    if (room === 0) return withoutRoom(own.slice(0, budget), 'at limit', context)
+    return own
+      .slice(0, Math.min(budget, room))
+      .map((one) => commandFor(one, 'replace', [replacementFor(nodePool)], context))
+  })
+}
+
+interface Counts {
+  readonly active: number
+  readonly leaving: number
+  readonly deleting: number
+}
+
+function countsOf(pool: string, view: DisruptionView): Counts {
+  const own = view.nodes.filter(({ claim }) => claim?.metadata.labels[labels.nodePool] === pool)
+  const deleting = own.filter(({ claim }) => claim?.metadata.deletionTimestamp !== undefined).length
+  const leaving = own.filter(
+    ({ claim, node }) =>
+      claim !== undefined &&
+      node !== undefined &&
+      claim.metadata.deletionTimestamp === undefined &&
+      isMarked(claim, node, view),
+  ).length
+  return { active: own.length - deleting - leaving, leaving, deleting }
+}
+
+function roomOf({ limits }: NodePool, { active, leaving, deleting }: Counts): number {
+  const limit = limits['nodes']
+  if (limit === undefined) return Number.POSITIVE_INFINITY
+  return Math.max(0, Number(limit.nano / 1_000_000_000n) - active - leaving - deleting)
+}
+
+function templateOf({ metadata, template }: NodePool): TemplateInput {
+  const { requirements, nodeClassRef } = template.spec
+  return { nodePool: metadata.name, labels: template.labels, nodeClassRef, requirements }
+}
+
+/** Ids of the healthy reservations that the pool's nodes come from, all of them full; undefined: something else can be bought, or there is room. */
+function fullReservations(nodePool: NodePool, { view, settings }: MethodContext): ReadonlySet<string> | undefined {
+  const wanted = templateRequirements(templateOf(nodePool))
+  const { wellKnown, scheduling } = settings
+  const ids = new Set<string>()
+  for (const type of view.instanceTypes.get(nodePool.metadata.name) ?? []) {
+    if (!isCompatible(wanted, type.requirements, wellKnown)) continue
+    for (const offering of compatibleOfferings(type, wanted, wellKnown)) {
+      if (capacityTypeOf(offering) !== 'reserved' || isLaunchable(offering)) return undefined
+      const [id] = offering.requirements.get(scheduling.reservationIdLabel ?? '')?.values ?? []
+      if (offering.available && id !== undefined) ids.add(id)
+    }
+  }
+  return ids
+}
+
+/** Those that hold a place in one of the reservations come first: only theirs can be filled again. */
+function byReservation(
+  candidates: readonly Candidate[],
+  ids: ReadonlySet<string>,
+  { settings }: MethodContext,
+): readonly Candidate[] {
+  const holds = (one: Candidate) => ids.has(reservationOf(one, settings.scheduling) ?? '')
+  return [...candidates.filter(holds), ...candidates.filter((one) => !holds(one))]
+}
+
+/** Nodes that have to go before there is room for others; a pool that would not be filled again keeps its nodes. */
+function withoutRoom(
+  candidates: readonly Candidate[],
+  full: ReadonlySet<string> | 'at limit',
+  context: MethodContext,
+): readonly DisruptionCommand[] {
+  const message =
+    full === 'at limit'
+      ? 'static NodePool is at its node limit and cannot stage a replacement'
+      : "static NodePool's capacity reservations are full and cannot stage a replacement"
+  return candidates.flatMap((candidate) => {
+    const frees = full === 'at limit' || full.has(reservationOf(candidate, context.settings.scheduling) ?? '')
+    const { conditions, metadata } = candidate.nodePool
+    const isFilledAgain = isTrue(conditions, 'Ready') && metadata.deletionTimestamp === undefined
+    if (context.settings.terminateFirst && frees && isFilledAgain)
+      return [commandFor(candidate, 'terminate-first', [], context)]
+    context.note({ candidate, outcome: 'hindered', message, event: 'DisruptionBlocked' })
+    return []
+  })
+}
+
+function commandFor(
+  candidate: Candidate,
+  decision: Decision,
+  replacements: readonly PlannedNodeClaim[],
+  context: MethodContext,
+): DisruptionCommand {
+  takeBudget(context, candidate)
+  context.note({ candidate, outcome: 'chosen', decision, message: 'the node has drifted' })
+  const savings = savingsOf([candidate], replacements)
+  return { method: 'static-drift', decision, candidates: [candidate], replacements, savings }
+}
+
+/** What the pool's template asks for, whatever the types are. */
+function replacementFor(nodePool: NodePool): PlannedNodeClaim {
+  const template = templateOf(nodePool)
+  const wanted: Requirements = templateRequirements(template)
+  return {
+    nodePool: nodePool.metadata.name,
+    requirements: serializeAll(staticClaimRequirements(wanted)),
+    wanted,
+    labels: claimLabels(template, wanted),
+    instanceTypes: [],
+    requests: noResources,
+    pods: [],
+    price: 0,
+  }
+}

@@ -1,0 +1,96 @@
+import {
+  capacityTypeOf,
+  cheapestPrice,
+  compatibleOfferings,
+  type InstanceType,
+  isLaunchable,
+  minValues,
+  worstLaunchPrice,
+} from '../instance-type.ts'
+import { labels } from '../labels.ts'
+import { allows, inValues } from '../requirement.ts'
+import { merge, type Requirements } from '../requirements.ts'
+import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
+import { specsOf } from '../scheduling/solver/planned-claims.ts'
+import { typeNamed } from './candidates.ts'
+
+/** A new node that is being fitted into what it may cost. */
+export interface Replacement {
+  readonly claim: PlannedNodeClaim
+  readonly wanted: Requirements
+  /** Cheapest first. */
+  readonly types: readonly InstanceType[]
+}
+
+export interface Market {
+  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
+  readonly wellKnown: ReadonlySet<string>
+}
+
+export type Priced =
+  | { readonly kind: 'left'; readonly replacement: Replacement }
+  /** Fewer types than minValues asks for are left. */
+  | { readonly kind: 'short'; readonly message: string }
+
+export function replacementOf(claim: PlannedNodeClaim, { instanceTypes }: Market): Replacement {
+  const offered = instanceTypes.get(claim.nodePool) ?? []
+  return { claim, wanted: claim.wanted, types: claim.instanceTypes.flatMap((name) => typeNamed(offered, name) ?? []) }
+}
+
+export function allowsCapacityType({ wanted }: Pick<Replacement, 'wanted'>, capacityType: string): boolean {
+  const own = wanted.get(labels.capacityType)
+  return own === undefined || allows(own, capacityType)
+}
+
+/** The replacement bought as spot or not at all; types that are not sold so are left out. */
+export function asSpot(replacement: Replacement): Replacement {
+  return { ...replacement, wanted: merge(replacement.wanted, [inValues(labels.capacityType, ['spot'])]) }
+}
+
+/** Without types that are not sold as the replacement wants them. */
+export function sold({ wanted, types, ...rest }: Replacement, { wellKnown }: Market): Replacement {
+  return {
+    ...rest,
+    wanted,
+    types: types.filter((type) => compatibleOfferings(type, wanted, wellKnown).some(({ available }) => available)),
+  }
+}
+
+/** The types that cost less than so much even where they are dearest (reference/karpenter-core.md 4.7). */
+export function below(replacement: Replacement, price: number, { wellKnown }: Market): Priced {
+  const { wanted } = replacement
+  const types = replacement.types.filter((type) => launchPrice(type, wanted, wellKnown) < price)
+  const short = [...minValues(types, wanted).unsatisfied.keys()].sort()
+  return short.length === 0
+    ? { kind: 'left', replacement: { ...replacement, types } }
+    : { kind: 'short', message: `minValues requirement is not met for label(s) (label(s)=[${short.join(' ')}])` }
+}
+
+/** Requirements of a pass are interned, so that those of most replacements are few. */
+const prices = new WeakMap<Requirements, Map<InstanceType, number>>()
+
+function launchPrice(type: InstanceType, wanted: Requirements, wellKnown: ReadonlySet<string>): number {
+  let known = prices.get(wanted)
+  if (known === undefined) prices.set(wanted, (known = new Map()))
+  let price = known.get(type)
+  if (price === undefined) {
+    price = worstLaunchPrice(type.offerings.filter(isLaunchable), wanted, wellKnown) ?? Number.POSITIVE_INFINITY
+    known.set(type, price)
+  }
+  return price
+}
+
+/** The NodeClaim to create, with the types that are left. */
+export function finished({ claim, wanted, types }: Replacement, { wellKnown }: Market): PlannedNodeClaim {
+  if (wanted === claim.wanted && types.length === claim.instanceTypes.length) return claim
+  const names = types.map(({ name }) => name)
+  const launchable = types.flatMap((type) => compatibleOfferings(type, wanted, wellKnown).filter(isLaunchable))
+  const lowest = Math.min(...types.map((type) => cheapestPrice(type, wanted, wellKnown) ?? Number.POSITIVE_INFINITY))
+  return {
+    ...claim,
+    wanted,
+    requirements: specsOf(wanted, names, [...new Set(launchable.map(capacityTypeOf))].sort()),
+    instanceTypes: names,
+    price: Number.isFinite(lowest) ? lowest : 0,
+  }
+}

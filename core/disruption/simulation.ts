@@ -1,0 +1,160 @@
+import { labels } from '../labels.ts'
+import type { Pod } from '../objects.ts'
+import { isProvisionable, podName } from '../pod-rules.ts'
+import { settled } from '../scheduling/settled.ts'
+import type { SchedulableNode, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../scheduling/snapshot.ts'
+import type { SolverMemory } from '../scheduling/solver/memory.ts'
+import { type Removal, WhatIf } from '../scheduling/what-if.ts'
+import type { Candidate } from './candidates.ts'
+
+/** What placement looks at, with the pods that disruption could move. */
+export interface SimulationInput {
+  /** With all nodes that are no candidates yet and all that are. */
+  readonly snapshot: SchedulingSnapshot
+  readonly options: SchedulingOptions
+  /** Of each node, those of its pods that would move, prepared as pending ones are; `snapshot.podVolumes` knows their volumes. */
+  readonly movable: (node: string) => Movable
+  /** Names of nodes whose consolidateAfter window is open: running pods are not moved there to save money. */
+  readonly closed: ReadonlySet<string>
+  /** Names of nodes that are spoken for: nothing is moved there. */
+  readonly leaving?: ReadonlySet<string>
+  readonly memory?: SolverMemory
+}
+
+export interface Movable {
+  readonly pods: readonly Pod[]
+  /** Pods that cannot be tried at all, with the reason. */
+  readonly ignored?: ReadonlyMap<Pod, string>
+}
+
+/** A pod that would not find a place. */
+export interface Problem {
+  readonly pod: Pod
+  readonly message: string
+}
+
+export interface Simulation {
+  readonly plan: SchedulingPlan
+  /** Of pods that run now, or ran on nodes being deleted; that pods stay pending which are so already keeps nothing from being done. */
+  readonly problems: readonly Problem[]
+}
+
+export interface SimulationSettings {
+  /** For savings: nodes with an open window take no running pods. */
+  readonly isConsolidation: boolean
+  /** The answer may be cut short as soon as more new nodes than this are needed. */
+  readonly maxNewClaims?: number
+}
+
+/** One snapshot of the cluster, and what would happen if some of its nodes were gone (reference/karpenter-core.md 4.6). */
+export class Simulator {
+  readonly #input: SimulationInput
+  readonly #places: ReadonlyMap<string, SchedulableNode>
+  readonly #deleting: ReadonlySet<string>
+  readonly #closed: ReadonlySet<string>
+  #whatIf: WhatIf | undefined
+
+  constructor(input: SimulationInput) {
+    this.#input = input
+    this.#places = new Map(input.snapshot.nodes.map((place) => [place.joined?.name ?? place.name, place]))
+    this.#deleting = new Set(
+      input.snapshot.pods.filter(({ nodeName }) => nodeName !== undefined).map(({ metadata }) => metadata.uid),
+    )
+    this.#closed = new Set([...input.closed, ...(input.leaving ?? [])])
+  }
+
+  /** Whether there is a NodePool that new nodes could come from; without one nothing can be told of a cluster without some of its nodes. */
+  get hasPools(): boolean {
+    return this.#input.snapshot.nodePools.length > 0
+  }
+
+  /** Where the pods go if these nodes are taken away. */
+  without(
+    candidates: readonly Pick<Candidate, 'node'>[],
+    { isConsolidation, maxNewClaims }: SimulationSettings,
+  ): Simulation {
+    this.#whatIf ??= new WhatIf(this.#input.snapshot, this.#input.options, this.#input.memory)
+    const closed = isConsolidation ? this.#closed : (this.#input.leaving ?? new Set())
+    const plan = this.#whatIf.without(this.#removals(candidates), {
+      ...(closed.size === 0 ? {} : { closed }),
+      ...(maxNewClaims === undefined ? {} : { maxNewClaims }),
+    })
+    return { plan, problems: [...this.#unplaced(plan), ...this.#ignored(candidates), ...this.#onUninitialized(plan)] }
+  }
+
+  /** The same cluster in which one more machine of a reservation is free, and nobody may do without one that is. */
+  crediting(reservation: string): Simulator {
+    const { snapshot, options } = this.#input
+    const label = options.reservationIdLabel ?? ''
+    const nodePools = snapshot.nodePools.map((pool) => ({
+      ...pool,
+      instanceTypes: pool.instanceTypes.map((type) => ({
+        ...type,
+        offerings: type.offerings.map((offering) =>
+          offering.requirements.get(label)?.values.has(reservation) === true
+            ? { ...offering, reservationCapacity: (offering.reservationCapacity ?? 0) + 1 }
+            : offering,
+        ),
+      })),
+    }))
+    return new Simulator({
+      ...this.#input,
+      snapshot: { ...snapshot, nodePools },
+      options: { ...options, reservedOfferings: 'Strict' },
+    })
+  }
+
+  /** The cluster once a command is decided: its nodes are gone, its pods have moved, its replacements are on their way. */
+  after(candidates: readonly Pick<Candidate, 'node'>[], plan: SchedulingPlan): Simulator {
+    const { snapshot } = this.#input
+    return new Simulator({ ...this.#input, snapshot: settled(snapshot, this.#removals(candidates), plan) })
+  }
+
+  #removals(candidates: readonly Pick<Candidate, 'node'>[]): readonly Removal[] {
+    return candidates.flatMap(({ node }) => {
+      const place = this.#places.get(node.metadata.name)
+      return place === undefined ? [] : [{ place, moving: this.#input.movable(node.metadata.name).pods }]
+    })
+  }
+
+  #unplaced({ unschedulable }: SchedulingPlan): readonly Problem[] {
+    return unschedulable.filter(({ pod }) => !isProvisionable(pod))
+  }
+
+  #ignored(candidates: readonly Pick<Candidate, 'node'>[]): readonly Problem[] {
+    return candidates.flatMap(({ node }) =>
+      [...(this.#input.movable(node.metadata.name).ignored ?? [])].map(([pod, message]) => ({ pod, message })),
+    )
+  }
+
+  /** A node that is still starting may never be ready; pods of nodes that go anyway have nothing better. */
+  #onUninitialized({ existing }: SchedulingPlan): readonly Problem[] {
+    return existing.flatMap(({ node, nodeClaim, pods }) => {
+      const place = this.#places.get(node) ?? this.#input.snapshot.nodes.find(({ name }) => name === node)
+      if (place === undefined || place.initialized) return []
+      const names = [nodeClaim && `nodeclaim/${nodeClaim}`, place.joined && `node/${place.joined.name}`]
+      const message = `would schedule against uninitialized ${names.filter((name) => name !== undefined).join(', ')}`
+      return pods
+        .filter((pod) => !this.#deleting.has(pod.metadata.uid) && !isProvisionable(pod))
+        .map((pod) => ({ pod, message }))
+    })
+  }
+}
+
+const mostProblems = 5
+
+/** The problems as an event tells them. */
+export function problemsText(problems: readonly Problem[]): string {
+  const shown = problems.slice(0, mostProblems).map(({ pod, message }) => `${podName(pod)} => ${message} `)
+  const rest = problems.length - mostProblems
+  return `Not all pods would schedule, ${shown.join('')}${rest >= 0 ? ` and ${rest} other(s)` : ''}`
+}
+
+/** The reservation that a node was bought with; undefined: with none. */
+export function reservationOf(
+  { node }: Pick<Candidate, 'node'>,
+  { reservationIdLabel = '' }: SchedulingOptions,
+): string | undefined {
+  const own = node.metadata.labels
+  return own[labels.capacityType] === 'reserved' ? own[reservationIdLabel] || undefined : undefined
+}
