@@ -1,5 +1,5 @@
-import { durationMs } from './duration.ts'
-import { annotations, taintKeys } from './labels.ts'
+import { protectionOf } from './do-not-disrupt.ts'
+import { taintKeys } from './labels.ts'
 import type { Pod } from './objects.ts'
 import { tolerates } from './taints.ts'
 
@@ -54,17 +54,11 @@ export function isReschedulable(pod: Pod): boolean {
   return needed && !isDaemonPod(pod) && !isMirrorPod(pod)
 }
 
-/**
- * Whether the pod's do-not-disrupt annotation holds at `now` (epoch ms): "true" always, a positive duration from the pod's start on.
- * Anything else is ignored (reference/karpenter-core.md 4.2).
- */
+/** Whether the pod's do-not-disrupt annotation holds at `now` (epoch ms). */
 export function hasDoNotDisrupt(pod: Pod, now: number): boolean {
-  const value = pod.metadata.annotations[annotations.doNotDisrupt]
-  if (value === undefined) return false
-  if (value === 'true') return true
-  const duration = value === 'Never' ? undefined : durationMs(value)
-  if (duration === undefined || duration <= 0) return false
-  return pod.startTime === undefined || now < Date.parse(pod.startTime) + duration
+  const protection = protectionOf(pod)
+  if (protection.kind !== 'timed') return protection.kind === 'always'
+  return protection.endsAt === undefined || now < protection.endsAt
 }
 
 /** Whether a pod stays on a node that is tainted as disrupted. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { annotations } from '../../core/labels.ts'
 import type {
   CsiNode,
   DaemonSet,
@@ -42,7 +43,11 @@ export type ChangeListener = (
  * what this process wrote can be entered at once (`upsert`).
  */
 export class ClusterCache {
-  readonly pods = new Store<Pod>({ byNode: (pod) => pod.nodeName })
+  readonly pods = new Store<Pod>({
+    byNode: (pod) => pod.nodeName,
+    byDoNotDisrupt: ({ metadata }) =>
+      metadata.annotations[annotations.doNotDisrupt] === undefined ? undefined : 'set',
+  })
   readonly nodes = new Store<Node>({ byProviderId: (node) => node.providerId?.toLowerCase() })
   readonly nodeClaims = new Store<NodeClaim>({ byProviderId: (claim) => claim.status.providerId?.toLowerCase() })
   readonly nodePools = new Store<NodePool>()

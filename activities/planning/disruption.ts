@@ -22,6 +22,7 @@ import { keepClaimConditions } from './claim-conditions.ts'
 import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { evaluationSettings, worldOf } from './disruption-world.ts'
+import { tellProtections } from './protection-events.ts'
 
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
 const evaluateEveryMs = 10_000
@@ -45,6 +46,7 @@ export async function nextDisruption(
     const pauses = await refreshPauses(deps)
     if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
     await keepClaimConditions(deps)
+    tellProtections(deps)
     await releaseAbandoned(deps, signal)
     const plan = evaluate(worldOf(deps, { pauses }), {
       ...evaluationSettings(deps),

@@ -1,52 +1,107 @@
-import type { Pod } from '../../core/objects.ts'
+import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pod-rules.ts'
+import { forEachOf } from '../concurrency.ts'
 import { isConflict, isNotFound } from '../kubernetes/client.ts'
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 
 /** Several events of one node within this time are one write (reference/karpenter-core.md 4.4). */
 const dedupeMs = 10_000
+const concurrency = 20
+
+type Deps = Pick<KubernetesDeps, 'cache' | 'client' | 'log' | 'now'>
 
 /**
- * Keeps `status.lastPodEventTime` of NodeClaims: when a pod was last bound to the node, ended or began to end. consolidateAfter counts from it.
- * Returns the function that ends it.
+ * Keeps `status.lastPodEventTime` of NodeClaims: when a pod was last bound to the node, ended or began to end. consolidateAfter counts from it. What
+ * happened while nobody looked is read from the pods that are there, with its own time: a restart alone is no event. Returns the function that ends
+ * it.
  */
-export function trackPodEvents(deps: KubernetesDeps): () => void {
-  const pending = new Set<string>()
-  return deps.cache.onChange((kind, _key, before, after) => {
-    if (kind !== 'Pod') return
-    const nodeName = eventNode(before as Pod | undefined, after as Pod | undefined)
-    const node = nodeName === undefined ? undefined : deps.cache.nodes.get(nodeName)
-    const [claim] =
-      node?.providerId === undefined ? [] : deps.cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase())
-    if (claim === undefined || pending.has(claim.metadata.uid) || claim.metadata.deletionTimestamp !== undefined) return
-    const now = deps.now()
-    if (now - Date.parse(claim.status.lastPodEventTime ?? '1970-01-01T00:00:00Z') < dedupeMs) return
-    pending.add(claim.metadata.uid)
-    const { name, uid } = claim.metadata
-    // Nobody else writes this field, so no lock is needed; the UID keeps it from a namesake.
-    deps.client
-      .patchStatus(resourcePath('nodeclaims', name), {
-        metadata: { uid },
-        status: { lastPodEventTime: new Date(now).toISOString().replace(/\.\d+Z$/, 'Z') },
-      })
-      .then((json) => deps.cache.upsert('NodeClaim', json))
-      .catch((error: unknown) => {
-        if (isNotFound(error) || isConflict(error)) return
-        deps.log.warn({ nodeClaim: name, err: error }, 'status.lastPodEventTime could not be written')
-      })
-      .finally(() => pending.delete(uid))
+export function trackPodEvents(deps: Deps): () => void {
+  const tracker = new PodEventTracker(deps)
+  let isEnded = false
+  const end = deps.cache.onChange((kind, _key, before, after) => {
+    if (kind === 'Pod') tracker.changed(before as Pod | undefined, after as Pod | undefined)
   })
+  void deps.cache.synced().then(() => (isEnded ? undefined : tracker.begin()))
+  return () => {
+    isEnded = true
+    end()
+  }
 }
 
-/** The node of a pod that was just bound, ended, began to end or is gone. */
-function eventNode(before: Pod | undefined, after: Pod | undefined): string | undefined {
-  const pod = after ?? before
-  if (pod?.nodeName === undefined || isDaemonPod(pod)) return undefined
-  if (after === undefined)
-    return before !== undefined && !isTerminal(before) && !isTerminating(before) ? pod.nodeName : undefined
-  const bound = before !== undefined && before.nodeName === undefined
-  const ended = before !== undefined && isTerminal(after) && !isTerminal(before)
-  const ending = before !== undefined && isTerminating(after) && !isTerminating(before)
-  return bound || ended || ending ? pod.nodeName : undefined
+class PodEventTracker {
+  readonly #deps: Deps
+  readonly #pending = new Set<string>()
+  /** Pods may be known before their nodes are: until all are, nothing can be told. */
+  #hasBegun = false
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async begin(): Promise<void> {
+    this.#hasBegun = true
+    const last = new Map<NodeClaim, number>()
+    for (const pod of this.#deps.cache.pods.values()) {
+      const claim = this.#claimOf(pod)
+      if (claim !== undefined) last.set(claim, Math.max(last.get(claim) ?? 0, this.#lastEventOf(pod)))
+    }
+    await forEachOf([...last], concurrency, ([claim, at]) => this.#note(claim, at))
+  }
+
+  changed(before: Pod | undefined, after: Pod | undefined): void {
+    const pod = after ?? before
+    if (!this.#hasBegun || pod === undefined || !isEvent(before, after)) return
+    const claim = this.#claimOf(pod)
+    if (claim !== undefined) void this.#note(claim, before === undefined ? this.#lastEventOf(pod) : this.#deps.now())
+  }
+
+  /** Never later than now: the clock of the scheduler or of a kubelet may be ahead of this one. */
+  #lastEventOf(pod: Pod): number {
+    return Math.min(lastEventOf(pod), this.#deps.now())
+  }
+
+  #claimOf(pod: Pod): NodeClaim | undefined {
+    if (pod.nodeName === undefined || isDaemonPod(pod)) return undefined
+    const { nodes, nodeClaims } = this.#deps.cache
+    const providerId = nodes.get(pod.nodeName)?.providerId
+    return providerId === undefined ? undefined : nodeClaims.by('byProviderId', providerId.toLowerCase())[0]
+  }
+
+  async #note({ metadata: { name, uid, deletionTimestamp }, status }: NodeClaim, atMs: number): Promise<void> {
+    if (this.#pending.has(uid) || deletionTimestamp !== undefined) return
+    if (atMs - Date.parse(status.lastPodEventTime ?? '1970-01-01T00:00:00Z') < dedupeMs) return
+    this.#pending.add(uid)
+    const { client, cache, log } = this.#deps
+    try {
+      // Nobody else writes this field, so no lock is needed; the UID keeps it from a namesake.
+      const json = await client.patchStatus(resourcePath('nodeclaims', name), {
+        metadata: { uid },
+        status: { lastPodEventTime: new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z') },
+      })
+      cache.upsert('NodeClaim', json)
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return
+      log.warn({ nodeClaim: name, err: error }, 'status.lastPodEventTime could not be written')
+    } finally {
+      this.#pending.delete(uid)
+    }
+  }
+}
+
+/** Whether a pod was just bound, ended, began to end or is gone. One that is seen for the first time was bound some time before. */
+function isEvent(before: Pod | undefined, after: Pod | undefined): boolean {
+  if (after === undefined) return before !== undefined && !isTerminal(before) && !isTerminating(before)
+  if (before?.nodeName === undefined) return after.nodeName !== undefined
+  return (isTerminal(after) && !isTerminal(before)) || (isTerminating(after) && !isTerminating(before))
+}
+
+/** When a pod that is bound was last bound, ended or began to end, in epoch ms, as far as it tells. */
+function lastEventOf(pod: Pod): number {
+  const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
+  const ended = isTerminal(pod) ? pod.conditions : pod.conditions.filter(({ type }) => type === 'PodScheduled')
+  const times = [creationTimestamp, ...ended.map(({ lastTransitionTime }) => lastTransitionTime)]
+  const deletion =
+    deletionTimestamp === undefined ? 0 : Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000
+  return Math.max(deletion, ...times.map((time) => (time === undefined ? 0 : Date.parse(time))))
 }
