@@ -43,21 +43,27 @@ if (!isQuick) {
     { registerCapacity },
     { registerConvert },
     { registerDoctor },
+    { registerPause },
     { registerQuota },
+    { registerStatus },
     { registerValidate },
   ] = await Promise.all([
     import('./budgets/command.ts'),
     import('./capacity/command.ts'),
     import('./convert.ts'),
     import('./doctor/command.ts'),
+    import('./operate/pause-command.ts'),
     import('./quota/command.ts'),
+    import('./status/command.ts'),
     import('./validate.ts'),
   ])
   registerBudgets(program)
   registerCapacity(program)
   registerConvert(program)
   registerDoctor(program)
+  registerPause(program)
   registerQuota(program)
+  registerStatus(program)
   registerValidate(program)
 }
 

@@ -18,8 +18,8 @@ export interface PauseAnswer {
   readonly inForce: readonly Pause[]
 }
 
-export const pauseUpdate = defineUpdate<PauseAnswer, [(PauseRequest | null)?]>('pause')
-export const resumeUpdate = defineUpdate<PauseAnswer, [(ResumeRequest | null)?]>('resume')
+export const pauseUpdate = defineUpdate<PauseAnswer, [PauseRequest | null]>('pause')
+export const resumeUpdate = defineUpdate<PauseAnswer, [ResumeRequest | null]>('resume')
 export const consolidateNowSignal = defineSignal('consolidateNow')
 
 export interface LifecycleStatus {

@@ -46,11 +46,11 @@ export class LoopPause {
     setHandler(resumeSignal, (request) => void this.resume(request), { description: descriptions.resume })
     setHandler(pauseUpdate, (request) => this.#answer(this.pause(request)), {
       description: `${descriptions.pause} Answers when it is in force.`,
-      validator: (request?: unknown) => refuse(pauseRefusal(request, this.#loop, Date.now())),
+      validator: (request) => refuse(pauseRefusal(request, this.#loop, Date.now())),
     })
     setHandler(resumeUpdate, (request) => this.#answer(this.resume(request)), {
       description: `${descriptions.resume} Answers when it is done.`,
-      validator: (request?: unknown) => refuse(resumeRefusal(request, this.#loop)),
+      validator: (request) => refuse(resumeRefusal(request, this.#loop)),
     })
   }
 
@@ -177,7 +177,9 @@ function summaryOf(loop: LoopName, { pause, lift }: Command['change']): string {
 function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: readonly Pause[]): string {
   const was = before.map((each) => pauseText(loop, each)).join('; ')
   if (pause !== undefined) return `${pauseText(loop, pause)}${was === '' ? '' : `; it replaces: ${was}`}`
-  const what = lift?.all === true ? 'everything' : scopeText(loop, lift?.scope ?? wholeLoop)
+  if (lift?.all === true)
+    return was === '' ? `nothing of ${loop} was paused` : `all of ${loop} is resumed; it was: ${was}`
+  const what = scopeText(loop, lift?.scope ?? wholeLoop)
   return was === '' ? `${what} was not paused` : `${what} is resumed; it was: ${was}`
 }
 

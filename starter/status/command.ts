@@ -1,0 +1,43 @@
+import { type Command, Option } from 'commander'
+import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+
+interface Options extends TemporalOptions {
+  readonly namespace: string
+  readonly output: 'text' | 'json'
+}
+
+/** Adds `status`. */
+export function registerStatus(program: Command): void {
+  temporalOptions(program.command('status'))
+    .description('what Joiner does now: loops, pauses, disruption commands, nodes by phase, and what is broken')
+    .option(
+      '--namespace <name>',
+      "Joiner's namespace, where its ConfigMaps are",
+      process.env['JOINER_NAMESPACE'] ?? 'joiner',
+    )
+    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addHelpText(
+      'after',
+      `
+Nothing is changed. Prices a month, and the pauses of a loop that does not answer, are read from the cluster's ConfigMaps: they need a kubeconfig.
+${whereToRun}
+Exit code: 0 when nothing is broken, 1 when something is or Temporal cannot be asked, 2 for options that cannot be read.`,
+    )
+    .action(async (options: Options) => {
+      process.exitCode = await status(options)
+    })
+}
+
+async function status(options: Options): Promise<number> {
+  // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
+  const [{ withTemporal }, { readCluster, readStatus }, { statusJson, statusText }, { problemsOf }] = await Promise.all(
+    [import('../operate/temporal-access.ts'), import('./read.ts'), import('./table.ts'), import('./status.ts')],
+  )
+  return withTemporal(options, async (access) => {
+    const now = Date.now()
+    const [report, known] = await Promise.all([readStatus(access, now), readCluster(options.namespace, now)])
+    if (options.output === 'json') console.log(JSON.stringify(statusJson(report, known), null, 2))
+    else console.log(statusText(report, known, now))
+    return problemsOf(report).length === 0 ? 0 : 1
+  })
+}
