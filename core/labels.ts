@@ -108,6 +108,8 @@ export const annotations = {
   inPlaceUpdateHash: 'karpenter.azure.com/in-place-update-hash',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
+  /** On a NodeClaim that was made for the nodes of a command: the command's id. */
+  replacementFor: 'joiner.sh/replacement-for',
   holdUntil: 'joiner.sh/hold-until',
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',

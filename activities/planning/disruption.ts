@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { conditionOf, withCondition } from '../../core/conditions.ts'
 import type { Blocked } from '../../core/disruption/candidates.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
-import { type Evaluation, evaluate } from '../../core/disruption/evaluate.ts'
-import { validate } from '../../core/disruption/validate.ts'
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
 import type { Pod } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
@@ -21,7 +20,7 @@ import { readPauses } from '../kubernetes/pauses.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
 import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
-import { evaluationSettings, worldOf } from './disruption-world.ts'
+import { evaluateCluster, validateProposal } from './disruption-world.ts'
 import { tellProtections } from './protection-events.ts'
 
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
@@ -48,11 +47,7 @@ export async function nextDisruption(
     await keepClaimConditions(deps)
     tellProtections(deps)
     await releaseAbandoned(deps, signal)
-    const plan = evaluate(worldOf(deps, { pauses }), {
-      ...evaluationSettings(deps),
-      methods: ['emptiness'],
-      forced: input.forced,
-    })
+    const plan = await evaluateCluster(deps, { pauses, methods: ['emptiness'], forced: input.forced })
     tellInvalidBudgets(deps, plan)
     // A burst of new nodes would be a burst of events that say nothing to their owner.
     for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
@@ -129,7 +124,7 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
   await deps.cache.synced()
   await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
   const pauses = await readPauses(deps, deps.now())
-  const valid = stillValid(deps, proposal, pauses)
+  const valid = await stillValid(deps, proposal, pauses)
   await Promise.all(
     proposal.candidates
       .filter((ref) => !valid.some(({ uid }) => uid === ref.uid))
@@ -146,7 +141,7 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
   }
   // The scheduler may have bound a pod between the look and the taint.
   await deps.cache.catchUp(['Pod'])
-  const kept = stillValid(deps, proposal, pauses)
+  const kept = await stillValid(deps, proposal, pauses)
   const lost = valid.filter((ref) => !kept.some(({ uid }) => uid === ref.uid))
   await Promise.all(lost.map((ref) => releaseCandidate(deps, ref, proposal.id)))
   if (kept.length === 0) return { kind: 'rejected', message: 'pods landed on every candidate while it was tainted' }
@@ -165,12 +160,16 @@ function pausedBy(pauses: Pauses, { reason, candidates }: DisruptionProposal): P
   return undefined
 }
 
-function stillValid(deps: PlanningDeps, proposal: DisruptionProposal, pauses: Pauses): readonly ClaimRef[] {
-  const candidates = proposal.candidates.map(({ uid }) => uid)
-  const validation = validate(
-    { method: 'emptiness', decision: 'delete', candidates, replacements: 0 },
-    worldOf(deps, { pauses, commandId: proposal.id }),
-    { ...evaluationSettings(deps), forced: proposal.forced },
+async function stillValid(
+  deps: PlanningDeps,
+  { id, forced, candidates }: DisruptionProposal,
+  pauses: Pauses,
+): Promise<readonly ClaimRef[]> {
+  const uids = candidates.map(({ uid }) => uid)
+  const validation = await validateProposal(
+    deps,
+    { method: 'emptiness', decision: 'delete', candidates: uids, replacements: 0 },
+    { pauses, commandId: id, forced },
   )
   return validation.kind === 'invalid'
     ? []
