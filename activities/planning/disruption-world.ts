@@ -4,6 +4,7 @@ import { type Proposed, type Validation, validate } from '../../core/disruption/
 import { type DisruptionWorld, disruptionWorld } from '../../core/disruption/world.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
 import type { Pauses } from '../../core/pauses.ts'
+import { indexOf } from '../../core/scheduling/cluster-index.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { instanceTypes } from './solve.ts'
@@ -48,35 +49,33 @@ function worldOf(deps: PlanningDeps, { pauses, ...own }: WorldOptions): Disrupti
   const { cache } = deps
   // A pod that was bound, or is gone, keeps no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
-  const { view, simulator } = disruptionWorld(
-    {
-      pods: [...cache.pods.values()],
-      nodes: [...cache.nodes.values()],
-      nodeClaims: [...cache.nodeClaims.values()],
-      nodePools: [...cache.nodePools.values()],
-      daemonSets: [...cache.daemonSets.values()],
-      podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
-      namespaces: [...cache.namespaces.values()],
-      services: [...cache.services.values()],
-      controllers: [
-        ...cache.replicaSets.values(),
-        ...cache.statefulSets.values(),
-        ...cache.replicationControllers.values(),
-      ],
-      persistentVolumeClaims: [...cache.persistentVolumeClaims.values()],
-      persistentVolumes: [...cache.persistentVolumes.values()],
-      storageClasses: [...cache.storageClasses.values()],
-      csiNodes: [...cache.csiNodes.values()],
-      instanceTypes: instanceTypes(deps),
-    },
-    {
-      now: deps.now(),
-      defaultSpread: deps.scheduling.defaultSpread,
-      scheduling: deps.scheduling,
-      nominated: deps.nominations.targets(deps.now()),
-    },
-  )
-  return { view: { ...view, pauses, ...own }, simulator }
+  const index = indexOf({
+    pods: [...cache.pods.values()],
+    nodes: [...cache.nodes.values()],
+    nodeClaims: [...cache.nodeClaims.values()],
+    nodePools: [...cache.nodePools.values()],
+    daemonSets: [...cache.daemonSets.values()],
+    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
+    namespaces: [...cache.namespaces.values()],
+    services: [...cache.services.values()],
+    controllers: [
+      ...cache.replicaSets.values(),
+      ...cache.statefulSets.values(),
+      ...cache.replicationControllers.values(),
+    ],
+    persistentVolumeClaims: [...cache.persistentVolumeClaims.values()],
+    persistentVolumes: [...cache.persistentVolumes.values()],
+    storageClasses: [...cache.storageClasses.values()],
+    csiNodes: [...cache.csiNodes.values()],
+  })
+  const types = instanceTypes(deps)
+  const now = deps.now()
+  return disruptionWorld(index.source(types, { now, defaultSpread: deps.scheduling.defaultSpread }), types, {
+    now,
+    scheduling: deps.scheduling,
+    nominated: deps.nominations.targets(now),
+    view: { pauses, ...own },
+  })
 }
 
 /** How nodes are disrupted, as the process was told. */

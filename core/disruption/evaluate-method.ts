@@ -79,13 +79,8 @@ export interface Candidates {
 
 /** A method's candidates, and what keeps the other nodes (reference/karpenter-core.md 4.2, 4.5). */
 export function candidatesFor(method: DisruptionMethod, view: DisruptionView, settings: FilterSettings): Candidates {
-  const eligible: Candidate[] = []
-  const blocked: Blocked[] = []
-  for (const one of view.nodes) {
-    const found = eligibility(one, view, methodFacts[method].isGraceful)
-    if (found.kind === 'candidate') eligible.push(found.candidate)
-    else if (found.kind === 'blocked') blocked.push(found.blocked)
-  }
+  const { eligible, blocked: ineligible } = eligibleNodes(view, methodFacts[method].isGraceful)
+  const blocked = [...ineligible]
   const { reason } = methodFacts[method]
   const candidates = eligible.filter((candidate) => {
     if (settings.scope !== undefined && !isInScope(candidate, settings.scope)) return false
@@ -99,6 +94,25 @@ export function candidatesFor(method: DisruptionMethod, view: DisruptionView, se
     return suitable === true
   })
   return { eligible, candidates, blocked }
+}
+
+type Eligible = Pick<Candidates, 'eligible' | 'blocked'>
+
+/** Three methods are graceful and ask the same of one view. */
+const graceful = new WeakMap<DisruptionView, Eligible>()
+
+function eligibleNodes(view: DisruptionView, isGraceful: boolean): Eligible {
+  const known = isGraceful ? graceful.get(view) : undefined
+  if (known !== undefined) return known
+  const eligible: Candidate[] = []
+  const blocked: Blocked[] = []
+  for (const one of view.nodes) {
+    const found = eligibility(one, view, isGraceful)
+    if (found.kind === 'candidate') eligible.push(found.candidate)
+    else if (found.kind === 'blocked') blocked.push(found.blocked)
+  }
+  if (isGraceful) graceful.set(view, { eligible, blocked })
+  return { eligible, blocked }
 }
 
 /** Who keeps a candidate from being disrupted for a reason, and why; undefined: nobody does. */

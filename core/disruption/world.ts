@@ -2,16 +2,11 @@ import { conditionOf, isTrue } from '../conditions.ts'
 import { durationMs } from '../duration.ts'
 import { labels } from '../labels.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
-import {
-  type ClusterObjects,
-  hasToMove,
-  preparedPods,
-  type SnapshotSettings,
-  schedulingSnapshot,
-  storageOf,
-} from '../scheduling/cluster.ts'
+import { hasToMove, type SnapshotSettings } from '../scheduling/cluster.ts'
+import type { DisruptionSource } from '../scheduling/cluster-index.ts'
 import type { PodVolumes, SchedulingOptions } from '../scheduling/snapshot.ts'
-import { labelsOf, stateNodes } from '../scheduling/state-nodes.ts'
+import type { SolverMemory } from '../scheduling/solver/memory.ts'
+import { labelsOf } from '../scheduling/state-nodes.ts'
 import type { DisruptionView } from './candidates.ts'
 import { type Movable, Simulator } from './simulation.ts'
 
@@ -21,42 +16,52 @@ export interface DisruptionWorld {
   readonly simulator: Simulator
 }
 
-export interface WorldSettings extends SnapshotSettings {
+export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   readonly scheduling: SchedulingOptions
+  /** What the cluster's objects do not say. */
+  readonly view?: Pick<DisruptionView, 'commandId' | 'deletionCosts' | 'pauses' | 'spokenFor'>
+  readonly memory?: SolverMemory
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
 }
 
-/** Makes the world of all objects of a cluster. */
-export function disruptionWorld(cluster: ClusterObjects, settings: WorldSettings): DisruptionWorld {
-  const podsByNode = Map.groupBy(cluster.pods, ({ nodeName }) => nodeName ?? '')
+/** Makes the world of what is known of a cluster. */
+export function disruptionWorld(
+  source: DisruptionSource,
+  instanceTypes: DisruptionView['instanceTypes'],
+  { now, nominated, scheduling, ...given }: WorldSettings,
+): DisruptionWorld {
+  const { podsOn, podDisruptionBudgets, snapshot } = source
   const view: DisruptionView = {
-    nodes: inOrder(stateNodes(cluster)),
-    podsOn: (node) => podsByNode.get(node) ?? [],
-    nodePools: new Map(cluster.nodePools.map((pool) => [pool.metadata.name, pool])),
-    instanceTypes: cluster.instanceTypes,
-    podDisruptionBudgets: cluster.podDisruptionBudgets,
-    nominated: settings.nominated,
-    now: settings.now,
+    ...given.view,
+    nodes: inOrder(source.nodes),
+    podsOn,
+    nodePools: new Map(source.nodePools.map((pool) => [pool.metadata.name, pool])),
+    instanceTypes,
+    podDisruptionBudgets,
+    nominated,
+    now,
   }
-  const snapshot = schedulingSnapshot(cluster, settings)
+  // What pods ask for with their volumes is looked up when somebody asks where they would go.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
-  const storage = storageOf(cluster)
-  const movable = new Map<string, Movable>()
-  for (const { node, claim } of view.nodes) {
-    if (node === undefined || claim === undefined) continue
-    const moving = view
-      .podsOn(node.metadata.name)
-      .filter((pod) => hasToMove(pod, cluster.podDisruptionBudgets, settings.now))
-    const { pods, podVolumes: own = [], ignored } = preparedPods(moving, cluster, storage, settings)
+  const known = new Map<string, Movable>()
+  const movable = (node: string): Movable => {
+    const before = known.get(node)
+    if (before !== undefined) return before
+    const moving = podsOn(node).filter((pod) => hasToMove(pod, podDisruptionBudgets, now))
+    const { pods, podVolumes: own = [], ignored } = source.prepare(moving)
     for (const [pod, volumes] of own) podVolumes.set(pod, volumes)
-    movable.set(node.metadata.name, { pods, ...(ignored === undefined ? {} : { ignored }) })
+    const found = { pods, ...(ignored === undefined ? {} : { ignored }) }
+    known.set(node, found)
+    return found
   }
   const simulator = new Simulator({
     snapshot: { ...snapshot, podVolumes },
-    options: { ...settings.scheduling, reservedOfferings: 'Fallback' },
-    movable: (node) => movable.get(node) ?? { pods: [] },
+    options: { ...scheduling, reservedOfferings: 'Fallback' },
+    movable,
     closed: openWindows(view),
+    leaving: spokenFor(view),
+    ...(given.memory === undefined ? {} : { memory: given.memory }),
   })
   return { view, simulator }
 }
@@ -64,6 +69,14 @@ export function disruptionWorld(cluster: ClusterObjects, settings: WorldSettings
 function inOrder<T extends { readonly node?: Node; readonly claim?: NodeClaim }>(nodes: readonly T[]): readonly T[] {
   const name = ({ node, claim }: T) => node?.metadata.name ?? claim?.metadata.name ?? ''
   return [...nodes].sort((a, b) => (name(a) < name(b) ? -1 : 1))
+}
+
+/** Names of nodes that a proposal wants to take away. */
+function spokenFor({ nodes, spokenFor: claims }: DisruptionView): ReadonlySet<string> {
+  if (claims === undefined || claims.size === 0) return new Set()
+  return new Set(
+    nodes.flatMap(({ node, claim }) => (node && claim && claims.has(claim.metadata.name) ? [node.metadata.name] : [])),
+  )
 }
 
 /** Names of nodes that changed too lately for their pool's consolidateAfter: to save money nothing is moved there (reference/karpenter-core.md 3.4). */

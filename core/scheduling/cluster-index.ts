@@ -18,6 +18,7 @@ import { isProvisionable } from '../pod-rules.ts'
 import {
   asItRuns,
   byName,
+  type ClusterObjects,
   hasToMove,
   inRuleOrder,
   namespaceLabels,
@@ -64,6 +65,18 @@ const kinds: readonly IndexedKind[] = [
   'CSINode',
 ]
 
+/** What disruption decides on beside what placement looks at. */
+export interface DisruptionSource {
+  readonly nodes: readonly StateNode[]
+  /** Bound pods of a Node. */
+  readonly podsOn: (node: string) => readonly Pod[]
+  readonly nodePools: readonly NodePool[]
+  readonly podDisruptionBudgets: readonly PodDisruptionBudget[]
+  readonly snapshot: SchedulingSnapshot
+  /** Pods that have to move, as the scheduler takes them. */
+  readonly prepare: (pods: readonly Pod[]) => Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'>
+}
+
 /** A place with all that it was made of. */
 interface MadePlace {
   readonly one: StateNode
@@ -97,6 +110,8 @@ export class ClusterIndex {
   #storage: Storage | undefined
   #storageChanged = true
   #csiNodes: readonly CsiNode[] = []
+  /** The same list as long as nothing changed: what pods look up in it is remembered by it. */
+  #budgets: readonly PodDisruptionBudget[] = []
 
   /** Enters an object, or takes one out. `key` is its namespace and name; before a PodController's stands its kind, since there are several. */
   apply<Kind extends IndexedKind>(kind: Kind, key: string, object: IndexedObjects[Kind] | undefined): void {
@@ -108,6 +123,7 @@ export class ClusterIndex {
     else if (kind === 'DaemonSet') this.#daemonsChanged = true
     else if (kind === 'PersistentVolumeClaim' || kind === 'PersistentVolume' || kind === 'StorageClass')
       this.#storageChanged = true
+    else if (kind === 'PodDisruptionBudget') this.#budgets = [...this.#objects.PodDisruptionBudget.values()]
     else if (kind === 'CSINode') this.#csiNodes = [...this.#objects.CSINode.values()]
   }
 
@@ -135,16 +151,32 @@ export class ClusterIndex {
     }
   }
 
+  /** The cluster as disruption looks at it, as it is now. It holds until the next change is entered. */
+  source(
+    instanceTypes: ReadonlyMap<string, readonly InstanceType[]>,
+    settings: SnapshotSettings,
+    isUsable?: (pool: NodePool) => boolean,
+  ): DisruptionSource {
+    const storage = this.#currentStorage()
+    return {
+      nodes: stateNodes(this.#nodesAndClaims()),
+      podsOn: (node) => this.#podsOn(node),
+      nodePools: [...this.#objects.NodePool.values()],
+      podDisruptionBudgets: this.#budgets,
+      snapshot: this.snapshot(instanceTypes, settings, isUsable),
+      prepare: (pods) => preparedPods(pods, this.#podContext(pods, settings), storage, settings),
+    }
+  }
+
   #nodesAndClaims() {
     return { nodes: [...this.#objects.Node.values()], nodeClaims: [...this.#objects.NodeClaim.values()] }
   }
 
   #candidates(known: readonly StateNode[], now: number): readonly Pod[] {
-    const budgets = [...this.#objects.PodDisruptionBudget.values()]
     const moving = known.flatMap(({ node, claim }) =>
       node === undefined || !isLeaving(claim, node)
         ? []
-        : this.#podsOf(node).filter((pod) => !isProvisionable(pod) && hasToMove(pod, budgets, now)),
+        : this.#podsOf(node).filter((pod) => !isProvisionable(pod) && hasToMove(pod, this.#budgets, now)),
     )
     return inRuleOrder([...this.#pending.values(), ...moving])
   }
@@ -309,4 +341,30 @@ function likeness({ metadata, pod }: DaemonSet): unknown {
     pod.hostPorts,
     pod.resourceClaims,
   ]
+}
+
+/** An index of all objects of a cluster at once. */
+export function indexOf(cluster: Omit<ClusterObjects, 'instanceTypes'>): ClusterIndex {
+  const index = new ClusterIndex()
+  const enter = <Kind extends IndexedKind>(kind: Kind, objects: readonly IndexedObjects[Kind][] = []) => {
+    for (const object of objects) {
+      const { namespace, name } = object.metadata
+      const key = namespace === undefined ? name : `${namespace}/${name}`
+      index.apply(kind, kind === 'PodController' ? `${object.kind}/${key}` : key, object)
+    }
+  }
+  enter('Node', cluster.nodes)
+  enter('NodeClaim', cluster.nodeClaims)
+  enter('NodePool', cluster.nodePools)
+  enter('DaemonSet', cluster.daemonSets)
+  enter('PodDisruptionBudget', cluster.podDisruptionBudgets)
+  enter('Namespace', cluster.namespaces)
+  enter('Service', cluster.services)
+  enter('PodController', cluster.controllers)
+  enter('PersistentVolumeClaim', cluster.persistentVolumeClaims)
+  enter('PersistentVolume', cluster.persistentVolumes)
+  enter('StorageClass', cluster.storageClasses)
+  enter('CSINode', cluster.csiNodes)
+  enter('Pod', cluster.pods)
+  return index
 }

@@ -10,6 +10,7 @@ import { annotations, coreWellKnownLabels, labels } from '../../core/labels.ts'
 import { staticClaimRequirements } from '../../core/node-claim-template.ts'
 import type { Condition, NodeClaim, NodeClassRef, RequirementSpec } from '../../core/objects.ts'
 import { serializeAll } from '../../core/requirements.ts'
+import { indexOf } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { clusterObjects, type Json, withMetadata, withoutNulls } from './cluster-objects.ts'
 import { instanceTypes, type TypeJson } from './instance-types.ts'
@@ -97,12 +98,18 @@ export function decide(json: unknown, overrides: DisruptionOverrides = {}): Disr
     reservationIdLabel: reservationLabel,
     wellKnownLabels: wellKnown,
   } as const
+  const source = indexOf({ ...cluster, ...(reconciled && { nodeClaims: reconciled.nodeClaims }) })
   const { view, simulator } = disruptionWorld(
-    { ...cluster, ...(reconciled && { nodeClaims: reconciled.nodeClaims }), instanceTypes: offered },
-    { now: Date.parse(now), wellKnownLabels: wellKnown, scheduling, nominated: new Set(options.nominated) },
+    source.source(offered, { now: Date.parse(now), wellKnownLabels: wellKnown }),
+    offered,
+    {
+      now: Date.parse(now),
+      scheduling,
+      nominated: new Set(options.nominated),
+      view: { deletionCosts: options.podDeletionCostManagement !== true },
+    },
   )
-  const deletionCosts = options.podDeletionCostManagement !== true
-  const evaluation = evaluateMethod(method, { ...view, deletionCosts }, simulator, {
+  const evaluation = evaluateMethod(method, view, simulator, {
     instanceTypes: offered,
     wellKnown,
     scheduling,
