@@ -18,6 +18,7 @@ import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
+import { observeBudgets } from '../activities/planning/budget-metrics.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
@@ -89,6 +90,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
     observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
   if (config.JOINER_ROLES.includes('planner')) {
+    observeBudgets(cache, now)
     observeNodePoolCost({
       nodeClaims: () => cache.nodeClaims.values(),
       instanceTypes: () => instanceTypes({ cache, catalogue }),

@@ -62,17 +62,6 @@ it('what fails is counted by candidates and by replacements', async () => {
   ])
 })
 
-it('budgets have reasons in lower case, and go with their pool', async () => {
-  const shown = await shownAfter((metrics) => {
-    for (const nodePool of ['web', 'old']) metrics.budget({ nodePool, reason: 'Empty', allowed: 2, consuming: 1 })
-    metrics.poolGone('old')
-  })
-  expect(shown).toEqual([
-    'karpenter_nodepools_allowed_disruptions{nodepool="web",reason="empty"} 2',
-    'karpenter_nodepools_nodes_consuming_budgets{nodepool="web",reason="empty"} 1',
-  ])
-})
-
 it.each([
   [{ method: 'single-node' } as const, undefined, 'underutilized', 'when_empty_or_underutilized', 'graceful'],
   [{ method: 'emptiness' } as const, '1h', 'empty', 'when_empty_or_underutilized', 'eventual'],

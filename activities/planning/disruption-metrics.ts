@@ -1,35 +1,21 @@
 import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import { type Decision, type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
 import { durationMs } from '../../core/duration.ts'
 import { labels } from '../../core/labels.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { durationBuckets } from './metrics.ts'
 
-/** What upstream calls the kinds of consolidation; drift is none, and its label stays empty (reference/karpenter-core.md 4.1). */
-type ConsolidationType = 'empty' | 'multi' | 'single' | ''
-
-const methods = {
-  emptiness: { reason: 'empty', consolidation_type: 'empty' },
-  'static-drift': { reason: 'drifted', consolidation_type: '' },
-  drift: { reason: 'drifted', consolidation_type: '' },
-  'multi-node': { reason: 'underutilized', consolidation_type: 'multi' },
-  'single-node': { reason: 'underutilized', consolidation_type: 'single' },
-} as const satisfies Readonly<
-  Record<string, { readonly reason: string; readonly consolidation_type: ConsolidationType }>
->
-
-type Method = keyof typeof methods
-
 /** As much of a command as its metrics tell. */
 interface CommandFacts {
-  readonly method: Method
-  readonly decision: 'delete' | 'replace' | 'terminate-first'
+  readonly method: DisruptionMethod
+  readonly decision: Decision
 }
 
 /** A node that is deleted, for a command or for another reason such as `expired`. */
 interface DisruptedNode {
   readonly nodeClaim: NodeClaim
   /** The method of its command; a reason of upstream's list where there is no command. */
-  readonly why: { readonly method: Method } | { readonly reason: string }
+  readonly why: { readonly method: DisruptionMethod } | { readonly reason: string }
   /** Absent: the pool is gone. */
   readonly policy?: NodePool['disruption']['consolidationPolicy'] | undefined
   /** Pods that have to go elsewhere. */
@@ -42,7 +28,10 @@ type ProposalOutcome = 'committed' | 'rejected' | 'abandoned'
 /** A move without any disruption scores without bound; the sum of the histogram should stay a number. */
 const mostScore = 1000
 
-/** The metrics of disruption, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1, karpenter-1.15.md 6). */
+/**
+ * What is told of disruption as it happens, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1,
+ * karpenter-1.15.md 6). Budgets and costs are looked up when asked: `budget-metrics.ts`, `node-pool-cost.ts`.
+ */
 export class DisruptionMetrics {
   readonly #all: ReturnType<typeof create>
 
@@ -51,66 +40,41 @@ export class DisruptionMetrics {
   }
 
   /** A method looked for a command, for so many milliseconds; whether it found one or not. */
-  evaluated(method: Method, ms: number): void {
-    this.#all.evaluation.observe(methods[method], ms / 1000)
+  evaluated(method: DisruptionMethod, ms: number): void {
+    this.#all.evaluation.observe(labelsOf(method), ms / 1000)
   }
 
   /** So many nodes are candidates of a method, before budgets. Multi-node and single-node share their reason, as upstream: the later one stays. */
-  eligible(method: Method, nodes: number): void {
-    this.#all.eligible.set({ reason: methods[method].reason }, nodes)
+  eligible(method: DisruptionMethod, nodes: number): void {
+    this.#all.eligible.set({ reason: labelsOf(method).reason }, nodes)
   }
 
   /** A command was begun: its candidates are marked and its replacements created. Each pool among the candidates counts once. */
   decided({ method, decision }: CommandFacts, nodePools: Iterable<string>): void {
-    const of = { decision, ...methods[method] }
+    const of = { decision, ...labelsOf(method) }
     this.#all.decisions.inc(of)
     for (const nodepool of new Set(nodePools)) this.#all.decisionsByPool.inc({ nodepool, ...of })
   }
 
   /** A method ended at its time limit with what it had by then. */
-  timedOut(method: Method): void {
-    this.#all.timeouts.inc({ consolidation_type: methods[method].consolidation_type })
+  timedOut(method: DisruptionMethod): void {
+    this.#all.timeouts.inc({ consolidation_type: methodFacts[method].consolidationType })
   }
 
   /** A proposal did not hold after the validation delay; counts its candidates that failed. */
-  validationFailed(method: Method, candidates: number): void {
-    this.#all.failedValidations.inc({ consolidation_type: methods[method].consolidation_type }, candidates)
+  validationFailed(method: DisruptionMethod, candidates: number): void {
+    this.#all.failedValidations.inc({ consolidation_type: methodFacts[method].consolidationType }, candidates)
   }
 
   /** A command was undone; counts its replacements that had not been initialized. */
   queueFailed({ method, decision }: CommandFacts, uninitialized: number): void {
-    this.#all.queueFailures.inc({ decision, ...methods[method] }, uninitialized)
-  }
-
-  /** What a pool's budgets allow for a reason in all, and how many nodes use of it now. Reasons are those of budgets, such as `Empty`. */
-  budget({
-    nodePool,
-    reason,
-    allowed,
-    consuming,
-  }: {
-    readonly nodePool: string
-    readonly reason: string
-    readonly allowed: number
-    readonly consuming: number
-  }): void {
-    const of = { nodepool: nodePool, reason: reason.toLowerCase() }
-    this.#all.allowed.set(of, allowed)
-    this.#all.consuming.set(of, consuming)
-  }
-
-  /** A NodePool is gone: nothing is told of its budgets any more. */
-  poolGone(nodePool: string): void {
-    for (const { reason } of Object.values(methods)) {
-      this.#all.allowed.remove({ nodepool: nodePool, reason })
-      this.#all.consuming.remove({ nodepool: nodePool, reason })
-    }
+    this.#all.queueFailures.inc({ decision, ...labelsOf(method) }, uninitialized)
   }
 
   /** A NodeClaim was deleted for one of the reasons that upstream counts. Only consolidation names the pool's policy. */
   disrupted({ nodeClaim, why, policy, reschedulablePods }: DisruptedNode): void {
     const { reason, consolidation_type: type } =
-      'method' in why ? methods[why.method] : { ...why, consolidation_type: '' as const }
+      'method' in why ? labelsOf(why.method) : { ...why, consolidation_type: '' as const }
     const of = {
       reason,
       nodepool: nodeClaim.metadata.labels[labels.nodePool] ?? '',
@@ -142,19 +106,25 @@ export class DisruptionMetrics {
   /** The commands that run now, all of them. */
   inFlight(commands: Iterable<Pick<CommandFacts, 'method'>>): void {
     this.#all.inFlight.reset()
-    for (const { method } of commands) this.#all.inFlight.inc(methods[method])
+    for (const { method } of commands) this.#all.inFlight.inc(labelsOf(method))
   }
 
   /** A command is done, and a pool costs so many USD an hour less than before. What costs more, as drift may, is not counted. */
-  saved(method: Method, nodePool: string, dollarsPerHour: number): void {
-    const { reason } = methods[method]
+  saved(method: DisruptionMethod, nodePool: string, dollarsPerHour: number): void {
+    const { reason } = labelsOf(method)
     this.#all.savings.inc({ nodepool: nodePool, reason }, Math.max(0, dollarsPerHour))
   }
 
   /** A proposal has come to its end. */
-  proposed(method: Method, outcome: ProposalOutcome): void {
-    this.#all.proposals.inc({ ...methods[method], outcome })
+  proposed(method: DisruptionMethod, outcome: ProposalOutcome): void {
+    this.#all.proposals.inc({ ...labelsOf(method), outcome })
   }
+}
+
+/** What upstream calls a method; the type of drift, which is no consolidation, is empty (reference/karpenter-core.md 4.1). */
+function labelsOf(method: DisruptionMethod) {
+  const { reason, consolidationType } = methodFacts[method]
+  return { reason: reason.toLowerCase(), consolidation_type: consolidationType }
 }
 
 /** Whether a drain is bounded: not at all, by a time, or by none at all (reference/karpenter-core.md 6.1). */
@@ -210,7 +180,6 @@ function create(registry: Registry) {
       ofCommand,
       'Replacements that were not initialized when their command was undone.',
     ),
-    ...budgetGauges(gauge),
     disrupted: counter('karpenter_nodeclaims_disrupted_total', ofNode, 'NodeClaims that were disrupted.'),
     pods: counter(
       'karpenter_pods_disruption_initiated_total',
@@ -235,21 +204,6 @@ function create(registry: Registry) {
       'joiner_disruption_proposals_total',
       [...ofMethod, 'outcome'],
       'Proposed disruptions by how they ended: committed, rejected by the last look at the cluster, or abandoned.',
-    ),
-  }
-}
-
-function budgetGauges(gauge: <L extends string>(name: string, labelNames: readonly L[], help: string) => Gauge<L>) {
-  return {
-    allowed: gauge(
-      'karpenter_nodepools_allowed_disruptions',
-      ['nodepool', 'reason'],
-      'Nodes that the budgets of a NodePool let be disrupted at once, those that are already included.',
-    ),
-    consuming: gauge(
-      'karpenter_nodepools_nodes_consuming_budgets',
-      ['nodepool', 'reason'],
-      'Nodes of a NodePool that are being disrupted, deleted or not ready, and so use up its budgets.',
     ),
   }
 }

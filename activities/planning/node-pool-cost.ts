@@ -1,5 +1,7 @@
 import { Gauge, type Registry, register } from 'prom-client'
-import { capacityTypeOf, type InstanceType, zoneOf } from '../../core/instance-type.ts'
+import { typeNamed } from '../../core/disruption/candidates.ts'
+import { nodePrice } from '../../core/disruption/costs.ts'
+import type { InstanceType } from '../../core/instance-type.ts'
 import { labels } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 
@@ -26,20 +28,11 @@ export function observeNodePoolCost(
     collect() {
       this.reset()
       const types = instanceTypes()
-      const byName = new Map([...types].map(([pool, list]) => [pool, new Map(list.map((type) => [type.name, type]))]))
       for (const { metadata } of nodeClaims()) {
-        const nodepool = metadata.labels[labels.nodePool]
-        const type = byName.get(nodepool ?? '')?.get(metadata.labels[labels.instanceType] ?? '')
-        if (nodepool !== undefined) this.inc({ nodepool }, priceOf(type, metadata.labels))
+        const { [labels.nodePool]: nodepool, [labels.instanceType]: type } = metadata.labels
+        if (nodepool === undefined) continue
+        this.inc({ nodepool }, nodePrice(metadata.labels, typeNamed(types.get(nodepool) ?? [], type)))
       }
     },
   })
-}
-
-/** Also of an offering that cannot be had at present (reference/karpenter-core.md 4.3). */
-function priceOf(type: InstanceType | undefined, own: NodeClaim['metadata']['labels']): number {
-  const offering = type?.offerings.find(
-    (each) => zoneOf(each) === own[labels.zone] && capacityTypeOf(each) === own[labels.capacityType],
-  )
-  return offering?.price ?? 0
 }

@@ -1,0 +1,67 @@
+import { Gauge, type Registry, register } from 'prom-client'
+import { allowedDisruptions } from '../../core/disruption/budgets.ts'
+import { budgetUse } from '../../core/disruption/candidates.ts'
+import { labels } from '../../core/labels.ts'
+import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
+import { pausableReasons } from '../../core/pauses.ts'
+import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
+
+/** Where the gauges look: at the watch cache, as it is at that moment. */
+interface ObservedCluster {
+  readonly nodes: { values(): Iterable<Node> }
+  readonly nodeClaims: { values(): Iterable<NodeClaim> }
+  readonly nodePools: { values(): Iterable<NodePool> }
+}
+
+const labelNames = ['nodepool', 'reason'] as const
+
+/**
+ * What each pool's budgets allow in all for each reason, and how many nodes use of it, looked up when somebody asks. Upstream refreshes a reason
+ * only while it has candidates (karpenter-1.15.md, correction 5); here the numbers are always those of now.
+ */
+export function observeBudgets(cluster: ObservedCluster, now: () => number, registry: Registry = register): void {
+  gauge(
+    'karpenter_nodepools_allowed_disruptions',
+    'Nodes that the budgets of a NodePool let be disrupted at once, those that are already included.',
+    ({ pool, nodes }, reason) =>
+      allowedDisruptions({ budgets: pool.disruption.budgets, nodes, reason, now: now() }).allowed,
+  )
+  gauge(
+    'karpenter_nodepools_nodes_consuming_budgets',
+    'Nodes of a NodePool that are being disrupted or deleted, or are not ready, and so use up its budgets.',
+    (count) => count.consuming,
+  )
+
+  function gauge(name: string, help: string, value: (count: Count, reason: string) => number): Gauge {
+    return new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const count of countsOf(cluster)) {
+          const nodepool = count.pool.metadata.name
+          for (const reason of pausableReasons)
+            this.set({ nodepool, reason: reason.toLowerCase() }, value(count, reason))
+        }
+      },
+    })
+  }
+}
+
+interface Count {
+  readonly pool: NodePool
+  readonly nodes: number
+  readonly consuming: number
+}
+
+/** By the rule by which the planner counts. */
+function countsOf(cluster: ObservedCluster): readonly Count[] {
+  const nodes = stateNodes({ nodes: [...cluster.nodes.values()], nodeClaims: [...cluster.nodeClaims.values()] })
+  const counted = Map.groupBy(nodes, (one) => `${labelsOf(one)[labels.nodePool]}/${budgetUse(one, {})}`)
+  return [...cluster.nodePools.values()].map((pool) => {
+    const of = (use: string) => counted.get(`${pool.metadata.name}/${use}`)?.length ?? 0
+    return { pool, nodes: of('counted') + of('disrupted'), consuming: of('disrupted') }
+  })
+}
