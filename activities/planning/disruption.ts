@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { conditionOf, withCondition } from '../../core/conditions.ts'
 import type { Blocked } from '../../core/disruption/candidates.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
-import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
 import type { Pod } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
@@ -22,6 +21,7 @@ import type { CommitOutcome, DisruptionOutcome, DisruptionProposal } from './con
 import type { PlanningDeps } from './dependencies.ts'
 import { evaluateCluster, validateProposal } from './disruption-world.ts'
 import { tellProtections } from './protection-events.ts'
+import { tellEvaluation } from './tell-evaluation.ts'
 
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
 const evaluateEveryMs = 10_000
@@ -48,7 +48,7 @@ export async function nextDisruption(
     tellProtections(deps)
     await releaseAbandoned(deps, signal)
     const plan = await evaluateCluster(deps, { pauses, methods: ['emptiness'], forced: input.forced })
-    tellInvalidBudgets(deps, plan)
+    tellEvaluation(deps, plan)
     // A burst of new nodes would be a burst of events that say nothing to their owner.
     for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
     const [command] = plan.commands
@@ -71,15 +71,6 @@ function mayFreeNodes(
   const isActivePod = (pod: unknown) => pod !== undefined && isActive(pod as Pod)
   if (kind === 'Pod') return isActivePod(before) && !isActivePod(after)
   return kind === 'NodePool' && before?.metadata.generation !== after?.metadata.generation
-}
-
-function tellInvalidBudgets(deps: PlanningDeps, { passes }: Evaluation): void {
-  for (const [name, { invalid }] of passes.flatMap(({ budgets }) => [...budgets]))
-    if (invalid)
-      deps.log.error(
-        { nodePool: name, budgets: deps.cache.nodePools.get(name)?.disruption.budgets },
-        'spec.disruption.budgets: a schedule cannot be read, so nothing is disrupted; correct it',
-      )
 }
 
 /** The id follows from what is disrupted and from how it stood, so that an evaluation that is run twice proposes the same. */
