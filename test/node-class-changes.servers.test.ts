@@ -35,7 +35,7 @@ beforeAll(async () => {
   world.startJoiner()
   await world.apply(
     { ...nodeClass(name), spec: { tags: { team: 'a', 'cost/center': '1' } } },
-    nodePool({ name, nodeClass: name, consolidateAfter: 'Never' }),
+    nodePool({ name, nodeClass: name, consolidateAfter: 'Never', budget: '0' }),
   )
   await world.untilReady(name)
   await world.apply(deployment({ name, replicas: 1, nodeSelector: { 'karpenter.sh/nodepool': name } }))
@@ -193,7 +193,7 @@ test('a process with shared galleries makes nodes with FIPS; an identity that is
   const pool = 'fips'
   await world.apply(
     { ...nodeClass(pool), spec: { imageFamily: 'AzureLinux', fipsMode: 'FIPS' } },
-    nodePool({ name: pool, nodeClass: pool, consolidateAfter: 'Never' }),
+    nodePool({ name: pool, nodeClass: pool, consolidateAfter: 'Never', budget: '0' }),
     deployment({ name: pool, replicas: 1, nodeSelector: { 'karpenter.sh/nodepool': pool } }),
   )
   await world.until('the pod with FIPS runs', async () => (await world.running(pool)) === 1)

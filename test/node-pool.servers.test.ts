@@ -55,11 +55,7 @@ const deleteDeployment = (name: string) => world.operator.kubectl(['delete', 'de
 
 /** A pool whose nodes nobody disrupts. */
 async function quietPool(name: string): Promise<void> {
-  const pool = nodePool({ name, consolidateAfter: 'Never' })
-  await world.apply({
-    ...pool,
-    spec: { ...pool.spec, disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] } },
-  })
+  await world.apply(nodePool({ name, consolidateAfter: 'Never', budget: '0' }))
   await world.untilReady(name)
 }
 
@@ -194,27 +190,66 @@ describe('registration health', () => {
   })
 })
 
-describe('drift hashes', () => {
+describe('drift from a pool', () => {
   const hash = 'karpenter.sh/nodepool-hash'
   const version = 'karpenter.sh/nodepool-hash-version'
+  const path = (claim: Seen | undefined) => `/apis/karpenter.sh/v1/nodeclaims/${claim?.metadata.name}`
+  const driftOf = (claim: Seen) => claim.status?.conditions?.find(({ type }) => type === 'Drifted')?.reason
 
-  test('after another version of the hash claims take the new one, but for those that have drifted', async () => {
+  /** A change shows on the first two claims within seconds: long before the next pass over everything. */
+  async function untilDrifted(pool: string, wanted: readonly (string | undefined)[]): Promise<void> {
+    const look = async () => JSON.stringify((await claimsOf(pool)).map(driftOf)) === JSON.stringify(wanted)
+    await world.until(`the claims of ${pool} have drifted: ${wanted.join()}`, look, 8000)
+  }
+
+  const template = (change: object) => patch(`${pools}/hashed`, { spec: { template: change } })
+
+  test('an edited template, and edited requirements, show on the claims, and no more when they are taken back', async () => {
     await quietPool('hashed')
     await world.apply(podsOf('hashed', 2))
     await untilRunning('hashed', 2)
+    await untilDrifted('hashed', [undefined, undefined])
+    await template({ metadata: { labels: { team: 'a' } } })
+    await untilDrifted('hashed', ['NodePoolDrifted', 'NodePoolDrifted'])
+    await template({ metadata: null })
+    await untilDrifted('hashed', [undefined, undefined])
+    const { requirements } = nodePool().spec.template.spec
+    await template({
+      spec: { requirements: [{ key: 'karpenter.azure.com/sku-family', operator: 'NotIn', values: ['D'] }] },
+    })
+    await untilDrifted('hashed', ['RequirementsDrifted', 'RequirementsDrifted'])
+    await template({ spec: { requirements } })
+    await untilDrifted('hashed', [undefined, undefined])
+  })
+
+  test('a node that is made right after an edit has not drifted', async () => {
+    await template({ metadata: { labels: { team: 'b' } } })
+    await world.scale('hashed', 3)
+    await untilRunning('hashed', 3)
+    const reasons = async () => (await claimsOf('hashed')).map(driftOf)
+    await world.until('the older ones have', async () => (await reasons()).filter(Boolean).length === 2)
+    const pool = await poolOf('hashed')
+    const made = (await claimsOf('hashed')).find((claim) => driftOf(claim) === undefined)
+    expect(made?.metadata.annotations?.[hash]).toBe(pool.metadata.annotations?.[hash])
+    await template({ metadata: null })
+    await world.until('now it alone has', async () => (await reasons()).filter(Boolean).length === 1)
+    await world.scale('hashed', 2)
+    await world.operator.kubectl(['delete', 'nodeclaim', made?.metadata.name ?? ''])
+    await world.until('it is gone', async () => (await claimsOf('hashed')).length === 2)
+    await untilRunning('hashed', 2)
+  })
+
+  test('after another version of the hash claims take the new one, but for those that have drifted', async () => {
     const own = (await poolOf('hashed')).metadata.annotations ?? {}
     const [drifted, other] = await claimsOf('hashed')
-    const old = { metadata: { annotations: { [hash]: '1', [version]: 'v2' } } }
-    const path = (claim: Seen | undefined) => `/apis/karpenter.sh/v1/nodeclaims/${claim?.metadata.name}`
-    const transition = { reason: 'NodePoolDrifted', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }
-    await patch(`${path(drifted)}/status`, {
-      status: {
-        conditions: [...(drifted?.status?.conditions ?? []), { type: 'Drifted', status: 'True', ...transition }],
-      },
+    const old = (value: string) => ({ metadata: { annotations: { [hash]: value, [version]: 'v2' } } })
+    await patch(`${pools}/hashed`, old('1'))
+    await patch(path(other), old('1'))
+    await patch(path(drifted), old('2'))
+    await world.until('one has drifted by the older hash', async () => {
+      const claims = await claimsOf('hashed')
+      return claims.every((claim) => (driftOf(claim) !== undefined) === (claim.metadata.uid === drifted?.metadata.uid))
     })
-    await patch(path(drifted), old)
-    await patch(path(other), old)
-    await patch(`${pools}/hashed`, old)
     // A change of spec that no hash sees makes Joiner look at the pool.
     await patch(`${pools}/hashed`, { spec: { weight: 1 } })
     await world.until('the pool has its hash', async () => {
@@ -226,7 +261,37 @@ describe('drift hashes', () => {
       return [annotations?.[hash], annotations?.[version]]
     }
     expect(await stamps(other)).toEqual([own[hash], own[version]])
-    expect(await stamps(drifted)).toEqual(['1', own[version]])
+    expect(await stamps(drifted)).toEqual(['2', own[version]])
+  })
+})
+
+describe('what disruption goes by', () => {
+  const lastEvents = async (pool: string) =>
+    (await claimsOf(pool)).map(({ status }) => (status as { lastPodEventTime?: string } | undefined)?.lastPodEventTime)
+
+  test('a restart is no pod event, and pods are told what their annotation does', async () => {
+    const before = await world.until('pods were bound', async () => {
+      const times = await lastEvents('hashed')
+      return times.every((time) => time !== undefined) && times
+    })
+    const [pod, other] = (await world.list('pods')).filter(({ metadata }) => metadata.labels?.['app'] === 'hashed')
+    const annotate = (name: string | undefined, value: string) =>
+      patch(`/api/v1/namespaces/default/pods/${name}`, {
+        metadata: { annotations: { 'karpenter.sh/do-not-disrupt': value } },
+      })
+    await annotate(pod?.metadata.name, '1d')
+    await annotate(other?.metadata.name, '24h')
+    await world.crash()
+    world.startJoiner()
+    const told = (name: string | undefined, reason: string) =>
+      world.until(`${reason} is told of ${name}`, async () =>
+        (await world.list('events')).find((event) => event.reason === reason && event.involvedObject?.name === name),
+      )
+    expect((await told(pod?.metadata.name, 'InvalidDoNotDisruptAnnotation')).message).toContain('"1d"')
+    expect((await told(other?.metadata.name, 'DoNotDisruptUntil')).message).toMatch(/will elapse at \d{4}-/)
+    expect(await lastEvents('hashed')).toEqual(before)
+    for (const name of [pod, other].map((found) => found?.metadata.name ?? ''))
+      await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt-'])
   })
 })
 

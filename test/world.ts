@@ -227,6 +227,8 @@ export interface PoolOptions {
   }[]
   readonly consolidateAfter?: string
   readonly nodeClass?: string
+  /** How many nodes may be disrupted at a time. */
+  readonly budget?: string
 }
 
 /** A NodePool of on-demand D sizes that frees idle nodes soon. */
@@ -234,6 +236,7 @@ export function nodePool({
   name = 'general',
   consolidateAfter = '1s',
   nodeClass = 'default',
+  budget = '100%',
   requirements = [
     { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
     { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
@@ -251,7 +254,7 @@ export function nodePool({
           expireAfter: 'Never',
         },
       },
-      disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter, budgets: [{ nodes: '100%' }] },
+      disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter, budgets: [{ nodes: budget }] },
     },
   }
 }
