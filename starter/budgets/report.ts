@@ -1,4 +1,4 @@
-import { conditionOf } from '../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { type BudgetFinding, budgetFindings } from '../../core/disruption/budget-check.ts'
 import { type BudgetPeriod, budgetForecast } from '../../core/disruption/budget-forecast.ts'
 import { budgetUse } from '../../core/disruption/candidates.ts'
@@ -116,6 +116,7 @@ function countedNodes(cluster: ReadCluster): readonly CountedNode[] {
 
 function whyConsuming({ metadata, status }: NodeClaim, node: Node): string {
   if (metadata.deletionTimestamp !== undefined) return 'being deleted'
+  if (isTrue(status.conditions, 'Rebooting')) return 'rebooting'
   if (!isReady(node)) return 'not ready'
   const reason = conditionOf(status.conditions, 'DisruptionReason')?.reason
   return reason === undefined ? 'being disrupted' : `being disrupted: ${reason}`

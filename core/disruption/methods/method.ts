@@ -1,5 +1,5 @@
 import type { SchedulingOptions } from '../../scheduling/snapshot.ts'
-import type { BalancedPolicy } from '../balanced.ts'
+import type { BalancedPolicy, Score } from '../balanced.ts'
 import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
 import type { Decision } from '../command.ts'
 import type { ConsolidationSettings } from '../consolidation.ts'
@@ -36,6 +36,8 @@ export interface Note {
   /** Pods that would not find a place. */
   readonly problems?: readonly Problem[]
   readonly decision?: Decision
+  /** How the pools with the policy Balanced see it; absent where it did not come so far. */
+  readonly scores?: readonly Score[]
   /** The event that tells of it. */
   readonly event?: Blocked['reason']
 }

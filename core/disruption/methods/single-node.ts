@@ -44,11 +44,12 @@ export function consolidateOne(candidate: Candidate, context: MethodContext): Di
   const savings = savingsOf(candidates, replacements)
   const scores = balanced.scores(candidates, savings)
   if (!scores.every(isApproved)) {
-    note({ candidate, outcome: 'rejected', message: `the move saves too little: ${scores.map(scoreText).join('; ')}` })
+    const message = `the move saves too little: ${scores.map(scoreText).join('; ')}`
+    note({ candidate, outcome: 'rejected', message, scores })
     return undefined
   }
   takeBudget(context, candidate)
   const { kind: decision, plan } = consolidation
-  note({ candidate, outcome: 'chosen', decision, message: 'the node is underutilized' })
+  note({ candidate, outcome: 'chosen', decision, message: 'the node is underutilized', scores })
   return { method: 'single-node', decision, candidates, replacements, savings, plan, scores }
 }
