@@ -7,6 +7,7 @@ import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
 import { stormReport } from './storm.ts'
 import { throttling } from './throttling.ts'
+import { whatIf } from './what-if.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
 /** `5,100` -> [5, 100]. */
@@ -64,6 +65,11 @@ program
     scheduling({ skipPeer, only }),
   )
 program.command('planner').description('a warm pass of the planner on 5,000 nodes with 100,000 pods').action(planner)
+program
+  .command('what-if')
+  .description('where pods would go without each node of a cluster in turn, and without half of them')
+  .option('--nodes <counts>', 'how many, for one run each', counts, [1000, 5000])
+  .action(({ nodes }: { readonly nodes: readonly number[] }) => whatIf(nodes))
 program
   .command('parity')
   .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')

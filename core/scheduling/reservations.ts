@@ -16,11 +16,16 @@ export type ReservationAnswer =
 /** Which claims of a pass may use which capacity reservations (reference/karpenter-core.md 3.12, karpenter-1.15.md 3.12). */
 export class Reservations {
   readonly #settings: ReservationSettings
-  readonly #left = new Map<string, number>()
+  readonly #left: Map<string, number>
   readonly #held = new Map<string, ReadonlySet<string>>()
 
-  constructor(types: Iterable<InstanceType>, settings: ReservationSettings) {
+  constructor(
+    types: Iterable<InstanceType>,
+    settings: ReservationSettings,
+    left: ReadonlyMap<string, number> = new Map(),
+  ) {
     this.#settings = settings
+    this.#left = new Map(left)
     for (const { offerings } of types) {
       for (const offering of offerings.filter(isReserved)) {
         const id = this.#idOf(offering)
@@ -28,6 +33,11 @@ export class Reservations {
         this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, offering.reservationCapacity ?? 0))
       }
     }
+  }
+
+  /** The same with nothing held, for another pass; of one that holds nothing itself. */
+  fresh(): Reservations {
+    return new Reservations([], this.#settings, this.#left)
   }
 
   /** The reservations for a claim that may become one of these types; as many as it can get, for as long as it can use them. */

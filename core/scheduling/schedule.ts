@@ -1,12 +1,13 @@
 import type { Pod } from '../objects.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
+import type { Change } from './solver/change.ts'
 import { Explanations } from './solver/explanations.ts'
 import { PodFunnels, type PoolFunnel } from './solver/funnel.ts'
 import { ClaimFunnels, type ClaimReasons } from './solver/funnel-claims.ts'
 import type { SolverMemory } from './solver/memory.ts'
 import type { ClaimPlace } from './solver/places.ts'
-import { ClaimFinisher } from './solver/planned-claims.ts'
 import { Solver } from './solver/solver.ts'
+import { SolverBase } from './solver/solver-base.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
@@ -18,6 +19,11 @@ export function schedule(
   memory?: SolverMemory,
 ): SchedulingPlan {
   return explainedPlan(snapshot, options, memory).plan
+}
+
+/** The plan of one of several passes over the same snapshot, which has NodePools. */
+export function planOf(base: SolverBase, change: Change): SchedulingPlan {
+  return explained(new Solver(base, change)).plan
 }
 
 /** A plan that can tell how it came about. Nothing is worked out for that before somebody asks. */
@@ -35,16 +41,18 @@ export function explainedPlan(
   options: SchedulingOptions = {},
   memory?: SolverMemory,
 ): ExplainedPlan {
-  const messages = new Map<Pod, string>(snapshot.ignored ?? [])
   if (snapshot.nodePools.length === 0)
-    return { plan: withoutPools(snapshot, messages), podFunnels: () => [], claimReasons: () => undefined }
-  const solver = new Solver(snapshot, options, memory)
+    return { plan: withoutPools(snapshot, snapshot.pods), podFunnels: () => [], claimReasons: () => undefined }
+  return explained(new Solver(new SolverBase(snapshot, options, memory)))
+}
+
+function explained(solver: Solver): ExplainedPlan {
+  const messages = new Map<Pod, string>(solver.base.snapshot.ignored ?? [])
   const stopped = solver.run()
   const newNodeClaims: PlannedNodeClaim[] = []
   const places: ClaimPlace[] = []
-  const finisher = new ClaimFinisher(solver.sets, options)
   for (const claim of solver.claims) {
-    const result = finisher.finish(claim)
+    const result = solver.base.finisher.finish(claim)
     if (result.kind === 'claim') {
       newNodeClaims.push(result.claim)
       places.push(claim)
@@ -54,13 +62,11 @@ export function explainedPlan(
   for (const one of solver.failed) messages.set(one.pod, explanations.of(one))
   const plan = {
     newNodeClaims,
-    existing: solver.nodes
-      .filter(({ pods }) => pods.length > 0)
-      .map(({ node: { name, nodeClaim }, pods }) => ({
-        node: name,
-        ...(nodeClaim === undefined ? {} : { nodeClaim }),
-        pods,
-      })),
+    existing: solver.nodes.map(({ node: { name, nodeClaim }, pods }) => ({
+      node: name,
+      ...(nodeClaim === undefined ? {} : { nodeClaim }),
+      pods,
+    })),
     unschedulable: listed(messages),
     incompatiblePools: incompatible(solver),
     stopped,
@@ -78,9 +84,10 @@ export function explainedPlan(
   }
 }
 
-function withoutPools({ pods }: SchedulingSnapshot, messages: Map<Pod, string>): SchedulingPlan {
-  for (const pod of pods) messages.set(pod, 'no dynamic nodepools found')
-  return { newNodeClaims: [], existing: [], unschedulable: listed(messages), stopped: false }
+/** The plan where no pool can grow. */
+export function withoutPools({ ignored = new Map() }: SchedulingSnapshot, pods: readonly Pod[]): SchedulingPlan {
+  const failed = pods.map((pod) => [pod, 'no dynamic nodepools found'] as const)
+  return { newNodeClaims: [], existing: [], unschedulable: listed(new Map([...ignored, ...failed])), stopped: false }
 }
 
 /** A pool that has no types at all, for now, is not to blame. */

@@ -1,8 +1,9 @@
 import type { Pod } from '../objects.ts'
-import { schedule } from './schedule.ts'
-import { snapshotWithout } from './settled.ts'
+import { planOf, withoutPools } from './schedule.ts'
 import type { SchedulableNode, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
-import type { SolverMemory } from './solver/memory.ts'
+import { Gone } from './solver/gone.ts'
+import { SolverMemory } from './solver/memory.ts'
+import { SolverBase } from './solver/solver-base.ts'
 
 /** A node that is imagined away. */
 export interface Removal {
@@ -22,13 +23,17 @@ export interface WhatIfLimits {
   readonly maxNewClaims?: number
 }
 
-/** Answers where pods would go if nodes were gone. Each question is about the snapshot alone, whatever was asked before. */
+/**
+ * Answers where pods would go if nodes were gone. Each question is about the snapshot alone, whatever was asked before; what they have in
+ * common is prepared with the first.
+ */
 export class WhatIf {
   readonly #snapshot: SchedulingSnapshot
   readonly #options: SchedulingOptions
-  readonly #memory: SolverMemory | undefined
+  readonly #memory: SolverMemory
+  #base: SolverBase | undefined
 
-  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}, memory?: SolverMemory) {
+  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}, memory = new SolverMemory()) {
     this.#snapshot = snapshot
     this.#options = options
     this.#memory = memory
@@ -36,17 +41,39 @@ export class WhatIf {
 
   /** The plan if these nodes were gone: the pods that they let go are placed with all pods of the snapshot. */
   without(removed: readonly Removal[], { closed, maxNewClaims }: WhatIfLimits = {}): SchedulingPlan {
-    const changed = snapshotWithout(this.#snapshot, removed)
-    const barred = closed && {
-      places: closed,
-      pods: new Set(removed.flatMap(({ moving }) => moving.filter(isRunning))),
-    }
-    return schedule(
-      barred === undefined ? changed : { ...changed, barred },
-      maxNewClaims === undefined ? this.#options : { ...this.#options, maxNewClaims },
-      this.#memory,
-    )
+    const moving = removed.flatMap((removal) => removal.moving)
+    const pods = [...this.#snapshot.pods, ...moving]
+    if (this.#snapshot.nodePools.length === 0) return withoutPools(this.#snapshot, pods)
+    const base = this.#baseFor(moving)
+    return planOf(base, {
+      pods,
+      removed: removed.map(({ place }) => place),
+      gone: new Gone(
+        removed.map((removal) => lossOf(removal, base)),
+        base.topology,
+        this.#memory.running,
+      ),
+      barred: closed && { places: closed, pods: new Set(moving.filter(isRunning)) },
+      maxNewClaims: maxNewClaims ?? this.#options.maxNewClaims,
+    })
   }
+
+  /** Amounts that nobody knew, of these pods or of another pass with the same memory, are reason to begin anew. */
+  #baseFor(moving: readonly Pod[]): SolverBase {
+    for (;;) {
+      this.#base ??= new SolverBase(this.#snapshot, this.#options, this.#memory)
+      for (const pod of moving) this.#base.classes.of(pod)
+      if (!this.#base.isOutdated) return this.#base
+      this.#base = undefined
+    }
+  }
+}
+
+/** A claim whose Node has not joined leaves nothing behind. */
+function lossOf({ place, moving }: Removal, base: SolverBase) {
+  const gone = new Set(moving.map(({ metadata }) => metadata.uid))
+  const pods = place.joined === undefined ? place.pods : place.pods.filter(({ metadata }) => gone.has(metadata.uid))
+  return { node: base.counted(place), pods }
 }
 
 /** Whether a pod stays away from places that take no running pods. */

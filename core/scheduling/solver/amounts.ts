@@ -44,6 +44,11 @@ export class Amounts {
     return this.#index.get(name) ?? -1
   }
 
+  /** One of a resource in its unit. */
+  whole(name: string): number {
+    return Number(1_000_000_000n / (this.#units[this.indexOf(name)] ?? 1_000_000_000n))
+  }
+
   vector(resources: Resources): Float64Array {
     const vector = new Float64Array(this.names.length)
     for (const name in resources) {

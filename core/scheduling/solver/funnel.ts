@@ -80,7 +80,7 @@ export class PodFunnels {
       const stages = { requirements: none, resources: none, offerings: none, limits: none }
       return { nodePool: pool.name, funnel: funnelOf(pool, stages), nearestMiss }
     }
-    const taint = untolerated(pool.taints, level.facet.tolerations)[0]
+    const taint = untolerated(pool.taints, level.facet.facts.tolerations)[0]
     if (taint !== undefined) return refused(`its taint ${describeTaint(taint)} is not tolerated`)
     if (!allowsHostname(level, newHostname))
       return refused(`a new node cannot have the hostname that the pod asks for (${hostnameOf(level)})`)

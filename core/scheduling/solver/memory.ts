@@ -45,7 +45,11 @@ export class SolverMemory {
   learn({ nodes, daemonSets, nodePools }: SchedulingSnapshot, requested: Iterable<Resources>): void {
     for (const requests of requested) this.amounts.learn(requests)
     for (const { pod } of daemonSets) this.amounts.learn(pod.requests)
-    for (const node of nodes) this.#once(node, () => this.amounts.learn(node.available))
+    for (const node of nodes)
+      this.#once(node, () => {
+        this.amounts.learn(node.available)
+        this.amounts.learn(node.capacity)
+      })
     for (const { nodePool, usage, instanceTypes } of nodePools) {
       this.amounts.learn(nodePool.limits)
       this.amounts.learn(usage)

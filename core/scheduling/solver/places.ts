@@ -1,13 +1,13 @@
 import type { ContainerPort, Pod, Taint } from '../../objects.ts'
-import type { Requirement } from '../../requirement.ts'
+import { operatorOf, type Requirement } from '../../requirement.ts'
 import type { SchedulableNode } from '../snapshot.ts'
 import type { Bits } from './bits.ts'
 import type { PoolIndex } from './pool-index.ts'
 import type { RequirementSet } from './requirement-sets.ts'
 
-/** A place for pods: a node that exists or is on its way, or a claim that the pass has opened. Numbered from 0, nodes first. */
+/** A place for pods: a node that exists or is on its way, or a claim that the pass has opened. Numbered as they receive their first pod. */
 export interface Place {
-  /** -1: a claim that is not open yet. */
+  /** -1: the pass has put no pod there yet. */
   number: number
   readonly hostname: string
   /** The hostname among the topology's domains. */
@@ -85,4 +85,13 @@ export class ClaimQueue {
     if (next !== undefined) next.before = claim
     this.#first[claim.pods.length] = claim
   }
+}
+
+/** Whether every value that a label may still get would do for all pods of a node that has no VM yet. */
+export function leavesOpen({ open }: NodePlace, set: RequirementSet): boolean {
+  return open.every((before) => {
+    const after = set.map.get(before.key) as Requirement
+    if (operatorOf(before) !== 'In' && operatorOf(after) !== operatorOf(before)) return false
+    return after.values.size === before.values.size
+  })
 }

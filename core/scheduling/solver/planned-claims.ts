@@ -14,7 +14,7 @@ import type { PlannedNodeClaim, SchedulingOptions } from '../snapshot.ts'
 import { structuredError } from '../structured-error.ts'
 import { hasBit } from './bits.ts'
 import type { ClaimPlace } from './places.ts'
-import type { PoolIndex } from './pool-index.ts'
+import type { PoolFacts, PoolIndex } from './pool-index.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
 
 export type Finished =
@@ -30,8 +30,8 @@ type Common =
 export class ClaimFinisher {
   readonly #sets: RequirementSets
   readonly #options: SchedulingOptions
-  readonly #common = new Map<PoolIndex, Map<string, Common>>()
-  readonly #overheads = new Map<PoolIndex, Map<string, Resources>>()
+  readonly #common = new Map<PoolFacts, Map<string, Common>>()
+  readonly #overheads = new Map<PoolFacts, Map<string, Resources>>()
 
   constructor(sets: RequirementSets, options: SchedulingOptions) {
     this.#sets = sets
@@ -42,9 +42,11 @@ export class ClaimFinisher {
   finish(claim: ClaimPlace): Finished {
     const { pool, types } = claim
     const wanted = this.#withReservations(claim)
-    const common = memo(this.#common, pool, `${wanted.id}/${types.join()}`, () => this.#finishCommon(claim, wanted))
+    const common = memo(this.#common, pool.facts, `${wanted.id}/${types.join()}`, () =>
+      this.#finishCommon(claim, wanted),
+    )
     if (common.kind === 'error') return common
-    const overhead = memo(this.#overheads, pool, types.join(), () => daemonOverhead(claim))
+    const overhead = memo(this.#overheads, pool.facts, types.join(), () => daemonOverhead(claim))
     return {
       kind: 'claim',
       claim: {
@@ -101,7 +103,7 @@ export class ClaimFinisher {
   }
 }
 
-function memo<T>(all: Map<PoolIndex, Map<string, T>>, pool: PoolIndex, key: string, make: () => T): T {
+function memo<T>(all: Map<PoolFacts, Map<string, T>>, pool: PoolFacts, key: string, make: () => T): T {
   let own = all.get(pool)
   if (own === undefined) {
     own = new Map()

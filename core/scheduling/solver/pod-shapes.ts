@@ -5,28 +5,44 @@ import { allows, type Requirement } from '../../requirement.ts'
 import { hasPreferredNodeAffinity, podRequirements, type Requirements } from '../../requirements.ts'
 import type { Resources } from '../../resources.ts'
 import { relax } from '../relaxation.ts'
+import type { Candidates } from './candidates.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
+import type { StatedRule } from './topology-base.ts'
 import type { TopologyGroup } from './topology-group.ts'
 
-/** What pods of one namespace and the same labels share: which groups count them. */
-export interface LabelClass {
+/** Namespace and labels that pods share. */
+export interface LabelFacts {
+  /** The same text for all of them; see `labelKey`. */
+  readonly text: string
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
-  /** Groups and inverse groups that select these pods, and how many groups had been looked at. */
-  readonly selectedBy: TopologyGroup[]
-  readonly selectedByInverse: TopologyGroup[]
-  groupsSeen: number
-  inverseSeen: number
 }
 
-/** A pod as it is tried: with all its wishes, or with some given up. */
-export interface Level {
+/** Which groups of a pass count pods with the same labels. */
+export interface LabelClass {
+  readonly facts: LabelFacts
+  /** Groups and inverse groups that select these pods. */
+  readonly selectedBy: TopologyGroup[]
+  readonly selectedByInverse: TopologyGroup[]
+}
+
+/** A pod as it is tried, with all its wishes or with some given up: what follows from the pod alone. */
+export interface LevelFacts {
   readonly pod: Pod
   readonly wanted: RequirementSet
   /** Requirements on the hostname, which no set holds. */
   readonly wantedHost: Requirement | undefined
   /** What narrows the domains that the pod's topology counts: only what is required. */
   readonly strict: Requirements
+  readonly facet: FacetFacts
+  readonly labels: LabelFacts
+  /** The rules that it states; absent until somebody asks. */
+  rules: readonly StatedRule[] | undefined
+}
+
+/** A level in a pass. */
+export interface Level extends Omit<LevelFacts, 'facet' | 'labels' | 'rules'> {
+  readonly facts: LevelFacts
   readonly facet: Facet
   /** Its own spreads and affinities; absent until the pod states them. */
   groups: readonly TopologyGroup[] | undefined
@@ -45,13 +61,20 @@ export interface Concern {
 }
 
 /** Tolerations and requirements: with the place they decide a refusal that stays. */
-export interface Facet {
+export interface FacetFacts {
   readonly tolerations: readonly Toleration[]
   readonly wanted: RequirementSet
-  /** 1 where the place refused for good. */
-  readonly refused: RefusedPlaces
   /** Whether the taints of a list are tolerated, by the list's number. */
   readonly tolerated: (boolean | undefined)[]
+  /** Nodes that may take a pod, by what it requests. */
+  readonly candidates: Map<RequestFacts, Candidates>
+}
+
+/** A facet in a pass. */
+export interface Facet {
+  readonly facts: FacetFacts
+  /** 1 where a claim, or a node that has received a pod, refused for good. */
+  readonly refused: RefusedPlaces
 }
 
 /** Places that refused for good, as bytes that grow with the places. */
@@ -61,6 +84,10 @@ export class RefusedPlaces {
   add(place: number): void {
     if (place < 0) return
     this.upTo(place + 1)[place] = 1
+  }
+
+  has(place: number): boolean {
+    return this.bytes[place] === 1
   }
 
   /** The bytes, at least as many as there are places. */
@@ -74,48 +101,91 @@ export class RefusedPlaces {
   }
 }
 
-/** What pods ask for, interned: pods that ask for the same are refused by the same places. */
-export interface RequestClass {
+/** What pods ask for, each amount once. */
+export interface RequestFacts {
   readonly number: number
   readonly requests: Resources
-  vector: Float64Array
+  readonly vector: Float64Array
+}
+
+/** What pods ask for, in a pass: those that ask for the same are refused by the same places. */
+export interface RequestClass extends RequestFacts {
+  readonly facts: RequestFacts
   readonly refused: RefusedPlaces
 }
 
 /** Pods whose constraints are the same, whatever they request. */
+export interface ShapeFacts {
+  readonly pod: Pod
+  readonly levels: LevelFacts[]
+  /** Whether the last level has nothing more to give up. */
+  complete: boolean
+  /** The rules by which it keeps others away; absent until somebody asks. */
+  inverseRules: readonly StatedRule[] | undefined
+}
+
+/** A shape in a pass. */
 export interface Shape {
   readonly number: number
-  readonly pod: Pod
+  readonly facts: ShapeFacts
   /** Where the first of them stands in the order in which pods state their rules. */
   first: string
   readonly levels: Level[]
-  /** Whether the last level has nothing more to give up. */
-  complete: boolean
   /** Groups of its required anti-affinity, by which it keeps others away. */
   inverse: readonly TopologyGroup[]
   /** Whether its pods have stated their rules; where volumes cannot be looked up, that is after the first attempt, as upstream. */
   stated: boolean
 }
 
-export interface LevelSource {
+/** What makes levels of pods. */
+export interface LevelMaker {
   readonly sets: RequirementSets
   readonly respectsPreferences: boolean
   readonly toleratePreferNoSchedule: boolean
-  readonly facet: (tolerations: readonly Toleration[], wanted: RequirementSet) => Facet
-  readonly labelClass: (pod: Pod) => LabelClass
+  readonly facet: (tolerations: readonly Toleration[], wanted: RequirementSet) => FacetFacts
+  readonly labels: (pod: Pod) => LabelFacts
+}
+
+/** What makes levels of a pass. */
+export interface LevelSource {
+  readonly maker: LevelMaker
+  readonly facet: (facts: FacetFacts) => Facet
+  readonly labelClass: (facts: LabelFacts) => LabelClass
 }
 
 /** The shape's level of that number, made when first asked for; undefined: all wishes are given up before. */
 export function levelOf(shape: Shape, number: number, source: LevelSource): Level | undefined {
   const known = shape.levels[number]
+  if (known !== undefined) return known
+  const facts = levelFacts(shape.facts, number, source.maker)
+  if (facts === undefined) return undefined
+  const { pod, wanted, wantedHost, strict } = facts
+  const level: Level = {
+    facts,
+    pod,
+    wanted,
+    wantedHost,
+    strict,
+    facet: source.facet(facts.facet),
+    groups: undefined,
+    labelClass: source.labelClass(facts.labels),
+    concerns: undefined,
+    inverseSeen: 0,
+  }
+  shape.levels.push(level)
+  return level
+}
+
+function levelFacts(shape: ShapeFacts, number: number, maker: LevelMaker): LevelFacts | undefined {
+  const known = shape.levels[number]
   if (known !== undefined || shape.complete) return known
   const before = shape.levels[number - 1]
-  const pod = before === undefined ? shape.pod : relax(before.pod, source.toleratePreferNoSchedule)
+  const pod = before === undefined ? shape.pod : relax(before.pod, maker.toleratePreferNoSchedule)
   if (pod === undefined) {
     shape.complete = true
     return undefined
   }
-  const level = makeLevel(pod, source)
+  const level = makeLevel(pod, maker)
   shape.levels.push(level)
   return level
 }
@@ -125,7 +195,7 @@ export function withoutRules(level: Level): Level {
   return { ...level, groups: [], concerns: undefined }
 }
 
-function makeLevel(pod: Pod, { sets, respectsPreferences, facet, labelClass }: LevelSource): Level {
+function makeLevel(pod: Pod, { sets, respectsPreferences, facet, labels: labelsOf }: LevelMaker): LevelFacts {
   const all = podRequirements(pod, { strict: !respectsPreferences })
   const strict = hasPreferredNodeAffinity(pod) ? podRequirements(pod, { strict: true }) : all
   const wanted = sets.intern(withoutHostname(all))
@@ -135,16 +205,20 @@ function makeLevel(pod: Pod, { sets, respectsPreferences, facet, labelClass }: L
     wantedHost: all.get(labels.hostname),
     strict,
     facet: facet(pod.tolerations, wanted),
-    groups: undefined,
-    labelClass: labelClass(pod),
-    concerns: undefined,
-    inverseSeen: 0,
+    labels: labelsOf(pod),
+    rules: undefined,
   }
 }
 
 /** Whether a level may go to a place with this hostname. */
 export function allowsHostname({ wantedHost }: Level, hostname: string): boolean {
   return wantedHost === undefined || allows(wantedHost, hostname)
+}
+
+/** Whether groups of hostnames allow a host. */
+export function allowedOn(host: number, concerns: readonly Concern[]): boolean {
+  for (const { group, pod, selectsItself } of concerns) if (!group.allowsHost(host, pod, selectsItself)) return false
+  return true
 }
 
 /** The same text for pods with the same constraints. */

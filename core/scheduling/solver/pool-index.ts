@@ -7,7 +7,7 @@ import { intersect, operatorOf, type Requirement } from '../../requirement.ts'
 import { merge, podRequirements, type Requirements, requirements, requirementsOfLabels } from '../../requirements.ts'
 import { mergeResources, noResources, type Resources } from '../../resources.ts'
 import { untolerated } from '../../taints.ts'
-import type { NodePoolOption } from '../snapshot.ts'
+import type { NodePoolOption, SchedulableNode } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
 import { addBit, type Bits, hasBit, keep, membersOf, noBits } from './bits.ts'
 import type { SolverMemory } from './memory.ts'
@@ -31,8 +31,8 @@ export interface PoolContext {
   readonly memory: SolverMemory
 }
 
-/** A NodePool with its types, as new NodeClaims see it. */
-export class PoolIndex {
+/** A NodePool with its types, as new NodeClaims see it, but for what its limits leave. */
+export class PoolFacts {
   readonly option: NodePoolOption
   readonly name: string
   readonly taints: readonly Taint[]
@@ -43,21 +43,10 @@ export class PoolIndex {
   readonly usable: Bits
   readonly groups: readonly DaemonGroup[]
   readonly hasReserved: boolean
-  /**
-   * Whether the claim that was opened last needed its minValues lowered. As upstream, whose claims of one pool share their annotations, it
-   * is told of all of them.
-   */
-  minValuesRelaxed = false
+  readonly amounts: Amounts
+  readonly capacity: readonly Float64Array[]
   readonly #room: Room
-  readonly #amounts: Amounts
   readonly #own: Requirements
-  readonly #capacity: readonly Float64Array[]
-  /** What the limits leave; without a limit infinitely much. */
-  readonly #remaining: Float64Array
-  #nodesLeft: number
-  #within: Bits | undefined
-  /** Resources with a limit. */
-  readonly #limited: number[] = []
   /** Types by how much of a resource they have, the most first. */
   readonly #descending: number[][] = []
   readonly #domains = new Map<string, ReadonlySet<string>>()
@@ -71,7 +60,7 @@ export class PoolIndex {
     this.option = option
     this.name = nodePool.metadata.name
     this.taints = spec.taints
-    this.#amounts = context.amounts
+    this.amounts = context.amounts
     this.#own = merge(requirements(spec.requirements), requirementsOfLabels(nodePool.template.labels).values())
     this.set = context.sets.intern(
       templateRequirements({
@@ -95,26 +84,10 @@ export class PoolIndex {
     })
     this.#room = new Room(free, context.amounts.size)
     this.#scratch = noBits(this.index.slots.length)
-    this.#capacity = this.index.types.map(({ capacity }) => context.amounts.vector(capacity))
+    this.capacity = this.index.types.map(({ capacity }) => context.amounts.vector(capacity))
     this.hasReserved = this.index.types.some(({ offerings }) =>
       offerings.some(({ requirements: wanted }) => wanted.get(labels.capacityType)?.values.has('reserved')),
     )
-    this.#remaining = new Float64Array(context.amounts.size).fill(Number.POSITIVE_INFINITY)
-    this.#nodesLeft = Number.POSITIVE_INFINITY
-    this.#applyLimits()
-  }
-
-  #applyLimits(): void {
-    const { nodePool, usage } = this.option
-    const limits = this.#amounts.vector(nodePool.limits)
-    const used = this.#amounts.vector(usage)
-    for (const name in nodePool.limits) {
-      const at = this.#amounts.indexOf(name)
-      const left = (limits[at] as number) - (used[at] as number)
-      if (name === 'nodes') this.#nodesLeft = left
-      this.#remaining[at] = left
-      if (name !== 'nodes') this.#limited.push(at)
-    }
   }
 
   /** Slots among these types that match the set and have room for the requests beside the daemons. */
@@ -153,6 +126,97 @@ export class PoolIndex {
     return mask
   }
 
+  /** The most of a resource that one of the types has. */
+  most(types: Bits, resource: number): number {
+    let descending = this.#descending[resource]
+    if (descending === undefined) {
+      const amount = (type: number) => (this.capacity[type] as Float64Array)[resource] as number
+      descending = this.index.types.map((_, type) => type).sort((a, b) => amount(b) - amount(a))
+      this.#descending[resource] = descending
+    }
+    const largest = descending.find((type) => hasBit(types, type))
+    return largest === undefined ? 0 : ((this.capacity[largest] as Float64Array)[resource] as number)
+  }
+
+  /** Values that the pool's nodes may have for a topology key. */
+  domainsOf(key: string): ReadonlySet<string> {
+    let known = this.#domains.get(key)
+    if (known === undefined) {
+      known = poolDomains(key, this.#own.get(key), this.index.types)
+      this.#domains.set(key, known)
+    }
+    return known
+  }
+}
+
+/** A NodePool in a pass: what its limits leave, less with each new claim. */
+export class PoolIndex {
+  readonly facts: PoolFacts
+  readonly option: NodePoolOption
+  readonly name: string
+  readonly taints: readonly Taint[]
+  readonly set: RequirementSet
+  readonly index: TypeIndex
+  readonly usable: Bits
+  readonly groups: readonly DaemonGroup[]
+  readonly hasReserved: boolean
+  /**
+   * Whether the claim that was opened last needed its minValues lowered. As upstream, whose claims of one pool share their annotations, it
+   * is told of all of them.
+   */
+  minValuesRelaxed = false
+  /** What the limits leave; without a limit infinitely much. */
+  readonly #remaining: Float64Array
+  #nodesLeft: number
+  #within: Bits | undefined
+  /** Resources with a limit. */
+  readonly #limited: number[] = []
+
+  /** `gone`: nodes whose capacity is not in use any more. */
+  constructor(facts: PoolFacts, gone: readonly SchedulableNode[] = []) {
+    const { option, name, taints, set, index, usable, groups, hasReserved } = facts
+    this.facts = facts
+    this.option = option
+    this.name = name
+    this.taints = taints
+    this.set = set
+    this.index = index
+    this.usable = usable
+    this.groups = groups
+    this.hasReserved = hasReserved
+    this.#remaining = new Float64Array(facts.amounts.size).fill(Number.POSITIVE_INFINITY)
+    this.#nodesLeft = Number.POSITIVE_INFINITY
+    this.#applyLimits(gone.filter(({ nodePool }) => nodePool === name))
+  }
+
+  #applyLimits(gone: readonly SchedulableNode[]): void {
+    const { nodePool, usage } = this.option
+    const { amounts } = this.facts
+    if (Object.keys(nodePool.limits).length === 0) return
+    const limits = amounts.vector(nodePool.limits)
+    const used = amounts.vector(usage)
+    const freed = gone.map(({ capacity }) => amounts.vector(capacity))
+    for (const name in nodePool.limits) {
+      const at = amounts.indexOf(name)
+      const left = (limits[at] as number) - (used[at] as number)
+      if (name === 'nodes') this.#nodesLeft = left + gone.length * amounts.whole(name)
+      this.#remaining[at] = freed.reduce((sum, one) => sum + (one[at] as number), left)
+      if (name !== 'nodes') this.#limited.push(at)
+    }
+  }
+
+  slotsFor(types: Bits, set: RequirementSet, requests: Float64Array): Bits | undefined {
+    return this.facts.slotsFor(types, set, requests)
+  }
+
+  hasRoom(types: Bits, requests: Float64Array): boolean {
+    return this.facts.hasRoom(types, requests)
+  }
+
+  withoutPorts(ports: readonly ContainerPort[]): Bits {
+    return this.facts.withoutPorts(ports)
+  }
+
   get nodesExhausted(): boolean {
     return this.#nodesLeft === 0
   }
@@ -164,11 +228,12 @@ export class PoolIndex {
   }
 
   #typesWithinLimits(): Bits {
+    const { usable, facts } = this
     if (this.#nodesLeft < 0) return noBits(this.index.types.length)
-    if (this.#limited.every((at) => this.#most(this.usable, at) <= (this.#remaining[at] as number))) return this.usable
+    if (this.#limited.every((at) => facts.most(usable, at) <= (this.#remaining[at] as number))) return usable
     const within = noBits(this.index.types.length)
-    for (const type of membersOf(this.usable)) {
-      const capacity = this.#capacity[type] as Float64Array
+    for (const type of membersOf(usable)) {
+      const capacity = facts.capacity[type] as Float64Array
       if (this.#limited.every((at) => (capacity[at] as number) <= (this.#remaining[at] as number))) addBit(within, type)
     }
     return within
@@ -177,33 +242,11 @@ export class PoolIndex {
   /** Takes the largest of the types off the limits, since any of them may be launched. */
   spend(types: Bits): void {
     for (const at of this.#limited) {
-      const most = this.#most(types, at)
+      const most = this.facts.most(types, at)
       if (most === 0) continue
       this.#remaining[at] = (this.#remaining[at] as number) - most
       this.#within = undefined
     }
-  }
-
-  /** The most of a resource that one of the types has. */
-  #most(types: Bits, resource: number): number {
-    let descending = this.#descending[resource]
-    if (descending === undefined) {
-      const amount = (type: number) => (this.#capacity[type] as Float64Array)[resource] as number
-      descending = this.index.types.map((_, type) => type).sort((a, b) => amount(b) - amount(a))
-      this.#descending[resource] = descending
-    }
-    const largest = descending.find((type) => hasBit(types, type))
-    return largest === undefined ? 0 : ((this.#capacity[largest] as Float64Array)[resource] as number)
-  }
-
-  /** Values that the pool's nodes may have for a topology key. */
-  domainsOf(key: string): ReadonlySet<string> {
-    let known = this.#domains.get(key)
-    if (known === undefined) {
-      known = poolDomains(key, this.#own.get(key), this.index.types)
-      this.#domains.set(key, known)
-    }
-    return known
   }
 }
 
@@ -223,7 +266,7 @@ function poolDomains(key: string, own: Requirement | undefined, types: readonly 
 }
 
 /** Types by the daemons that will run on them. */
-function daemonGroups(pool: PoolIndex, { sets, daemonSets }: PoolContext): readonly DaemonGroup[] {
+function daemonGroups(pool: PoolFacts, { sets, daemonSets }: PoolContext): readonly DaemonGroup[] {
   const fitting = daemonSets.map(({ pod }) => daemonTypes(pool, pod, sets))
   const groups = new Map<string, { types: Bits; daemons: DaemonSet[] }>()
   for (const type of membersOf(pool.usable)) {
@@ -248,7 +291,7 @@ function daemonGroups(pool: PoolIndex, { sets, daemonSets }: PoolContext): reado
  * The types on which a daemon would run. Its wishes do not matter. As upstream, of its required affinity terms one that a type does not
  * meet is not tried on the types after it.
  */
-function daemonTypes(pool: PoolIndex, daemon: DaemonSet['pod'], sets: RequirementSets): Bits {
+function daemonTypes(pool: PoolFacts, daemon: DaemonSet['pod'], sets: RequirementSets): Bits {
   const types = noBits(pool.index.types.length)
   const tolerations = [...daemon.tolerations, { operator: 'Exists' as const, effect: 'PreferNoSchedule' as const }]
   if (daemon.resourceClaims.length > 0 || untolerated(pool.taints, tolerations).length > 0) return types

@@ -21,9 +21,13 @@ export class RunningPods {
   readonly #classes = new Map<string, RunningClass & { readonly nodes: Map<string, number> }>()
   readonly #pods = new Map<string, readonly Pod[]>()
   readonly #keys = new WeakMap<Pod, string>()
+  /** What was asked about last. */
+  #last: ReadonlyMap<string, Inhabited> | undefined
 
   /** The classes of the pods on these nodes. */
   on(nodes: ReadonlyMap<string, Inhabited>): ReadonlyMap<string, RunningClass> {
+    if (nodes === this.#last) return this.#classes
+    this.#last = nodes
     for (const { name, pods } of nodes.values()) this.#bring(name, pods)
     if (this.#pods.size > nodes.size) for (const name of this.#pods.keys()) if (!nodes.has(name)) this.#bring(name, [])
     return this.#classes
@@ -41,7 +45,7 @@ export class RunningPods {
 
   #count(pod: Pod, node: string, by: 1 | -1): void {
     if (pod.metadata.deletionTimestamp !== undefined) return
-    const key = this.#keyOf(pod)
+    const key = this.keyOf(pod)
     const { namespace = 'default', labels } = pod.metadata
     const own = this.#classes.get(key) ?? { namespace, labels, nodes: new Map<string, number>() }
     const count = (own.nodes.get(node) ?? 0) + by
@@ -51,7 +55,8 @@ export class RunningPods {
     else this.#classes.delete(key)
   }
 
-  #keyOf(pod: Pod): string {
+  /** The key of the class that a pod is of. */
+  keyOf(pod: Pod): string {
     let key = this.#keys.get(pod)
     if (key === undefined) {
       key = labelKey(pod)

@@ -1,15 +1,15 @@
 import { minValues } from '../../instance-type.ts'
-import { wellKnownLabels } from '../../labels.ts'
+import { labels, wellKnownLabels } from '../../labels.ts'
 import type { Taint } from '../../objects.ts'
 import { merge, requirements } from '../../requirements.ts'
 import { Reservations } from '../reservations.ts'
-import type { SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
+import type { NodeFacts, SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 import { keep, membersOf } from './bits.ts'
 import type { SolverMemory } from './memory.ts'
 import type { NodePlace } from './places.ts'
-import { type PoolContext, PoolIndex } from './pool-index.ts'
+import { type PoolContext, PoolFacts } from './pool-index.ts'
 import { type RequirementSets, withoutHostname } from './requirement-sets.ts'
-import { TopologyIndex } from './topology-index.ts'
+import { type CountedNode, TopologyBase } from './topology-base.ts'
 import { compareText } from './waiting-pods.ts'
 
 const reservationId = 'karpenter.azure.com/capacity-reservation-id'
@@ -19,7 +19,7 @@ export function indexPools(
   { nodePools, daemonSets }: SchedulingSnapshot,
   { minValuesPolicy }: SchedulingOptions,
   context: Omit<PoolContext, 'daemonSets'>,
-): readonly PoolIndex[] {
+): readonly PoolFacts[] {
   const relaxed = minValuesPolicy === 'BestEffort'
   return [...nodePools]
     .sort(
@@ -28,7 +28,7 @@ export function indexPools(
     )
     .map(
       (option) =>
-        new PoolIndex(
+        new PoolFacts(
           option,
           (index, set) => {
             const slots = index.matching(set).slice()
@@ -51,55 +51,55 @@ export function indexTopology(
     sets,
     memory,
     pools,
-  }: { readonly sets: RequirementSets; readonly memory: SolverMemory; readonly pools: readonly PoolIndex[] },
-): TopologyIndex {
-  const places = nodes.map((node) => {
-    const { joined, name, labels, taints } = node
-    const { repelling } = memory.place(node)
-    const facts = joined ?? { name, labels, taints }
-    return {
+  }: { readonly sets: RequirementSets; readonly memory: SolverMemory; readonly pools: readonly PoolFacts[] },
+): IndexedTopology {
+  const counted = (one: Omit<CountedNode, 'name' | 'set' | 'labels' | 'taints'> & { readonly facts: NodeFacts }) => {
+    const { facts, ...rest } = one
+    return { ...facts, ...rest, set: sets.ofLabels(facts.labels) }
+  }
+  const places = new Map(
+    nodes.map((node) => {
+      const { joined, name, taints, pods } = node
+      const { repelling } = memory.place(node)
+      const facts = joined ?? { name, labels: node.labels, taints }
+      const asPlace = joined === undefined ? {} : { placeLabels: node.labels }
+      return [node, counted({ facts, pods, repelling, isTracked: true, ...asPlace })]
+    }),
+  )
+  const others = occupied.map(({ facts, pods, isTracked }) =>
+    counted({
       facts,
-      pods: node.pods,
-      repelling,
-      isTracked: true,
-      ...(joined === undefined ? {} : { placeLabels: labels }),
-    }
-  })
-  const others = occupied.map((node) => ({
-    facts: node.facts,
-    isTracked: node.isTracked,
-    pods: node.pods,
-    repelling: node.pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
-  }))
-  return new TopologyIndex({
+      isTracked,
+      pods,
+      repelling: pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
+    }),
+  )
+  const topology = new TopologyBase({
     sets,
     memory,
-    nodes: [...places, ...others]
-      .sort((a, b) => compareText(a.facts.name, b.facts.name))
-      .map(({ facts, ...rest }) => ({
-        ...facts,
-        ...rest,
-        set: sets.ofLabels(facts.labels),
-      })),
+    nodes: [...places.values(), ...others].sort((a, b) => compareText(a.name, b.name)),
     pools,
     namespaceLabels,
     ignorePreferences: preferencePolicy === 'Ignore',
   })
+  return { topology, places }
+}
+
+/** Topology, and the places as it counts them. */
+interface IndexedTopology {
+  readonly topology: TopologyBase
+  readonly places: ReadonlyMap<SchedulableNode, CountedNode>
 }
 
 export interface NodeContext {
   readonly sets: RequirementSets
   readonly memory: SolverMemory
-  readonly topology: TopologyIndex
+  readonly topology: TopologyBase
   readonly taintList: (taints: readonly Taint[]) => number
 }
 
-/** A node of the snapshot as a place that fills. */
-export function nodePlace(
-  node: SchedulableNode,
-  number: number,
-  { sets, memory, topology, taintList }: NodeContext,
-): NodePlace {
+/** A node of the snapshot as a place; not to be filled itself. */
+export function nodePlace(node: SchedulableNode, { sets, memory, topology, taintList }: NodeContext): NodePlace {
   const own = sets.ofLabels(node.labels)
   const open = [...withoutHostname(requirements(node.requirements ?? [])).values()].filter(
     ({ key }) => !own.map.has(key),
@@ -107,20 +107,31 @@ export function nodePlace(
   const free = memory.free(node)
   const { ports } = memory.place(node)
   return {
-    number,
+    number: -1,
     hostname: node.hostname,
-    host: topology.host(node.hostname),
+    host: topology.domains.id(labels.hostname, node.hostname),
     isClaim: false,
     taints: node.taints,
     taintList: taintList(node.taints),
     set: open.length === 0 ? own : sets.intern(merge(own.map, open)),
     open,
     pods: [],
-    ports: ports.length === 0 ? [] : [...ports],
+    ports: [...ports],
     volumes: new Map(Object.entries(node.volumes ?? {}).map(([driver, ids]) => [driver, new Set(ids)])),
     node,
     free,
     overused: free.some((amount) => amount < 0) || hasTooMany(node),
+  }
+}
+
+/** A copy of a node's place for a pass to fill. */
+export function filling(place: NodePlace, number: number): NodePlace {
+  return {
+    ...place,
+    number,
+    pods: [],
+    ports: [...place.ports],
+    volumes: new Map([...place.volumes].map(([driver, ids]) => [driver, new Set(ids)])),
   }
 }
 
@@ -135,7 +146,7 @@ function hasTooMany({ volumes = {}, volumeLimits = {} }: SchedulableNode): boole
 export function reservationsOf(
   { nodePools }: SchedulingSnapshot,
   options: SchedulingOptions,
-  pools: readonly PoolIndex[],
+  pools: readonly PoolFacts[],
 ): Reservations | undefined {
   if (options.reservedCapacity === false || !pools.some(({ hasReserved }) => hasReserved)) return undefined
   return new Reservations(

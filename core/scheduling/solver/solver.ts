@@ -1,30 +1,30 @@
 import { hostPortConflict } from '../../host-ports.ts'
 import { minValues } from '../../instance-type.ts'
-import { wellKnownLabels } from '../../labels.ts'
-import type { Taint } from '../../objects.ts'
-import { operatorOf, type Requirement } from '../../requirement.ts'
-import { untolerated } from '../../taints.ts'
+import type { Pod } from '../../objects.ts'
+import type { Requirement } from '../../requirement.ts'
 import type { Reservations } from '../reservations.ts'
-import type { SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
+import type { SchedulingOptions } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
 import { attach, attachable, exceedsLimits } from './attachments.ts'
 import { type Bits, keep, membersOf } from './bits.ts'
-import { SolverMemory } from './memory.ts'
-import { type ClaimPlace, ClaimQueue, type NodePlace, type Place } from './places.ts'
+import { fits, toleratesAll } from './candidates.ts'
+import { type Change, noChange } from './change.ts'
+import { PassNodes } from './pass-nodes.ts'
+import { type ClaimPlace, ClaimQueue, leavesOpen, type NodePlace, type Place } from './places.ts'
 import {
+  allowedOn,
   allowsHostname,
-  type Concern,
   type Level,
   type LevelSource,
   levelOf,
   type Shape,
   withoutRules,
 } from './pod-shapes.ts'
-import type { PoolIndex } from './pool-index.ts'
+import { PoolIndex } from './pool-index.ts'
 import type { Merge, RequirementSet, RequirementSets } from './requirement-sets.ts'
-import { indexPools, indexTopology, nodePlace, reservationsOf } from './snapshot-index.ts'
-import type { TopologyIndex } from './topology-index.ts'
-import { type Alternative, alternativesOf, compareText, inOrder, type Waiting, WaitingPods } from './waiting-pods.ts'
+import type { SolverBase } from './solver-base.ts'
+import { TopologyIndex } from './topology-index.ts'
+import { type Alternative, alternativesOf, type Waiting, WaitingPods } from './waiting-pods.ts'
 
 const nothingHeld: ReadonlySet<string> = new Set()
 
@@ -42,21 +42,24 @@ interface Fit {
  * before something was placed.
  */
 export class Solver {
+  readonly base: SolverBase
   readonly sets: RequirementSets
   readonly amounts: Amounts
   readonly topology: TopologyIndex
-  readonly nodes: readonly NodePlace[]
   readonly pools: readonly PoolIndex[]
+  /** Pools that can have new nodes at all, in the order in which they are tried. */
+  readonly templates: readonly PoolIndex[]
   readonly claims: ClaimPlace[] = []
   readonly failed = new Set<Waiting>()
   readonly wellKnown: ReadonlySet<string>
   readonly options: SchedulingOptions
   readonly levels: LevelSource
   readonly reservations: Reservations | undefined
-  readonly #snapshot: SchedulingSnapshot
+  readonly #pods: readonly Pod[]
+  readonly #maxNewClaims: number
+  readonly #nodes: PassNodes
   readonly #queue = new ClaimQueue()
   readonly #waiting: WaitingPods
-  readonly #taintLists = new Map<string, number>()
   /** Grows with each placement: what failed at this number fails again. */
   #placements = 0
   readonly #failedAt = new Map<string, number>()
@@ -65,57 +68,50 @@ export class Solver {
   readonly #scratch: Float64Array
   #hostnames = 0
 
-  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions, memory = new SolverMemory()) {
-    this.#snapshot = snapshot
+  constructor(base: SolverBase, change: Change = noChange(base)) {
+    this.base = base
+    const { sets, amounts, wellKnown, options, classes } = base
+    this.sets = sets
+    this.amounts = amounts
+    this.wellKnown = wellKnown
     this.options = options
-    this.wellKnown = options.wellKnownLabels ?? wellKnownLabels
-    this.sets = memory.setsFor(this.wellKnown)
-    this.#waiting = new WaitingPods(snapshot, this.sets)
-    memory.learn(snapshot, this.#waiting.requested)
-    this.amounts = memory.amounts
-    this.#waiting.measure(this.amounts)
-    this.#scratch = new Float64Array(this.amounts.size)
-    const { sets, amounts, wellKnown } = this
-    this.pools = indexPools(snapshot, options, { sets, amounts, wellKnown, memory })
+    this.#pods = change.pods
+    this.#maxNewClaims = change.maxNewClaims ?? Number.POSITIVE_INFINITY
+    this.#scratch = new Float64Array(amounts.size)
+    this.pools = base.pools.map((pool) => new PoolIndex(pool, change.removed))
     this.templates = this.pools.filter(({ usable }) => usable.some((word) => word !== 0))
-    const topology = indexTopology(snapshot, options, { sets, memory, pools: this.pools })
-    this.topology = topology
-    const taintList = (taints: readonly Taint[]) => this.#taintList(taints)
-    this.nodes = [...snapshot.nodes]
-      .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
-      .map((node) => nodePlace(node, this.#places++, { sets, memory, topology, taintList }))
-    this.reservations = reservationsOf(snapshot, options, this.pools)
+    this.topology = new TopologyIndex(base.topology, change.gone)
+    this.#nodes = new PassNodes(base, change.removed, change.barred?.places)
+    this.reservations = base.reservations?.fresh()
+    const { podVolumes } = base.snapshot
+    this.#waiting = new WaitingPods({ sets, classes, podVolumes, barred: change.barred?.pods })
     this.levels = {
-      sets: this.sets,
-      respectsPreferences: options.preferencePolicy !== 'Ignore',
-      toleratePreferNoSchedule: this.pools.some(({ taints }) =>
-        taints.some(({ effect }) => effect === 'PreferNoSchedule'),
-      ),
-      facet: (tolerations, wanted) => this.#waiting.facet(tolerations, wanted),
-      labelClass: (pod) => this.topology.labelClass(pod),
+      maker: base.levels,
+      facet: (facts) => this.#waiting.facet(facts),
+      labelClass: (facts) => this.topology.labelClass(facts),
     }
   }
 
-  /** Pools that can have new nodes at all, in the order in which they are tried. */
-  readonly templates: readonly PoolIndex[]
+  /** Nodes that have received pods, in the order in which nodes are tried. */
+  get nodes(): readonly NodePlace[] {
+    return this.#nodes.filled
+  }
 
-  /** Places what it can. Returns whether `shouldStop` ended it. */
+  /** Places what it can. Returns whether `shouldStop` or the number of claims ended it. */
   run(): boolean {
-    this.topology.trackRunning()
-    const all = this.#snapshot.pods.map((pod) => this.#waiting.waiting(pod))
+    const waiting = this.#waiting.inOrder(this.#pods, this.amounts)
     for (const shape of this.#waiting.shapes) if (shape.stated) this.#state(shape)
-    this.topology.knowHosts(this.nodes.map(({ host }) => host))
-    return this.#placeAll(inOrder(all, this.amounts))
+    this.topology.knowHosts(() => this.#nodes.hosts)
+    return this.#placeAll(waiting)
   }
 
   /** Those that failed are tried again for as long as others find a place. */
   #placeAll(waiting: readonly Waiting[]): boolean {
-    const most = this.options.maxNewClaims ?? Number.POSITIVE_INFINITY
     for (let queue = waiting; queue.length > 0; ) {
       const failed: Waiting[] = []
       for (const one of queue) {
         if (one.triedAt === this.#placements) return false
-        if (this.claims.length > most || this.options.shouldStop?.() === true) return true
+        if (this.claims.length > this.#maxNewClaims || this.options.shouldStop?.() === true) return true
         if (this.#place(one)) this.failed.delete(one)
         else {
           if (!one.shape.stated) this.#state(one.shape)
@@ -132,7 +128,7 @@ export class Solver {
   /** Enters the rules that the shape's pods state with all their wishes. */
   #state(shape: Shape): void {
     this.topology.groupsOf(levelOf(shape, 0, this.levels) as Level)
-    shape.inverse = this.topology.inverseOf(shape.pod)
+    shape.inverse = this.topology.inverseOf(shape.facts)
     shape.stated = true
   }
 
@@ -150,7 +146,7 @@ export class Solver {
         this.#placements += 1
         return true
       }
-      if (one.triedBare) one.shape.inverse = this.topology.inverseOf(one.shape.pod)
+      if (one.triedBare) one.shape.inverse = this.topology.inverseOf(one.shape.facts)
       if (answer === 'wait') break
     }
     if (key !== undefined) this.#failedAt.set(key, this.#placements)
@@ -159,7 +155,7 @@ export class Solver {
 
   #attempt(one: Waiting, level: Level): 'placed' | 'refused' | 'wait' {
     if (!this.#isHopeless(level)) {
-      for (const node of this.nodes) if (this.#tryNode(node, one, level)) return 'placed'
+      if (this.#tryNodes(one, level)) return 'placed'
       if (this.#tryClaims(one, level)) return 'placed'
     }
     return this.#open(one, level)
@@ -172,11 +168,23 @@ export class Solver {
     return false
   }
 
-  #tryNode(place: NodePlace, one: Waiting, level: Level): boolean {
+  #tryNodes(one: Waiting, level: Level): boolean {
     const { facet } = level
-    if (facet.refused.bytes[place.number] === 1 || one.requested.refused.bytes[place.number] === 1) return false
-    if (one.isBarred && this.#snapshot.barred?.places.has(place.node.name) === true) return false
-    if (place.overused || !fits(one.requested.vector, place.free)) {
+    const { requested } = one
+    const candidates = this.base.candidates(facet.facts, requested.facts)
+    for (let at = this.#nodes.firstOf(candidates, facet, requested); ; at++) {
+      const number = candidates.at(at)
+      if (number === undefined) return false
+      const place = this.#nodes.placeFor(number, one.isBarred)
+      if (place !== undefined && this.#tryNode(place, number, one, level)) return true
+    }
+  }
+
+  /** `number`: where the node stands among all. */
+  #tryNode(place: NodePlace, number: number, one: Waiting, level: Level): boolean {
+    const { facet } = level
+    if (facet.refused.has(place.number) || one.requested.refused.has(place.number)) return false
+    if (!fits(one.requested.vector, place.free)) {
       one.requested.refused.add(place.number)
       return false
     }
@@ -186,10 +194,11 @@ export class Solver {
     for (const alternative of alternativesOf(one, place.hostname)) {
       const set = this.#narrowed(place, level, base, alternative, 'strict')
       if (set === undefined || !leavesOpen(place, set)) continue
-      place.set = set
+      const filled = place.number < 0 ? this.#nodes.fill(number, this.#places++) : place
+      filled.set = set
       const { vector } = one.requested
-      place.free = place.free.map((amount, at) => amount - (vector[at] as number))
-      this.#settle(place, one, level)
+      filled.free = filled.free.map((amount, at) => amount - (vector[at] as number))
+      this.#settle(filled, one, level)
       return true
     }
     return false
@@ -250,7 +259,7 @@ export class Solver {
       host: this.topology.host(hostname),
       isClaim: true,
       taints: pool.taints,
-      taintList: this.#taintList(pool.taints),
+      taintList: this.base.taintList(pool.taints),
       set: pool.set,
       pods: [],
       ports: [],
@@ -340,9 +349,9 @@ export class Solver {
   /** The place's requirements with the pod's, if its taints and labels admit the pod. A refusal that stays is remembered. */
   #admitted(place: Place, level: Level, mode: 'lenient' | 'strict'): RequirementSet | undefined {
     const { facet } = level
-    facet.tolerated[place.taintList] ??= untolerated(place.taints, facet.tolerations).length === 0
-    const merged: Merge =
-      facet.tolerated[place.taintList] === true ? this.sets.merged(place.set, facet.wanted, mode) : 'disjoint'
+    const merged: Merge = toleratesAll(place, facet.facts)
+      ? this.sets.merged(place.set, facet.facts.wanted, mode)
+      : 'disjoint'
     if (typeof merged !== 'string') return merged
     if (merged === 'disjoint') facet.refused.add(place.number)
     return undefined
@@ -378,32 +387,4 @@ export class Solver {
     const wanted = level.pod.hostPorts
     return wanted.length === 0 || hostPortConflict(place.ports, wanted) === undefined
   }
-
-  #taintList(taints: readonly Taint[]): number {
-    const key = JSON.stringify(taints)
-    const known = this.#taintLists.get(key)
-    if (known !== undefined) return known
-    const number = this.#taintLists.size
-    this.#taintLists.set(key, number)
-    return number
-  }
-}
-
-function fits(requests: Float64Array, free: Float64Array): boolean {
-  for (let at = 0; at < requests.length; at++) if ((requests[at] as number) > (free[at] as number)) return false
-  return true
-}
-
-/** Whether every value that a label may still get would do for all pods of a node that has no VM yet. */
-function leavesOpen({ open }: NodePlace, set: RequirementSet): boolean {
-  return open.every((before) => {
-    const after = set.map.get(before.key) as Requirement
-    if (operatorOf(before) !== 'In' && operatorOf(after) !== operatorOf(before)) return false
-    return after.values.size === before.values.size
-  })
-}
-
-function allowedOn(host: number, concerns: readonly Concern[]): boolean {
-  for (const { group, pod, selectsItself } of concerns) if (!group.allowsHost(host, pod, selectsItself)) return false
-  return true
 }

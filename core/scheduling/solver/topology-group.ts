@@ -2,7 +2,10 @@ import { labels } from '../../labels.ts'
 import type { Taint } from '../../objects.ts'
 import { allows, inValues, operatorOf, type Requirement } from '../../requirement.ts'
 import { untolerated } from '../../taints.ts'
+import { selects } from '../label-selector.ts'
 import { type TopologyRule, unsatisfiable } from '../topology-rules.ts'
+import { DomainCounts } from './domain-counts.ts'
+import type { LabelFacts } from './pod-shapes.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
 
 const unknown = -1
@@ -10,36 +13,24 @@ const unknown = -1
 /** What a group leaves a pod to choose from: a requirement on its key; undefined: nothing. */
 export type Choice = Requirement | undefined
 
-/**
- * Pods that are counted together by domain: one spread constraint or one affinity term, shared by all pods that have it. Domains are
- * numbered by `Domains`. Counts only grow within a pass; choices are remembered until one changes.
- */
-export class TopologyGroup {
+/** What a group is by its rule, whatever it counts: shared by all that count by the rule. */
+export class GroupFacts {
   readonly rule: TopologyRule
   readonly key: string
   readonly isHostname: boolean
-  /** Domains with pods. */
-  occupied = 0
-  /** Open claims whose hostname has pods. */
-  occupiedClaims = 0
-  /** Pods by domain; -1: the group does not know the domain. */
-  #counts = new Int32Array(8).fill(unknown)
-  readonly #domains: Domains
-  readonly #sets: RequirementSets
+  readonly domains: Domains
+  readonly sets: RequirementSets
   readonly #alternatives: readonly RequirementSet[]
   /** What each alternative asks of the hostname; absent: none asks anything. */
   readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
-  /** Hosts that are known without pods, beside those with a count. */
-  #knownHosts: readonly number[] = []
-  readonly #choices = new Map<number, Choice>()
   readonly #filtered = new Map<number, boolean>()
 
   constructor(rule: TopologyRule, domains: Domains, sets: RequirementSets) {
     this.rule = rule
     this.key = rule.key
     this.isHostname = rule.key === labels.hostname
-    this.#domains = domains
-    this.#sets = sets
+    this.domains = domains
+    this.sets = sets
     const { affinityPolicy, alternatives } = rule.filter
     const honored = affinityPolicy === 'Honor' ? alternatives : []
     this.#alternatives = honored.map((one) => sets.intern(withoutHostname(one)))
@@ -47,43 +38,9 @@ export class TopologyGroup {
     this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
   }
 
-  /** Makes a domain known. */
-  register(domain: number): void {
-    if (domain < this.#counts.length && this.#counts[domain] !== unknown) return
-    this.#set(domain, 0)
-  }
-
-  /** Makes the hosts that exist known: it matters to nothing but the text that tells of them. */
-  knowHosts(hosts: readonly number[]): void {
-    this.#knownHosts = hosts
-  }
-
-  /** Counts pods in a domain. */
-  record(domain: number, pods = 1): void {
-    const count = this.countOf(domain)
-    if (count === 0) this.occupied += 1
-    this.#set(domain, count + pods)
-  }
-
-  countOf(domain: number): number {
-    return domain < this.#counts.length ? Math.max(0, this.#counts[domain] as number) : 0
-  }
-
-  /** Whether no open claim can take a pod that the group concerns: each has one already, and may have no more. */
-  refusesAll(claims: number, selectsItself: boolean): boolean {
-    if (!this.isHostname || this.occupiedClaims < claims) return false
-    const { kind, maxSkew } = this.rule
-    return kind === 'pod anti-affinity' || (kind === 'topology spread' && selectsItself && maxSkew === 1)
-  }
-
-  #set(domain: number, count: number): void {
-    if (domain >= this.#counts.length) {
-      const grown = new Int32Array(Math.max(domain + 1, this.#counts.length * 2)).fill(unknown)
-      grown.set(this.#counts)
-      this.#counts = grown
-    }
-    this.#counts[domain] = count
-    this.#choices.clear()
+  /** Whether the rule is about pods with these labels. */
+  selects({ namespace, labels: own }: Pick<LabelFacts, 'namespace' | 'labels'>): boolean {
+    return this.rule.namespaces.has(namespace) && selects(this.rule.selector, own)
   }
 
   /** Whether a node with these labels or requirements counts. `hostname`: its label, if it has one. */
@@ -103,7 +60,85 @@ export class TopologyGroup {
   }
 
   #meets(set: RequirementSet, wanted: RequirementSet): boolean {
-    return typeof this.#sets.merged(set, wanted, 'strict') !== 'string'
+    return typeof this.sets.merged(set, wanted, 'strict') !== 'string'
+  }
+}
+
+/**
+ * Pods that are counted together by domain: one spread constraint or one affinity term, shared by all pods that have it. Domains are
+ * numbered by `Domains`. Choices are remembered until a count changes.
+ */
+export class TopologyGroup {
+  readonly facts: GroupFacts
+  readonly rule: TopologyRule
+  readonly key: string
+  readonly isHostname: boolean
+  /** Domains with pods. */
+  occupied = 0
+  /** Open claims whose hostname has pods. */
+  occupiedClaims = 0
+  readonly #counts: DomainCounts
+  readonly #domains: Domains
+  readonly #sets: RequirementSets
+  /** Hosts that are known without pods, beside those with a count. They matter to nothing but the text that tells of them. */
+  readonly #knownHosts: (() => Iterable<number>)[] = []
+  readonly #choices = new Map<number, Choice>()
+
+  /** Counts on from what `counted` has. */
+  constructor(facts: GroupFacts, counted?: TopologyGroup) {
+    this.facts = facts
+    this.rule = facts.rule
+    this.key = facts.key
+    this.isHostname = facts.isHostname
+    this.#domains = facts.domains
+    this.#sets = facts.sets
+    this.#counts = counted === undefined ? new DomainCounts() : new DomainCounts(counted.#counts)
+    this.occupied = counted?.occupied ?? 0
+  }
+
+  /** Makes a domain known. */
+  register(domain: number): void {
+    if (this.#counts.get(domain) < 0) this.#set(domain, 0)
+  }
+
+  /** Makes hosts known, of those that there are when somebody asks. */
+  knowHosts(hosts: () => Iterable<number>): void {
+    this.#knownHosts.push(hosts)
+  }
+
+  /** Takes pods off a domain that counts them. */
+  discount(domain: number, pods: number): void {
+    const count = this.countOf(domain) - pods
+    if (count === 0) this.occupied -= 1
+    this.#set(domain, count)
+  }
+
+  /** Makes a domain unknown that nothing makes known any more. */
+  forget(domain: number): void {
+    if (this.#counts.get(domain) === 0) this.#set(domain, unknown)
+  }
+
+  /** Counts pods in a domain. */
+  record(domain: number, pods = 1): void {
+    const count = this.countOf(domain)
+    if (count === 0) this.occupied += 1
+    this.#set(domain, count + pods)
+  }
+
+  countOf(domain: number): number {
+    return Math.max(0, this.#counts.get(domain))
+  }
+
+  /** Whether no open claim can take a pod that the group concerns: each has one already, and may have no more. */
+  refusesAll(claims: number, selectsItself: boolean): boolean {
+    if (!this.isHostname || this.occupiedClaims < claims) return false
+    const { kind, maxSkew } = this.rule
+    return kind === 'pod anti-affinity' || (kind === 'topology spread' && selectsItself && maxSkew === 1)
+  }
+
+  #set(domain: number, count: number): void {
+    this.#counts.set(domain, count)
+    this.#choices.clear()
   }
 
   /**
@@ -131,7 +166,7 @@ export class TopologyGroup {
   /** The text that says why nothing was left to choose (see the plain rules). */
   explain(pod: Requirement, node: Requirement): string {
     const counts = new Map(
-      [...this.#knownDomains(), ...this.#knownHosts].map((domain) => [
+      [...this.#knownDomains(), ...this.#knownHosts.flatMap((hosts) => [...hosts()])].map((domain) => [
         this.#domains.name(this.key, domain),
         this.countOf(domain),
       ]),
@@ -195,10 +230,7 @@ export class TopologyGroup {
   }
 
   #knownDomains(): number[] {
-    const known: number[] = []
-    for (let domain = 0; domain < this.#counts.length; domain++)
-      if (this.#counts[domain] !== unknown) known.push(domain)
-    return known
+    return this.#counts.known()
   }
 
   #allows(requirement: Requirement | undefined, domain: number): boolean {

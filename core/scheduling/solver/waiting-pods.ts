@@ -3,10 +3,18 @@ import type { Pod } from '../../objects.ts'
 import { podName } from '../../pod-rules.ts'
 import { allows, type Requirement } from '../../requirement.ts'
 import { requirements } from '../../requirements.ts'
-import type { Resources } from '../../resources.ts'
 import type { PodVolumes, SchedulingSnapshot } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
-import { type Facet, RefusedPlaces, type RequestClass, requestKey, type Shape, shapeKey } from './pod-shapes.ts'
+import type { KnownPod, PodClasses } from './pod-classes.ts'
+import {
+  type Facet,
+  type FacetFacts,
+  RefusedPlaces,
+  type RequestClass,
+  type RequestFacts,
+  type Shape,
+  type ShapeFacts,
+} from './pod-shapes.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
 
 /** A pod in the queue. */
@@ -28,33 +36,33 @@ export interface Waiting {
   triedBare: boolean
 }
 
+interface WaitingContext {
+  readonly sets: RequirementSets
+  readonly classes: PodClasses
+  readonly podVolumes: SchedulingSnapshot['podVolumes']
+  /** Pods to which some places are barred. */
+  readonly barred: ReadonlySet<Pod> | undefined
+}
+
+const noVolumes = { alternatives: [], alternativeHosts: undefined }
 const noAlternatives: readonly Alternative[] = [undefined]
 const resourceClaimsError = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
 
-/** The pods of a pass by what they have in common: constraints, requests, tolerations with requirements. */
+/** The pods of a pass, and what it finds out about all that are alike. */
 export class WaitingPods {
   readonly #sets: RequirementSets
+  readonly #classes: PodClasses
   readonly #podVolumes: SchedulingSnapshot['podVolumes']
-  readonly #barred: SchedulingSnapshot['barred']
-  readonly #shapes = new Map<string, Shape>()
-  readonly #requests = new Map<string, RequestClass>()
-  readonly #facets = new Map<string, Facet>()
+  readonly #barred: ReadonlySet<Pod> | undefined
+  readonly #shapes = new Map<ShapeFacts | string, Shape>()
+  readonly #requests = new Map<RequestFacts, RequestClass>()
+  readonly #facets = new Map<FacetFacts, Facet>()
 
-  constructor({ pods, podVolumes, barred }: SchedulingSnapshot, sets: RequirementSets) {
+  constructor({ sets, classes, podVolumes, barred }: WaitingContext) {
     this.#sets = sets
+    this.#classes = classes
     this.#podVolumes = podVolumes
     this.#barred = barred
-    for (const pod of pods) this.#requestClass(pod)
-  }
-
-  /** What pods ask for, each amount once. */
-  get requested(): Iterable<Resources> {
-    return [...this.#requests.values()].map(({ requests }) => requests)
-  }
-
-  /** Makes the vectors of what pods ask for, once all amounts are known. */
-  measure(amounts: Amounts): void {
-    for (const one of this.#requests.values()) one.vector = amounts.vector(one.requests)
   }
 
   /** The first pod that states a rule decides for all that share its counts. */
@@ -62,16 +70,37 @@ export class WaitingPods {
     return [...this.#shapes.values()].sort((a, b) => compareText(a.first, b.first))
   }
 
-  waiting(pod: Pod): Waiting {
+  /** More cpu, more memory, older, lower UID; then by name (reference/karpenter-core.md 3.3). */
+  inOrder(pods: readonly Pod[], amounts: Amounts): readonly Waiting[] {
+    const cpu = amounts.indexOf('cpu')
+    const memory = amounts.indexOf('memory')
+    const keyed = pods.map((pod) => {
+      const known = this.#classes.of(pod)
+      const { vector } = known.requested
+      return { known, one: this.#waiting(known), cpu: vector[cpu] ?? 0, memory: vector[memory] ?? 0 }
+    })
+    keyed.sort(
+      (a, b) =>
+        b.cpu - a.cpu ||
+        b.memory - a.memory ||
+        a.known.created - b.known.created ||
+        compareText(a.one.pod.metadata.uid, b.one.pod.metadata.uid) ||
+        compareText(a.one.pod.metadata.namespace ?? '', b.one.pod.metadata.namespace ?? '') ||
+        compareText(a.one.pod.metadata.name, b.one.pod.metadata.name),
+    )
+    return keyed.map(({ one }) => one)
+  }
+
+  #waiting(known: KnownPod): Waiting {
+    const { pod } = known
     const volumes = this.#podVolumes?.get(pod)
-    const shape = this.#shape(pod, volumes?.lookupFailed !== true)
     return {
       pod,
-      shape,
-      requested: this.#requestClass(pod),
+      shape: this.#shape(known, volumes?.lookupFailed !== true),
+      requested: this.#requestClass(known.requested),
       volumes,
-      ...this.#alternatives(volumes),
-      isBarred: this.#barred?.pods.has(pod) === true,
+      ...(volumes === undefined ? noVolumes : this.#alternatives(volumes)),
+      isBarred: this.#barred?.has(pod) === true,
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
       triedAt: -1,
       triedBare: false,
@@ -79,22 +108,20 @@ export class WaitingPods {
   }
 
   /** A pod that does not state its rules at once is of a shape of its own. */
-  #shape(pod: Pod, stated: boolean): Shape {
-    const key = stated ? shapeKey(pod) : podName(pod)
+  #shape({ pod, shape: facts, first }: KnownPod, stated: boolean): Shape {
+    const key = stated ? facts : podName(pod)
     const known = this.#shapes.get(key)
-    const first = orderText(pod)
     if (known !== undefined) {
       if (first < known.first) known.first = first
       return known
     }
-    const number = this.#shapes.size
-    const shape: Shape = { number, pod, first, levels: [], complete: false, inverse: [], stated }
+    const shape: Shape = { number: this.#shapes.size, facts, first, levels: [], inverse: [], stated }
     this.#shapes.set(key, shape)
     return shape
   }
 
-  #alternatives(volumes: PodVolumes | undefined): Pick<Waiting, 'alternatives' | 'alternativeHosts'> {
-    const all = (volumes?.alternatives ?? []).map((one) => requirements(one))
+  #alternatives({ alternatives }: PodVolumes): Pick<Waiting, 'alternatives' | 'alternativeHosts'> {
+    const all = alternatives.map((one) => requirements(one))
     const hosts = all.map((one) => one.get(labels.hostname))
     return {
       alternatives: all.map((one) => this.#sets.intern(withoutHostname(one))),
@@ -102,57 +129,23 @@ export class WaitingPods {
     }
   }
 
-  #requestClass(pod: Pod): RequestClass {
-    const key = requestKey(pod.requests)
-    let known = this.#requests.get(key)
+  #requestClass(facts: RequestFacts): RequestClass {
+    let known = this.#requests.get(facts)
     if (known === undefined) {
-      known = {
-        number: this.#requests.size,
-        requests: pod.requests,
-        vector: new Float64Array(0),
-        refused: new RefusedPlaces(),
-      }
-      this.#requests.set(key, known)
+      known = { ...facts, facts, refused: new RefusedPlaces() }
+      this.#requests.set(facts, known)
     }
     return known
   }
 
-  facet(tolerations: Facet['tolerations'], wanted: RequirementSet): Facet {
-    const key = `${wanted.id} ${JSON.stringify(tolerations)}`
-    let known = this.#facets.get(key)
+  facet(facts: FacetFacts): Facet {
+    let known = this.#facets.get(facts)
     if (known === undefined) {
-      known = { tolerations, wanted, refused: new RefusedPlaces(), tolerated: [] }
-      this.#facets.set(key, known)
+      known = { facts, refused: new RefusedPlaces() }
+      this.#facets.set(facts, known)
     }
     return known
   }
-}
-
-/** More cpu, more memory, older, lower UID; then by name (reference/karpenter-core.md 3.3). */
-export function inOrder(waiting: readonly Waiting[], amounts: Amounts): readonly Waiting[] {
-  const cpu = amounts.indexOf('cpu')
-  const memory = amounts.indexOf('memory')
-  const keyed = waiting.map((one) => ({
-    one,
-    cpu: one.requested.vector[cpu] ?? 0,
-    memory: one.requested.vector[memory] ?? 0,
-    created: Date.parse(one.pod.metadata.creationTimestamp),
-  }))
-  keyed.sort(
-    (a, b) =>
-      b.cpu - a.cpu ||
-      b.memory - a.memory ||
-      a.created - b.created ||
-      compareText(a.one.pod.metadata.uid, b.one.pod.metadata.uid) ||
-      compareText(a.one.pod.metadata.namespace ?? '', b.one.pod.metadata.namespace ?? '') ||
-      compareText(a.one.pod.metadata.name, b.one.pod.metadata.name),
-  )
-  return keyed.map(({ one }) => one)
-}
-
-/** Pods that wait come before those that have to move, then by name. */
-function orderText(pod: Pod): string {
-  return `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`
 }
 
 /** One way to reach a pod's volumes; an undefined one asks nothing, one of other hosts cannot be had here. */

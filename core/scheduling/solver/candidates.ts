@@ -1,0 +1,51 @@
+import { untolerated } from '../../taints.ts'
+import type { NodePlace, Place } from './places.ts'
+import type { FacetFacts, RequestFacts } from './pod-shapes.ts'
+import type { RequirementSets } from './requirement-sets.ts'
+
+/**
+ * The nodes, by their numbers in the order in which they are tried, that do not refuse a pod for good as they are before the pass: its
+ * tolerations and requirements, and room for what it requests. Looked for as far as somebody asks.
+ */
+export class Candidates {
+  readonly #found: number[] = []
+  #next = 0
+  readonly #nodes: readonly NodePlace[]
+  readonly #facet: FacetFacts
+  readonly #requested: RequestFacts
+  readonly #sets: RequirementSets
+
+  constructor(nodes: readonly NodePlace[], facet: FacetFacts, requested: RequestFacts, sets: RequirementSets) {
+    this.#nodes = nodes
+    this.#facet = facet
+    this.#requested = requested
+    this.#sets = sets
+  }
+
+  /** The number of the candidate that stands there; undefined: there are not so many. */
+  at(index: number): number | undefined {
+    while (this.#found.length <= index) {
+      if (this.#next === this.#nodes.length) return undefined
+      if (this.#admits(this.#nodes[this.#next] as NodePlace)) this.#found.push(this.#next)
+      this.#next += 1
+    }
+    return this.#found[index]
+  }
+
+  #admits(node: NodePlace): boolean {
+    if (node.overused || !fits(this.#requested.vector, node.free)) return false
+    if (!toleratesAll(node, this.#facet)) return false
+    return this.#sets.merged(node.set, this.#facet.wanted, 'strict') !== 'disjoint'
+  }
+}
+
+/** Whether a place's taints are tolerated; found out once for each list of taints. */
+export function toleratesAll({ taintList, taints }: Place, facet: FacetFacts): boolean {
+  facet.tolerated[taintList] ??= untolerated(taints, facet.tolerations).length === 0
+  return facet.tolerated[taintList]
+}
+
+export function fits(requests: Float64Array, free: Float64Array): boolean {
+  for (let at = 0; at < requests.length; at++) if ((requests[at] as number) > (free[at] as number)) return false
+  return true
+}

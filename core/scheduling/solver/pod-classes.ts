@@ -1,0 +1,89 @@
+import type { Pod } from '../../objects.ts'
+import { podName } from '../../pod-rules.ts'
+import type { Resources } from '../../resources.ts'
+import type { Amounts } from './amounts.ts'
+import { type FacetFacts, type RequestFacts, requestKey, type ShapeFacts, shapeKey } from './pod-shapes.ts'
+import type { RequirementSet } from './requirement-sets.ts'
+
+/** A pod to place, with what it has in common with others. */
+export interface KnownPod {
+  readonly pod: Pod
+  readonly shape: ShapeFacts
+  readonly requested: RequestFacts
+  /** Epoch ms. */
+  readonly created: number
+  /** Where it stands in the order in which pods state their rules: those that wait come before those that have to move, then by name. */
+  readonly first: string
+}
+
+/** Pods by what they have in common: constraints, requests, tolerations with requirements. Each pod is looked at once. */
+export class PodClasses {
+  readonly #pods = new Map<Pod, KnownPod>()
+  readonly #shapes = new Map<string, ShapeFacts>()
+  readonly #requests = new Map<string, RequestFacts & { vector: Float64Array }>()
+  readonly #facets = new Map<string, FacetFacts>()
+  #amounts: Amounts | undefined
+
+  /** Pods that are known before amounts are. */
+  constructor(pods: readonly Pod[]) {
+    for (const pod of pods) this.of(pod)
+  }
+
+  /** What pods ask for, each amount once. */
+  get requested(): Iterable<Resources> {
+    return [...this.#requests.values()].map(({ requests }) => requests)
+  }
+
+  /** Makes the vectors of what pods ask for, once all amounts are known. */
+  measure(amounts: Amounts): void {
+    this.#amounts = amounts
+    for (const one of this.#requests.values()) one.vector = amounts.vector(one.requests)
+  }
+
+  /** A pod that comes later may ask for amounts that nobody knew: they are learned. */
+  of(pod: Pod): KnownPod {
+    const known = this.#pods.get(pod)
+    if (known !== undefined) return known
+    const made = {
+      pod,
+      shape: this.#shape(pod),
+      requested: this.#requestsOf(pod),
+      created: Date.parse(pod.metadata.creationTimestamp),
+      first: `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`,
+    }
+    this.#pods.set(pod, made)
+    return made
+  }
+
+  facet(tolerations: FacetFacts['tolerations'], wanted: RequirementSet): FacetFacts {
+    const key = `${wanted.id} ${JSON.stringify(tolerations)}`
+    let known = this.#facets.get(key)
+    if (known === undefined) {
+      known = { tolerations, wanted, tolerated: [], candidates: new Map() }
+      this.#facets.set(key, known)
+    }
+    return known
+  }
+
+  #shape(pod: Pod): ShapeFacts {
+    const key = shapeKey(pod)
+    let known = this.#shapes.get(key)
+    if (known === undefined) {
+      known = { pod, levels: [], complete: false, inverseRules: undefined }
+      this.#shapes.set(key, known)
+    }
+    return known
+  }
+
+  #requestsOf({ requests }: Pod): RequestFacts {
+    const key = requestKey(requests)
+    let known = this.#requests.get(key)
+    if (known === undefined) {
+      this.#amounts?.learn(requests)
+      const vector = this.#amounts?.vector(requests) ?? new Float64Array(0)
+      known = { number: this.#requests.size, requests, vector }
+      this.#requests.set(key, known)
+    }
+    return known
+  }
+}

@@ -1,0 +1,123 @@
+import { wellKnownLabels } from '../../labels.ts'
+import type { Taint } from '../../objects.ts'
+import type { Reservations } from '../reservations.ts'
+import type { SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
+import type { Amounts } from './amounts.ts'
+import { Candidates } from './candidates.ts'
+import { SolverMemory } from './memory.ts'
+import type { NodePlace } from './places.ts'
+import { ClaimFinisher } from './planned-claims.ts'
+import { PodClasses } from './pod-classes.ts'
+import type { FacetFacts, LevelMaker, RequestFacts } from './pod-shapes.ts'
+import type { PoolFacts } from './pool-index.ts'
+import type { RequirementSets } from './requirement-sets.ts'
+import { indexPools, indexTopology, nodePlace, reservationsOf } from './snapshot-index.ts'
+import type { CountedNode, TopologyBase } from './topology-base.ts'
+import { compareText } from './waiting-pods.ts'
+
+/**
+ * What passes over one snapshot have in common. Passes change nothing here that another one could tell: they add what was not asked for
+ * before.
+ */
+export class SolverBase {
+  readonly snapshot: SchedulingSnapshot
+  readonly options: SchedulingOptions
+  readonly memory: SolverMemory
+  readonly wellKnown: ReadonlySet<string>
+  readonly sets: RequirementSets
+  readonly amounts: Amounts
+  readonly classes: PodClasses
+  readonly pools: readonly PoolFacts[]
+  readonly topology: TopologyBase
+  /** In the order in which they are tried. */
+  readonly nodes: readonly NodePlace[]
+  readonly reservations: Reservations | undefined
+  readonly levels: LevelMaker
+  readonly finisher: ClaimFinisher
+  readonly #version: number
+  readonly #counted: ReadonlyMap<SchedulableNode, CountedNode>
+  readonly #taintLists = new Map<string, number>()
+  readonly #named = new WeakMap<ReadonlySet<string>, Uint8Array>()
+  #numbers: ReadonlyMap<SchedulableNode, number> | undefined
+
+  constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions, memory = new SolverMemory()) {
+    this.snapshot = snapshot
+    this.options = options
+    this.memory = memory
+    this.wellKnown = options.wellKnownLabels ?? wellKnownLabels
+    this.sets = memory.setsFor(this.wellKnown)
+    this.classes = new PodClasses(snapshot.pods)
+    memory.learn(snapshot, this.classes.requested)
+    this.amounts = memory.amounts
+    this.#version = this.amounts.version
+    this.classes.measure(this.amounts)
+    const { sets, amounts, wellKnown } = this
+    this.pools = indexPools(snapshot, options, { sets, amounts, wellKnown, memory })
+    const { topology, places } = indexTopology(snapshot, options, { sets, memory, pools: this.pools })
+    this.topology = topology
+    this.#counted = places
+    const taintList = (taints: readonly Taint[]) => this.taintList(taints)
+    this.nodes = [...snapshot.nodes]
+      .sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareText(a.name, b.name))
+      .map((node) => nodePlace(node, { sets, memory, topology, taintList }))
+    this.reservations = reservationsOf(snapshot, options, this.pools)
+    this.levels = {
+      sets,
+      respectsPreferences: options.preferencePolicy !== 'Ignore',
+      toleratePreferNoSchedule: this.pools.some(({ taints }) =>
+        taints.some(({ effect }) => effect === 'PreferNoSchedule'),
+      ),
+      facet: (tolerations, wanted) => this.classes.facet(tolerations, wanted),
+      labels: (pod) => topology.labelsOf(pod),
+    }
+    this.finisher = new ClaimFinisher(sets, options)
+  }
+
+  /** Whether amounts were learned since in whose units nothing here is: passes must not go on with this. */
+  get isOutdated(): boolean {
+    return this.amounts.version !== this.#version
+  }
+
+  /** A list of taints by its number. */
+  taintList(taints: readonly Taint[]): number {
+    const key = JSON.stringify(taints)
+    const known = this.#taintLists.get(key)
+    if (known !== undefined) return known
+    const number = this.#taintLists.size
+    this.#taintLists.set(key, number)
+    return number
+  }
+
+  candidates(facet: FacetFacts, requested: RequestFacts): Candidates {
+    let known = facet.candidates.get(requested)
+    if (known === undefined) {
+      known = new Candidates(this.nodes, facet, requested, this.sets)
+      facet.candidates.set(requested, known)
+    }
+    return known
+  }
+
+  /** By their numbers, 1 for nodes with one of these names. */
+  named(names: ReadonlySet<string>): Uint8Array {
+    let found = this.#named.get(names)
+    if (found === undefined) {
+      found = Uint8Array.from(this.nodes, ({ node }) => (names.has(node.name) ? 1 : 0))
+      this.#named.set(names, found)
+    }
+    return found
+  }
+
+  /** Where a node of the snapshot stands among `nodes`. Errors: throws when it is none of the snapshot's. */
+  numberOf(node: SchedulableNode): number {
+    this.#numbers ??= new Map(this.nodes.map((place, number) => [place.node, number]))
+    const number = this.#numbers.get(node)
+    if (number === undefined) throw new Error(`node "${node.name}" is not in the snapshot; take the object from there`)
+    return number
+  }
+
+  /** A node of the snapshot as topology counts it. Errors: as `numberOf`. */
+  counted(node: SchedulableNode): CountedNode {
+    this.numberOf(node)
+    return this.#counted.get(node) as CountedNode
+  }
+}
