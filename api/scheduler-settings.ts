@@ -13,6 +13,8 @@ const gateDefaults: Readonly<Record<string, boolean>> = {
   CapacityBuffer: false,
 }
 
+const supportedGates: ReadonlySet<string> = new Set(['ReservedCapacity', 'SpotToSpotConsolidation'])
+
 /** `Key=true` or `Key=false`, separated by commas; gates that are not named stay as they are. */
 export const featureGates = z
   .string()
@@ -34,7 +36,7 @@ export function gateWarnings(gates: Readonly<Record<string, boolean>>): readonly
   return Object.keys(gates).flatMap((name) => {
     if (gateDefaults[name] === undefined)
       return [`${named(name)}: there is no such gate; use some of ${Object.keys(gateDefaults).join(', ')}`]
-    if (gates[name] === true && name !== 'ReservedCapacity')
+    if (gates[name] === true && !supportedGates.has(name))
       return [`${named(name)}: not supported yet, so it has no effect; leave it out`]
     return []
   })

@@ -129,6 +129,8 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     metrics: new PlanningMetrics({ cache, now }),
     disruptionMetrics: new DisruptionMetrics(),
     solver: new SolverThread(cache, log),
+    evaluator: new SolverThread(cache, log),
+    spotToSpotConsolidation: config.FEATURE_GATES['SpotToSpotConsolidation'] ?? false,
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,
       minValuesPolicy: config.MIN_VALUES_POLICY,

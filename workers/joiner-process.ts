@@ -109,7 +109,10 @@ async function work(input: Work): Promise<void> {
   const deps = await createDependencies({ ...input, client })
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
   const roles = new Set(config.JOINER_ROLES)
-  if (roles.has('planner')) deps.solver.start()
+  if (roles.has('planner')) {
+    deps.solver.start()
+    deps.evaluator.start()
+  }
   deps.cache.start()
   missing.add('the watch caches')
   void deps.cache.synced().then(() => missing.delete('the watch caches'))
@@ -159,6 +162,7 @@ async function work(input: Work): Promise<void> {
     deps.unavailable.stop()
     deps.cache.stop()
     await deps.solver.stop()
+    await deps.evaluator.stop()
     await native
       .close()
       .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))

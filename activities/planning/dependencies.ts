@@ -23,6 +23,10 @@ export interface PlanningDeps extends AzureDeps {
   /** The scheduler. */
   readonly solver: SolverThread
   readonly scheduling: SchedulingSettings
+  /** The scheduler a second time, for disruption: a long evaluation keeps no pod waiting. */
+  readonly evaluator: SolverThread
+  /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
+  readonly spotToSpotConsolidation: boolean
   /** A batch of pods is closed after this long without a new one, in milliseconds. */
   readonly batchIdleMs: number
   /** And at the latest after this long. */

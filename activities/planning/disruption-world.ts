@@ -1,13 +1,11 @@
-import { type Evaluation, type EvaluationSettings, evaluate } from '../../core/disruption/evaluate.ts'
+import type { Evaluation, EvaluationSettings } from '../../core/disruption/evaluate.ts'
 import type { FilterSettings } from '../../core/disruption/filters.ts'
-import { type Proposed, type Validation, validate } from '../../core/disruption/validate.ts'
-import { type DisruptionWorld, disruptionWorld } from '../../core/disruption/world.ts'
-import { wellKnownLabels } from '../../core/labels.ts'
+import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import type { Pauses } from '../../core/pauses.ts'
-import { indexOf } from '../../core/scheduling/cluster-index.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { instanceTypes } from './solve.ts'
+import type { EvaluationThreadRequest } from './solver/solver-thread.ts'
 
 interface WorldOptions {
   readonly pauses: Pauses
@@ -27,8 +25,7 @@ export async function evaluateCluster(
   deps: PlanningDeps,
   { pauses, spokenFor, ...settings }: EvaluationInput,
 ): Promise<Evaluation> {
-  const world = worldOf(deps, { pauses, ...(spokenFor === undefined ? {} : { spokenFor }) })
-  return evaluate(world, { ...evaluationSettings(deps), ...settings })
+  return deps.evaluator.evaluate({ ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) })
 }
 
 /** Whether a proposal still holds, by the cache at this moment. What carries `commandId` already is its own. */
@@ -41,52 +38,22 @@ export async function validateProposal(
     forced = false,
   }: Required<Pick<WorldOptions, 'pauses' | 'commandId'>> & Pick<FilterSettings, 'forced'>,
 ): Promise<Validation> {
-  return validate(proposed, worldOf(deps, { pauses, commandId }), { ...evaluationSettings(deps), forced })
+  return deps.evaluator.validate({ ...requestFor(deps, pauses), commandId, forced }, proposed)
 }
 
-/** The cluster as disruption sees it, from the cache at this moment. */
-function worldOf(deps: PlanningDeps, { pauses, ...own }: WorldOptions): DisruptionWorld {
-  const { cache } = deps
+function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest {
   // A pod that was bound, or is gone, keeps no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
-  const index = indexOf({
-    pods: [...cache.pods.values()],
-    nodes: [...cache.nodes.values()],
-    nodeClaims: [...cache.nodeClaims.values()],
-    nodePools: [...cache.nodePools.values()],
-    daemonSets: [...cache.daemonSets.values()],
-    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
-    namespaces: [...cache.namespaces.values()],
-    services: [...cache.services.values()],
-    controllers: [
-      ...cache.replicaSets.values(),
-      ...cache.statefulSets.values(),
-      ...cache.replicationControllers.values(),
-    ],
-    persistentVolumeClaims: [...cache.persistentVolumeClaims.values()],
-    persistentVolumes: [...cache.persistentVolumes.values()],
-    storageClasses: [...cache.storageClasses.values()],
-    csiNodes: [...cache.csiNodes.values()],
-  })
-  const types = instanceTypes(deps)
-  const now = deps.now()
-  return disruptionWorld(index.source(types, { now, defaultSpread: deps.scheduling.defaultSpread }), types, {
-    now,
-    scheduling: deps.scheduling,
-    nominated: deps.nominations.targets(now),
-    view: { pauses, ...own },
-  })
-}
-
-/** How nodes are disrupted, as the process was told. */
-function evaluationSettings(deps: PlanningDeps): EvaluationSettings {
+  const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
   return {
+    now: deps.now(),
     instanceTypes: instanceTypes(deps),
-    wellKnown: wellKnownLabels,
-    scheduling: deps.scheduling,
-    spotToSpot: false,
+    options: { preferencePolicy, minValuesPolicy, reservedCapacity },
+    defaultSpread,
+    nominated: deps.nominations.targets(deps.now()),
+    pauses: pauses.inForce,
+    spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
     maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
-    clock: deps.now,
   }
 }

@@ -1,7 +1,12 @@
+import type { DisruptionView } from '../../../core/disruption/candidates.ts'
+import type { EvaluationSettings } from '../../../core/disruption/evaluate.ts'
+import type { Proposed } from '../../../core/disruption/validate.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
+import type { Pause } from '../../../core/pauses.ts'
 import type { IndexedKind, IndexedObjects } from '../../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../../core/scheduling/spread-defaults.ts'
+import type { KeyedEvaluation, KeyedValidation } from './keyed-evaluation.ts'
 
 /** An object as it is now, by its key in the watch cache; undefined: it is gone. */
 export interface IndexChange {
@@ -22,12 +27,24 @@ export interface PlanRequest {
   readonly timeLimitMs: number
 }
 
+/** What to evaluate with, besides the cluster itself. */
+export interface EvaluationRequest
+  extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
+    Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'clock'>,
+    Pick<DisruptionView, 'nominated' | 'spokenFor' | 'commandId'> {
+  /** Pauses in force. */
+  readonly pauses: readonly Pause[]
+  /** Present: only whether this still holds. */
+  readonly proposed?: Proposed
+}
+
 /** To the thread. Messages are handled in order, so a plan sees every change that was sent before. */
 export type ToSolver =
   | { readonly kind: 'changes'; readonly changes: readonly IndexChange[] }
   | { readonly kind: 'types'; readonly list: number; readonly types: readonly InstanceType[] }
   | { readonly kind: 'forgetTypes'; readonly list: number }
   | { readonly kind: 'plan'; readonly request: PlanRequest }
+  | { readonly kind: 'evaluate'; readonly request: EvaluationRequest }
   | { readonly kind: 'ping' }
 
 /** A plan in which pods go by their keys: the other side has the objects. */
@@ -45,8 +62,10 @@ export interface KeyedPlan {
   readonly zones: ReadonlyMap<string, number>
 }
 
-/** From the thread: the answers to plans and pings, in their order. */
+/** From the thread: the answers to what was asked, in their order. */
 export type FromSolver =
   | { readonly kind: 'plan'; readonly plan: KeyedPlan }
+  | { readonly kind: 'evaluation'; readonly evaluation: KeyedEvaluation }
+  | { readonly kind: 'validation'; readonly validation: KeyedValidation }
   | { readonly kind: 'pong' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack?: string | undefined }

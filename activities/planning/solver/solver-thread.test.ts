@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import { sampleType } from '../../../core/sample-objects.ts'
 import type { Json } from '../../kubernetes/client.ts'
 import { ClusterCache } from '../../kubernetes/cluster-cache.ts'
-import { SolverThread, type ThreadRequest } from './solver-thread.ts'
+import { type EvaluationThreadRequest, SolverThread, type ThreadRequest } from './solver-thread.ts'
 
 const created = '2026-01-01T00:00:00Z'
 const log = pino({ level: 'silent' })
@@ -31,12 +31,13 @@ const pod = (name: string, cpu = '1'): Json => ({
   status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
 })
 
+const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
 const pool: Json = {
   metadata: metadata('default'),
   spec: {
     template: {
       spec: {
-        nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+        nodeClassRef,
         requirements: [],
       },
     },
@@ -106,4 +107,76 @@ it('starts again after its thread has ended, and knows everything', async () => 
   await thread.stop()
   cache.upsert('Pod', pod('other', '4'))
   expect((await planned(thread)).claims).toEqual([[['large'], ['other', 'only']]])
+})
+
+const labels = {
+  'karpenter.sh/nodepool': 'default',
+  'karpenter.sh/registered': 'true',
+  'karpenter.sh/initialized': 'true',
+  'karpenter.sh/capacity-type': 'on-demand',
+  'topology.kubernetes.io/zone': 'z1',
+  'node.kubernetes.io/instance-type': 'small',
+}
+const isTrue = (type: string): Json => ({ type, status: 'True', lastTransitionTime: created })
+
+/** A node with its claim, ready and left alone for long enough. */
+function addNode(cache: ClusterCache, name: string): void {
+  const amounts = { cpu: '2', memory: '8Gi', pods: '110' }
+  cache.upsert('NodeClaim', {
+    metadata: metadata(`${name}-claim`, { labels }),
+    spec: { requirements: [], nodeClassRef, resources: {} },
+    status: {
+      providerID: `azure:///${name}`,
+      capacity: amounts,
+      allocatable: amounts,
+      conditions: ['Launched', 'Registered', 'Initialized', 'Consolidatable'].map(isTrue),
+    },
+  })
+  cache.upsert('Node', {
+    metadata: metadata(name, { labels: { ...labels, 'kubernetes.io/hostname': name } }),
+    spec: { providerID: `azure:///${name}` },
+    status: { capacity: amounts, allocatable: amounts, conditions: [isTrue('Ready')] },
+  })
+}
+
+const evaluation: EvaluationThreadRequest = {
+  now: Date.parse(created) + 3_600_000,
+  instanceTypes,
+  options: {},
+  defaultSpread: [],
+  nominated: new Set(),
+  pauses: [],
+  spotToSpot: false,
+  terminateFirst: false,
+  maxMultiNodeCandidates: 100,
+}
+
+it('finds what to disrupt, with the objects that the cache has, and says whether it still holds', async () => {
+  const { cache, thread } = start()
+  const disruption = { consolidateAfter: '0s', consolidationPolicy: 'WhenEmpty', budgets: [{ nodes: '100%' }] }
+  cache.upsert('NodePool', { ...pool, metadata: metadata('default'), spec: { ...(pool['spec'] as Json), disruption } })
+  addNode(cache, 'a')
+  addNode(cache, 'b')
+  const runs = {
+    ...pod('runs'),
+    spec: { ...(pod('runs')['spec'] as Json), nodeName: 'b' },
+    status: { phase: 'Running' },
+  }
+  cache.upsert('Pod', runs)
+  const { commands, passes } = await thread.evaluate(evaluation)
+  const [command] = commands
+  expect(command).toMatchObject({ method: 'emptiness', decision: 'delete' })
+  expect(command?.candidates.map(({ node }) => node)).toEqual([cache.nodes.get('a')])
+  expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', 1])
+  const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
+  expect(await thread.validate({ ...evaluation, commandId: 'mine' }, proposed)).toMatchObject({ kind: 'valid' })
+  cache.upsert('Pod', {
+    ...runs,
+    metadata: metadata('late', { namespace: 'default' }),
+    spec: { ...(runs.spec as Json), nodeName: 'a' },
+  })
+  expect(await thread.validate({ ...evaluation, commandId: 'mine' }, proposed)).toMatchObject({
+    kind: 'invalid',
+    reason: 'churn',
+  })
 })

@@ -1,11 +1,18 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
+import { type Candidate, typeNamed } from '../../../core/disruption/candidates.ts'
+import type { Evaluation } from '../../../core/disruption/evaluate.ts'
+import type { Proposed, Validation } from '../../../core/disruption/validate.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
+import { labels } from '../../../core/labels.ts'
 import type { Pod } from '../../../core/objects.ts'
+import { isReschedulable } from '../../../core/pod-rules.ts'
 import type { IndexedKind } from '../../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import { labelsOf, stateNodes } from '../../../core/scheduling/state-nodes.ts'
 import { type CachedKind, type CachedObject, type ClusterCache, keyOf } from '../../kubernetes/cluster-cache.ts'
-import type { FromSolver, IndexChange, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
+import { evaluationOf, type KeyedCandidate, type Objects, validationOf } from './keyed-evaluation.ts'
+import type { EvaluationRequest, FromSolver, IndexChange, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
 
 /** A plan, and what there is to tell of its pass. */
 export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
@@ -15,8 +22,15 @@ export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
 }
 
+export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLists' | 'proposed'> {
+  /** As for a plan. */
+  readonly instanceTypes: ThreadRequest['instanceTypes']
+}
+
+type Answer = Exclude<FromSolver, { readonly kind: 'failed' }>
+
 interface Asked {
-  readonly resolve: (plan: KeyedPlan | undefined) => void
+  readonly resolve: (answer: Answer) => void
   readonly reject: (error: Error) => void
 }
 
@@ -45,15 +59,41 @@ export class SolverThread {
 
   /** Plans with what the cache knows now. Errors: the scheduler failed, or its thread ended. */
   async plan({ instanceTypes, ...request }: ThreadRequest): Promise<ThreadPlan> {
+    const typeLists = this.#prepare(instanceTypes)
+    const answer = await this.#ask({ kind: 'plan', request: { ...request, typeLists } })
+    if (answer.kind !== 'plan') throw unexpected(answer)
+    return this.#withPods(answer.plan)
+  }
+
+  /** What should be disrupted, by what the cache knows now. Errors: as of a plan. */
+  async evaluate({ instanceTypes, ...request }: EvaluationThreadRequest): Promise<Evaluation> {
+    const typeLists = this.#prepare(instanceTypes)
+    const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists } })
+    if (answer.kind !== 'evaluation') throw unexpected(answer)
+    return evaluationOf(answer.evaluation, cachedObjects(this.#cache, instanceTypes))
+  }
+
+  /** Whether a proposal still holds, by what the cache knows now. Errors: as of a plan. */
+  async validate({ instanceTypes, ...request }: EvaluationThreadRequest, proposed: Proposed): Promise<Validation> {
+    const typeLists = this.#prepare(instanceTypes)
+    const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists, proposed } })
+    if (answer.kind !== 'validation') throw unexpected(answer)
+    return validationOf(answer.validation, cachedObjects(this.#cache, instanceTypes))
+  }
+
+  /** Brings the thread up to date. Returns the numbers of the type lists. */
+  #prepare(instanceTypes: ThreadRequest['instanceTypes']): ReadonlyMap<string, number> {
     this.start()
     this.#flush()
     const typeLists = new Map([...instanceTypes].map(([pool, types]) => [pool, this.#listOf(types)]))
     this.#forgetLists(new Set(instanceTypes.values()))
-    const answer = new Promise<KeyedPlan | undefined>((resolve, reject) => this.#asked.push({ resolve, reject }))
-    this.#send({ kind: 'plan', request: { ...request, typeLists } })
-    const plan = await answer
-    if (plan === undefined) throw new Error('the scheduler answered something else than a plan')
-    return this.#withPods(plan)
+    return typeLists
+  }
+
+  #ask(message: ToSolver): Promise<Answer> {
+    const answer = new Promise<Answer>((resolve, reject) => this.#asked.push({ resolve, reject }))
+    this.#send(message)
+    return answer
   }
 
   /** Starts the thread now rather than at the first plan, so that it learns of the cluster while the cache does. */
@@ -65,9 +105,7 @@ export class SolverThread {
   async idle(): Promise<void> {
     this.start()
     this.#flush()
-    const answer = new Promise<KeyedPlan | undefined>((resolve, reject) => this.#asked.push({ resolve, reject }))
-    this.#send({ kind: 'ping' })
-    await answer
+    await this.#ask({ kind: 'ping' })
   }
 
   async stop(): Promise<void> {
@@ -130,8 +168,7 @@ export class SolverThread {
 
   #answered(message: FromSolver): void {
     const asked = this.#asked.shift()
-    if (message.kind === 'plan') asked?.resolve(message.plan)
-    else if (message.kind === 'pong') asked?.resolve(undefined)
+    if (message.kind !== 'failed') asked?.resolve(message)
     else {
       const error = new Error(`the scheduler failed: ${message.message}`)
       if (message.stack !== undefined) error.stack = message.stack
@@ -171,6 +208,45 @@ export class SolverThread {
         pods([pod]).map((one: Pod) => ({ pod: one, message })),
       ),
     }
+  }
+}
+
+function unexpected({ kind }: Answer): Error {
+  return new Error(`the scheduler answered with a ${kind} that nobody asked for`)
+}
+
+/** Objects as the cache has them when the answer comes. */
+function cachedObjects(cache: ClusterCache, instanceTypes: ThreadRequest['instanceTypes']): Objects {
+  const claims = new Map<string, Candidate | undefined>()
+  const nodes = new Map(
+    stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }).flatMap((one) =>
+      one.claim === undefined ? [] : [[one.claim.metadata.name, one] as const],
+    ),
+  )
+  const find = ({ nodeClaim: name, price, disruptionCost }: KeyedCandidate): Candidate | undefined => {
+    const one = nodes.get(name)
+    const own = one && labelsOf(one)
+    const nodePool = cache.nodePools.get(own?.[labels.nodePool] ?? '')
+    if (one?.node === undefined || one.claim === undefined || nodePool === undefined) return undefined
+    const pods = cache.pods.by('byNode', one.node.metadata.name)
+    const types = instanceTypes.get(nodePool.metadata.name) ?? []
+    return {
+      nodeClaim: one.claim,
+      node: one.node,
+      nodePool,
+      pods,
+      reschedulable: pods.filter(isReschedulable),
+      instanceType: typeNamed(types, own?.[labels.instanceType]),
+      price,
+      disruptionCost,
+    }
+  }
+  return {
+    candidate: (keyed) => {
+      if (!claims.has(keyed.nodeClaim)) claims.set(keyed.nodeClaim, find(keyed))
+      return claims.get(keyed.nodeClaim)
+    },
+    pod: (key) => cache.pods.get(key),
   }
 }
 

@@ -1,12 +1,18 @@
 // The solver's thread: it keeps its own index of the cluster, told of changes, and plans on request.
 import { parentPort } from 'node:worker_threads'
+import { evaluate } from '../../../core/disruption/evaluate.ts'
+import { validate } from '../../../core/disruption/validate.ts'
+import { disruptionWorld } from '../../../core/disruption/world.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
+import { wellKnownLabels } from '../../../core/labels.ts'
+import { Pauses } from '../../../core/pauses.ts'
 import { podName } from '../../../core/pod-rules.ts'
 import { ClusterIndex } from '../../../core/scheduling/cluster-index.ts'
 import { schedule } from '../../../core/scheduling/schedule.ts'
 import { SolverMemory } from '../../../core/scheduling/solver/memory.ts'
 import { podsByZone } from '../effective-zone.ts'
-import type { FromSolver, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
+import { keyedEvaluation, keyedValidation } from './keyed-evaluation.ts'
+import type { EvaluationRequest, FromSolver, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
 
 const port = parentPort
 if (port === null) throw new Error('this file is the solver thread; it is started by SolverThread')
@@ -29,16 +35,19 @@ port.on('message', (message: ToSolver) => {
       typeLists.delete(message.list)
       return
     case 'plan':
-      port.postMessage(answer(message.request))
+      port.postMessage(answered(() => ({ kind: 'plan', plan: plan(message.request) })))
+      return
+    case 'evaluate':
+      port.postMessage(answered(() => evaluated(message.request)))
       return
     case 'ping':
       port.postMessage({ kind: 'pong' } satisfies FromSolver)
   }
 })
 
-function answer(request: PlanRequest): FromSolver {
+function answered(answer: () => FromSolver): FromSolver {
   try {
-    return { kind: 'plan', plan: plan(request) }
+    return answer()
   } catch (error) {
     return error instanceof Error
       ? { kind: 'failed', message: error.message, stack: error.stack }
@@ -46,9 +55,36 @@ function answer(request: PlanRequest): FromSolver {
   }
 }
 
+function evaluated({ proposed, ...request }: EvaluationRequest): FromSolver {
+  const { now, typeLists: lists, options, defaultSpread, nominated, spokenFor, commandId, pauses, ...own } = request
+  typesByPool = typesOf(lists)
+  const source = index.source(typesByPool, { now, defaultSpread }, ({ metadata }) => lists.has(metadata.name))
+  const world = disruptionWorld(source, typesByPool, {
+    now,
+    scheduling: options,
+    nominated,
+    memory,
+    view: {
+      pauses: new Pauses(pauses),
+      ...(spokenFor && { spokenFor }),
+      ...(commandId !== undefined && { commandId }),
+    },
+  })
+  const settings = {
+    ...own,
+    instanceTypes: typesByPool,
+    wellKnown: wellKnownLabels,
+    scheduling: options,
+    clock: () => performance.now(),
+  }
+  return proposed === undefined
+    ? { kind: 'evaluation', evaluation: keyedEvaluation(evaluate(world, settings)) }
+    : { kind: 'validation', validation: keyedValidation(validate(proposed, world, settings)) }
+}
+
 function plan({ now, typeLists: lists, options, defaultSpread, timeLimitMs }: PlanRequest): KeyedPlan {
   const startedAt = performance.now()
-  typesByPool = sameOr(typesByPool, new Map([...lists].map(([pool, list]) => [pool, typeLists.get(list) ?? []])))
+  typesByPool = typesOf(lists)
   const snapshot = index.snapshot(typesByPool, { now, defaultSpread }, ({ metadata }) => lists.has(metadata.name))
   const readyAt = performance.now()
   const shouldStop = () => performance.now() - startedAt > timeLimitMs
@@ -63,6 +99,10 @@ function plan({ now, typeLists: lists, options, defaultSpread, timeLimitMs }: Pl
     ignored: snapshot.ignored?.size ?? 0,
     zones: podsByZone(snapshot),
   }
+}
+
+function typesOf(lists: PlanRequest['typeLists']): typeof typesByPool {
+  return sameOr(typesByPool, new Map([...lists].map(([pool, list]) => [pool, typeLists.get(list) ?? []])))
 }
 
 function sameOr<Value>(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>) {
