@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
@@ -292,49 +289,6 @@ describe('what disruption goes by', () => {
     expect(await lastEvents('hashed')).toEqual(before)
     for (const name of [pod, other].map((found) => found?.metadata.name ?? ''))
       await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt-'])
-  })
-})
-
-describe('joiner budgets', () => {
-  const run = promisify(execFile)
-  const joiner = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
-  const budgets = async (...args: readonly string[]) => {
-    const env = { ...process.env, KUBECONFIG: world.cluster.adminKubeconfig }
-    return (await run(process.execPath, [joiner, 'budgets', ...args], { env })).stdout
-  }
-
-  test('tells of the two nodes of a pool, what limits each reason, and of a schedule that blocks all', async () => {
-    const held = '0 by "0 9 * * *" for 24h (budgets[1])'
-    const inForce = [{ nodes: '60%' }, { nodes: '0', reasons: ['Drifted'], schedule: '0 9 * * *', duration: '24h' }]
-    await patch(`${pools}/hashed`, { spec: { disruption: { budgets: inForce } } })
-    expect((await budgets('hashed')).split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
-      ['NODEPOOL', 'REASON', 'NODES', 'BUDGET', 'IN USE', 'LEFT', 'LIMITED BY'],
-      ['hashed', 'Empty, Underutilized', '2', '2', '0', '2', '60% (budgets[0])'],
-      ['hashed', 'Drifted', '2', '0', '0', '0', held],
-      [''],
-      ['hashed:'],
-      ['Drifted: blocked for the next 7 days at least'],
-      [''],
-    ])
-
-    await patch(`${pools}/hashed`, {
-      spec: { disruption: { budgets: [{ nodes: '60%' }, { nodes: '1', schedule: '0 25 * * *', duration: '1h' }] } },
-    })
-    const { nodePools } = JSON.parse(await budgets('hashed', '--reason', 'Empty', '--output', 'json')) as {
-      readonly nodePools: readonly unknown[]
-    }
-    expect(nodePools).toMatchObject([
-      {
-        nodes: 2,
-        consuming: [],
-        problems: [{ budget: 1, blocks: true, message: expect.stringContaining('its hour "25"') as string }],
-        reasons: [{ reason: 'Empty', allowed: 0, left: 0, blockedUntil: null, nextWindow: null }],
-      },
-    ])
-    await expect(budgets('hushed')).rejects.toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('NodePool "hushed" does not exist; there are: general, hashed') as string,
-    })
   })
 })
 
