@@ -27,6 +27,7 @@ import { observeNodePoolCost } from '../activities/planning/node-pool-cost.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
 import { instanceTypes } from '../activities/planning/solve.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
+import { VerdictRecorder } from '../activities/planning/verdicts.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
 import { azureConfig, sharedGalleryOf } from './azure-config.ts'
@@ -128,6 +129,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),
     disruptionMetrics: new DisruptionMetrics(),
+    verdicts: new VerdictRecorder(),
     solver: new SolverThread(cache, log),
     evaluator: new SolverThread(cache, log),
     spotToSpotConsolidation: config.FEATURE_GATES['SpotToSpotConsolidation'] ?? false,

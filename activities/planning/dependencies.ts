@@ -6,6 +6,7 @@ import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
 import type { SolverThread } from './solver/solver-thread.ts'
+import type { VerdictRecorder } from './verdicts.ts'
 
 /** How pods are placed, as the process was told. */
 interface SchedulingSettings
@@ -20,6 +21,8 @@ export interface PlanningDeps extends AzureDeps {
   readonly nominations: Nominations
   readonly metrics: PlanningMetrics
   readonly disruptionMetrics: DisruptionMetrics
+  /** What the last evaluation found about each node. */
+  readonly verdicts: VerdictRecorder
   /** The scheduler. */
   readonly solver: SolverThread
   readonly scheduling: SchedulingSettings

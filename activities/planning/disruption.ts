@@ -22,6 +22,7 @@ import type { PlanningDeps } from './dependencies.ts'
 import { evaluateCluster, validateProposal } from './disruption-world.ts'
 import { tellProtections } from './protection-events.ts'
 import { tellEvaluation } from './tell-evaluation.ts'
+import { recordVerdicts } from './verdicts.ts'
 
 /** Without a change that brings it forward, the cluster is evaluated this often (reference/karpenter-core.md 4.1). */
 const evaluateEveryMs = 10_000
@@ -49,6 +50,7 @@ export async function nextDisruption(
     await releaseAbandoned(deps, signal)
     const plan = await evaluateCluster(deps, { pauses, methods: ['emptiness'], forced: input.forced })
     tellEvaluation(deps, plan)
+    recordVerdicts(deps, plan)
     // A burst of new nodes would be a burst of events that say nothing to their owner.
     for (const blocked of plan.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
     const [command] = plan.commands

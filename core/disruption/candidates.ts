@@ -63,7 +63,15 @@ export interface Blocked {
   readonly message: string
   /** True of every node for a while, such as before it is initialized: nothing that its owner could mend. */
   readonly isPassing?: boolean
+  /** The node is on its way out, or spoken for. */
+  readonly isLeaving?: boolean
+  /** The pod that forbids it, as `namespace/name`. */
+  readonly pod?: string
+  /** The PodDisruptionBudgets that forbid it, as `namespace/name`. */
+  readonly podDisruptionBudgets?: readonly string[]
 }
+
+type BlockDetails = Pick<Blocked, 'isPassing' | 'isLeaving' | 'pod' | 'podDisruptionBudgets'>
 
 export type Eligibility =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
@@ -80,30 +88,30 @@ export function eligibility(one: StateNode, view: DisruptionView, isGraceful: bo
   if (claim === undefined) return { kind: 'other' }
   const found = nodeBlock(one, view)
   if (found !== undefined) {
-    const { message, isPassing = false } = found
-    return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message), isPassing) }
+    const { message, ...details } = found
+    return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message), details) }
   }
   const candidate = candidateOf(one, view)
   if (typeof candidate === 'string') {
     return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', candidate) }
   }
   const isOverruled = !isGraceful && claim.spec.terminationGracePeriod !== undefined
-  const message = isOverruled ? undefined : podBlock(candidate.pods, view)
-  return message === undefined
-    ? { kind: 'candidate', candidate }
-    : { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message)) }
+  const byPod = isOverruled ? undefined : podBlock(candidate.pods, view)
+  if (byPod === undefined) return { kind: 'candidate', candidate }
+  const { message, ...details } = byPod
+  return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message), details) }
 }
 
-interface NodeBlock {
+interface Block extends BlockDetails {
   readonly message: string
-  readonly isPassing?: boolean
 }
 
-function nodeBlock({ node, claim }: StateNode, view: DisruptionView): NodeBlock | undefined {
+function nodeBlock({ node, claim }: StateNode, view: DisruptionView): Block | undefined {
   if (node === undefined || claim === undefined)
     return { message: 'nodeclaim does not have an associated node', isPassing: true }
   if (isTrue(claim.status.conditions, 'Rebooting')) return { message: 'node is rebooting', isPassing: true }
-  if (isMarked(claim, node, view)) return { message: 'node is deleting or marked for deletion', isPassing: true }
+  if (isMarked(claim, node, view))
+    return { message: 'node is deleting or marked for deletion', isPassing: true, isLeaving: true }
   const own = node.metadata.labels
   const isRegistered = own[labels.registered] === 'true'
   if (own[labels.initialized] !== 'true')
@@ -169,15 +177,15 @@ export function isMarked(
 }
 
 /** Daemon and mirror pods that must not be disrupted block as well. */
-function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): string | undefined {
+function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): Block | undefined {
   for (const pod of pods) {
     if (isActive(pod) && hasDoNotDisrupt(pod, now)) {
-      return `pod has "${annotations.doNotDisrupt}" annotation (Pod=${podName(pod)})`
+      return { message: `pod has "${annotations.doNotDisrupt}" annotation (Pod=${podName(pod)})`, pod: podName(pod) }
     }
   }
   for (const pod of pods) {
     const blocked = evictionBlockedBy(pod, podDisruptionBudgets, now)
-    if (blocked !== undefined) return blocked
+    if (blocked !== undefined) return { ...blocked, pod: podName(pod) }
   }
   return undefined
 }
@@ -188,14 +196,14 @@ export function blockedBy(
   node: Node | undefined,
   reason: Blocked['reason'],
   message: string,
-  isPassing = false,
+  details: BlockDetails = {},
 ): Blocked {
   const nodeName = node?.metadata.name
   return {
     object: { kind: 'NodeClaim', name: claim.metadata.name, ...(nodeName === undefined ? {} : { nodeName }) },
     reason,
     message,
-    ...(isPassing ? { isPassing } : {}),
+    ...details,
   }
 }
 

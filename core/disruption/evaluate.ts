@@ -38,9 +38,11 @@ interface MethodPass {
 export interface Evaluation {
   /** They hold together: each was found with those before it already decided. */
   readonly commands: readonly DisruptionCommand[]
-  readonly blocked: readonly Blocked[]
+  readonly blocked: readonly (Blocked & { readonly method: DisruptionMethod })[]
   readonly notes: readonly (Note & { readonly method: DisruptionMethod })[]
   readonly passes: readonly MethodPass[]
+  /** What was asked for. */
+  readonly asked: FilterSettings
   /** When the passing of time alone next makes a node eligible, in epoch ms. */
   readonly nextChange?: number
 }
@@ -67,13 +69,15 @@ export function evaluate(world: DisruptionWorld, settings: EvaluationSettings): 
   }
   const nextChange = upcoming(world.view)
   const { commands, blocked, notes, passes } = pass
-  return { commands, blocked, notes, passes, ...(nextChange === undefined ? {} : { nextChange }) }
+  const { forced, scope } = settings
+  const asked = { ...(forced === undefined ? {} : { forced }), ...(scope === undefined ? {} : { scope }) }
+  return { commands, blocked, notes, passes, asked, ...(nextChange === undefined ? {} : { nextChange }) }
 }
 
 /** One evaluation as it goes: the cluster changes with each command that is decided. */
 class Pass {
   readonly commands: DisruptionCommand[] = []
-  readonly blocked: Blocked[] = []
+  readonly blocked: (Blocked & { readonly method: DisruptionMethod })[] = []
   readonly notes: (Note & { readonly method: DisruptionMethod })[] = []
   readonly passes: MethodPass[] = []
   readonly #settings: EvaluationSettings
@@ -89,11 +93,11 @@ class Pass {
   run(method: DisruptionMethod): void {
     const startedAt = this.#settings.clock?.() ?? 0
     const { eligible, candidates, blocked } = candidatesFor(method, this.#view, this.#settings)
-    this.blocked.push(...blocked)
+    this.#block(method, blocked)
     const budgets = remainingBudgets(this.#view, methodFacts[method].reason)
     const before = this.commands.length
     if (candidates.length > 0) {
-      this.blocked.push(...blockedPools(budgets, methodFacts[method].reason))
+      this.#block(method, blockedPools(budgets, methodFacts[method].reason))
       this.#decide(method, candidates, this.#context(method, eligible, budgets))
     }
     this.passes.push({
@@ -106,6 +110,10 @@ class Pass {
     })
   }
 
+  #block(method: DisruptionMethod, blocked: readonly Blocked[]): void {
+    for (const one of blocked) this.blocked.push({ ...one, method })
+  }
+
   #context(
     method: DisruptionMethod,
     eligible: readonly Candidate[],
@@ -115,7 +123,7 @@ class Pass {
     const tell = (note: Note) => {
       this.notes.push({ ...note, method })
       if (note.event !== undefined)
-        this.blocked.push(blockedBy(note.candidate.nodeClaim, note.candidate.node, note.event, note.message))
+        this.#block(method, [blockedBy(note.candidate.nodeClaim, note.candidate.node, note.event, note.message)])
     }
     return {
       view: this.#view,

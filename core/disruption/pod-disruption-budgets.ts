@@ -3,16 +3,34 @@ import { isEvictable, podName } from '../pod-rules.ts'
 import { selects } from '../scheduling/label-selector.ts'
 import { labelKey } from '../scheduling/solver/running-pods.ts'
 
+interface EvictionBlock {
+  readonly message: string
+  /** As `namespace/name`. */
+  readonly podDisruptionBudgets: readonly string[]
+}
+
 /** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
-export function evictionBlockedBy(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): string | undefined {
+export function evictionBlockedBy(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+  now: number,
+): EvictionBlock | undefined {
   if (!isEvictable(pod, now)) return undefined
   const own = budgetsOf(pod, budgets)
   const names = own.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort()
   if (own.length > 1) {
-    return `eviction does not support multiple PDBs (Pod=${podName(pod)}, PodDisruptionBudget(s)=[${names.join(' ')}])`
+    return {
+      message: `eviction does not support multiple PDBs (Pod=${podName(pod)}, PodDisruptionBudget(s)=[${names.join(' ')}])`,
+      podDisruptionBudgets: names,
+    }
   }
   const blocking = own.find((budget) => budget.disruptionsAllowed === 0 && !mayGoUnhealthy(pod, budget))
-  return blocking === undefined ? undefined : `pdb prevents pod evictions (PodDisruptionBudget=[${names.join(' ')}])`
+  return blocking === undefined
+    ? undefined
+    : {
+        message: `pdb prevents pod evictions (PodDisruptionBudget=[${names.join(' ')}])`,
+        podDisruptionBudgets: names,
+      }
 }
 
 /** Whether budgets will never let a pod go, however long one waits: no new place is sought for it (reference/karpenter-core.md 3.2). */

@@ -1,4 +1,5 @@
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts'
+import { verdictMapName, verdictShards } from '../../core/disruption/verdict.ts'
 import { type Check, fail, ok } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
@@ -53,6 +54,13 @@ export const rights: readonly Right[] = [
       'joiner-unavailable-offerings',
       'joiner-image-versions',
     ],
+    verbs: ['get', 'patch'],
+  },
+  {
+    namespace: 'own',
+    group: '',
+    resources: ['configmaps'],
+    names: Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard)),
     verbs: ['get', 'patch'],
   },
   {

@@ -1,0 +1,209 @@
+import { isTrue } from '../conditions.ts'
+import type { InstanceType } from '../instance-type.ts'
+import { labels } from '../labels.ts'
+import type { NodeClaim, NodePool } from '../objects.ts'
+import { podName } from '../pod-rules.ts'
+import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
+import { type Blocked, type DisruptionView, typeNamed } from './candidates.ts'
+import type { DisruptionMethod } from './command.ts'
+import { nodePrice } from './costs.ts'
+import type { Evaluation } from './evaluate.ts'
+import type { DisruptionScope, FilterSettings } from './filters.ts'
+import type { Note } from './methods/method.ts'
+import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
+
+/** What verdicts follow from, beside the evaluation: the cluster that was evaluated. */
+export type VerdictView = Pick<DisruptionView, 'nodes' | 'nodePools' | 'instanceTypes' | 'now'>
+
+/** What the evaluation says about one node. */
+interface Findings {
+  readonly notes: Map<DisruptionMethod, Note>
+  readonly blocked: Map<DisruptionMethod, Blocked>
+}
+
+/** The most pods that a verdict names. */
+const mostPods = 5
+/** What is forgone where a method could have done something: not where it is not about the node, and not where nothing is cheaper. */
+const forgoing: ReadonlySet<MoveOutcome> = new Set(['hindered', 'budget', 'rejected', 'blocked'])
+
+/**
+ * What an evaluation found about each node with a NodeClaim. Of methods that were not tried, and of nodes that were not asked about, the earlier
+ * verdict stays; a node that was chosen stays so while it is spoken for.
+ */
+export function verdictsOf(
+  evaluation: Evaluation,
+  view: VerdictView,
+  earlier: (nodeClaim: string) => Verdict | undefined,
+): readonly Verdict[] {
+  const findings = findingsOf(evaluation)
+  const tried = evaluation.passes.map(({ method }) => method)
+  const since = new Date(view.now).toISOString()
+  return view.nodes.flatMap((one) => {
+    const { claim, node } = one
+    if (claim === undefined) return []
+    const { name } = claim.metadata
+    const before = earlier(name)
+    const own = findings.get(name) ?? { notes: new Map(), blocked: new Map() }
+    if (isKept(one, own, before, evaluation.asked.scope)) return before === undefined ? [] : [before]
+    const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
+    const price = priceOf(one, view.instanceTypes.get(nodePool))
+    const moves = tried.flatMap((method) => moveOf(method, { claim, own, price, evaluation, view }) ?? [])
+    const kept = (before?.moves ?? []).flatMap((move) => without(move, tried))
+    return [
+      {
+        nodeClaim: name,
+        nodePool,
+        since,
+        moves: grouped([...moves, ...kept]),
+        ...(node === undefined ? {} : { node: node.metadata.name }),
+        ...(price === 0 ? {} : { price }),
+      },
+    ]
+  })
+}
+
+function findingsOf({ notes, blocked }: Evaluation): ReadonlyMap<string, Findings> {
+  const all = new Map<string, Findings>()
+  const of = (name: string) => {
+    let own = all.get(name)
+    if (own === undefined) all.set(name, (own = { notes: new Map(), blocked: new Map() }))
+    return own
+  }
+  for (const note of notes) {
+    const own = of(note.candidate.nodeClaim.metadata.name).notes
+    if (own.get(note.method)?.outcome !== 'chosen') own.set(note.method, note)
+  }
+  for (const one of blocked) if (one.object.kind === 'NodeClaim') of(one.object.name).blocked.set(one.method, one)
+  return all
+}
+
+function isKept(
+  { claim, node }: StateNode,
+  { notes, blocked }: Findings,
+  before: Verdict | undefined,
+  scope: DisruptionScope | undefined,
+): boolean {
+  if (scope !== undefined) {
+    const names = [claim?.metadata.name, node?.metadata.name]
+    const pool = claim?.metadata.labels[labels.nodePool] ?? ''
+    const isMeant =
+      scope.nodePools?.includes(pool) !== false &&
+      (scope.nodes === undefined || names.some((name) => name !== undefined && scope.nodes?.includes(name)))
+    if (!isMeant) return true
+  }
+  const isLeaving = notes.size === 0 && [...blocked.values()].some((one) => one.isLeaving === true)
+  return isLeaving && before?.moves.some(({ outcome }) => outcome === 'chosen') === true
+}
+
+/** USD an hour; 0 when not known. Digits beyond a thousandth of a cent would only make the text longer. */
+function priceOf(one: StateNode, types: readonly InstanceType[] | undefined): number {
+  const own = labelsOf(one)
+  return Math.round(nodePrice(own, typeNamed(types ?? [], own[labels.instanceType])) * 1e5) / 1e5
+}
+
+interface MoveInput {
+  readonly claim: NodeClaim
+  readonly own: Findings
+  readonly price: number
+  readonly evaluation: Evaluation
+  readonly view: VerdictView
+}
+
+function moveOf(method: DisruptionMethod, input: MoveInput): Move | undefined {
+  const { own, price } = input
+  const note = own.notes.get(method)
+  if (note !== undefined) return noted(method, note, price)
+  const block = own.blocked.get(method)
+  if (block === undefined) return { methods: [method], ...untold(method, input) }
+  // What was decided a moment ago for another reason is told once.
+  const isChosen = [...own.notes.values()].some(({ outcome }) => outcome === 'chosen')
+  if (block.isLeaving === true && isChosen) return undefined
+  const { message, pod, podDisruptionBudgets } = block
+  const outcome = block.reason === 'Unconsolidatable' ? 'unsuitable' : 'blocked'
+  return {
+    methods: [method],
+    outcome,
+    message,
+    ...(pod === undefined ? {} : { pods: [{ name: pod }] }),
+    ...(podDisruptionBudgets === undefined ? {} : { podDisruptionBudgets }),
+    ...forgone(method, outcome, price),
+  }
+}
+
+function noted(method: DisruptionMethod, { outcome, message, problems = [] }: Note, price: number): Move {
+  const saves = !message.includes("Can't replace with a cheaper")
+  const pods = problems.slice(0, mostPods).map(({ pod, message: constraint }) => ({ name: podName(pod), constraint }))
+  const more = problems.length - pods.length
+  return {
+    methods: [method],
+    outcome,
+    // The pods and their reasons are told one by one.
+    message: pods.length === 0 ? message : 'Not all pods would find another place',
+    ...(pods.length === 0 ? {} : { pods }),
+    ...(more === 0 ? {} : { morePods: more }),
+    ...(saves ? forgone(method, outcome, price) : {}),
+  }
+}
+
+/** Drift brings a node up to date; it does not save. Whatever blocks a node altogether is told once. */
+function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number): Pick<Move, 'savingsForgone'> {
+  const isSaving = method !== 'drift' || outcome === 'blocked'
+  return forgoing.has(outcome) && isSaving && price > 0 ? { savingsForgone: price } : {}
+}
+
+/** Why a method has nothing to say about a node. */
+function untold(method: DisruptionMethod, input: MoveInput): Pick<Move, 'outcome' | 'message'> {
+  const { claim, own, evaluation, view } = input
+  const pool = view.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+  if (method === 'drift') return untoldDrift(claim, pool)
+  if (pool?.isStatic === true) return unsuitable('NodePools with replicas are not consolidated')
+  if (!isLeftAlone(claim, evaluation.asked)) return unsuitable(waiting(pool))
+  if (method === 'emptiness') return unsuitable('the node is not empty: it has pods that would have to move')
+  if (own.notes.has('emptiness')) return unsuitable('the node is empty, so it is a matter of emptiness')
+  const others = evaluation.commands.some((command) => command.method === method)
+  if (others) return { outcome: 'not-looked-at', message: 'other nodes go first; a later evaluation comes to this one' }
+  return method === 'multi-node'
+    ? { outcome: 'not-looked-at', message: 'no set of nodes was found that could go together for less' }
+    : { outcome: 'not-looked-at', message: 'pods are about to move to it' }
+}
+
+function untoldDrift(claim: NodeClaim, pool: NodePool | undefined): Pick<Move, 'outcome' | 'message'> {
+  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
+  if (pool?.isStatic === true) return unsuitable('drifted nodes of a NodePool with replicas are not replaced')
+  return { outcome: 'not-looked-at', message: 'other drifted nodes of its NodePool go first' }
+}
+
+function isLeftAlone({ status }: NodeClaim, { forced = false }: FilterSettings): boolean {
+  return isTrue(status.conditions, forced ? 'Initialized' : 'Consolidatable')
+}
+
+function waiting(pool: NodePool | undefined): string {
+  const after = pool?.disruption.consolidateAfter ?? ''
+  return `not consolidatable yet: no pod may have come or gone for consolidateAfter (${after})`
+}
+
+function unsuitable(message: string): Pick<Move, 'outcome' | 'message'> {
+  return { outcome: 'unsuitable', message }
+}
+
+/** A move without the methods that were tried anew. */
+function without(move: Move, tried: readonly DisruptionMethod[]): readonly Move[] {
+  const methods = move.methods.filter((method) => !tried.includes(method))
+  return methods.length === 0 ? [] : [{ ...move, methods }]
+}
+
+const order: readonly DisruptionMethod[] = ['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node']
+
+/** Methods to which a node looked the same are told together. */
+function grouped(moves: readonly Move[]): readonly Move[] {
+  const groups: Move[] = []
+  for (const method of order) {
+    const move = moves.find(({ methods }) => methods.includes(method))
+    if (move === undefined) continue
+    const at = groups.findIndex((group) => sameMove(group, move))
+    const group = groups[at]
+    if (group === undefined) groups.push({ ...move, methods: [method] })
+    else groups[at] = { ...group, methods: [...group.methods, method] }
+  }
+  return groups
+}
