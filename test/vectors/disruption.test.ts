@@ -68,3 +68,10 @@ describe.skipIf(!existsSync(visible))("upstream's decisions in all scenarios", (
     expect(all.length).toBeGreaterThanOrEqual(199)
   })
 })
+
+describe("a sample of upstream's decisions", () => {
+  const file = new URL('./disruption-sample.json', import.meta.url)
+  const sample = JSON.parse(readFileSync(file, 'utf8')) as readonly Scenario[]
+
+  it.each(byMethod(sample))('%s', (_, scenarios) => expect(failuresOf(scenarios)).toEqual([]))
+})

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest'
+import { wellKnownLabels } from '../labels.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
+import { Pauses } from '../pauses.ts'
+import {
+  ownedBy,
+  sampleClaim,
+  sampleCondition,
+  sampleNode,
+  samplePod,
+  samplePool,
+  sampleTime,
+  sampleType,
+} from '../sample-objects.ts'
+import { indexOf } from '../scheduling/cluster-index.ts'
+import { type EvaluationSettings, evaluate } from './evaluate.ts'
+import { validate } from './validate.ts'
+import { type DisruptionWorld, disruptionWorld, type WorldSettings } from './world.ts'
+
+const now = sampleTime + 3_600_000
+const types = [sampleType('two', 2), sampleType('four', 4), sampleType('eight', 8)]
+const instanceTypes = new Map([['default', types]])
+const ready = [sampleCondition('Ready')]
+
+interface Cluster {
+  readonly nodes: readonly Node[]
+  readonly nodeClaims: readonly NodeClaim[]
+  readonly pods?: readonly Pod[]
+  readonly nodePools?: readonly NodePool[]
+}
+
+const pool = (disruption: Partial<NodePool['disruption']> = {}) =>
+  samplePool('default', {
+    conditions: ready,
+    disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }], ...disruption },
+  })
+
+/** A node of a type, left alone for long enough, perhaps drifted. */
+function node(name: string, type = 'four', conditions: readonly string[] = ['Consolidatable']) {
+  const labels = {
+    'karpenter.sh/nodepool': 'default',
+    'node.kubernetes.io/instance-type': type,
+    'karpenter.sh/capacity-type': 'on-demand',
+    'topology.kubernetes.io/zone': 'zone-1',
+  }
+  const cpu = { two: 2, four: 4, eight: 8 }[type] ?? 4
+  const amounts = { cpu, memory: `${cpu * 4}Gi`, pods: 110 }
+  return {
+    node: sampleNode(name, { metadata: { labels }, allocatable: amounts }),
+    claim: sampleClaim(name, {
+      metadata: { labels },
+      status: {
+        conditions: ['Launched', 'Registered', 'Initialized', ...conditions].map((one) => sampleCondition(one)),
+      },
+    }),
+  }
+}
+
+const pod = (name: string, nodeName: string, cpu: string, change: Parameters<typeof samplePod>[1] = {}) =>
+  samplePod(name, {
+    nodeName,
+    phase: 'Running',
+    requests: { cpu, memory: '256Mi', pods: 1 },
+    ...change,
+    metadata: { ...ownedBy('ReplicaSet'), ...change.metadata },
+  })
+
+function world(
+  all: readonly ReturnType<typeof node>[],
+  cluster: Partial<Cluster> = {},
+  view: WorldSettings['view'] = {},
+) {
+  const index = indexOf({
+    pods: [],
+    nodePools: [pool()],
+    daemonSets: [],
+    podDisruptionBudgets: [],
+    ...cluster,
+    nodes: all.map((one) => one.node),
+    nodeClaims: all.map(({ claim }) => claim),
+  })
+  return disruptionWorld(index.source(instanceTypes, { now }), instanceTypes, {
+    now,
+    scheduling: {},
+    nominated: new Set(),
+    view,
+  })
+}
+
+const settings: EvaluationSettings = {
+  instanceTypes,
+  wellKnown: wellKnownLabels,
+  scheduling: {},
+  spotToSpot: false,
+  terminateFirst: false,
+  maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
+}
+
+const found = (one: DisruptionWorld, change: Partial<EvaluationSettings> = {}) =>
+  evaluate(one, { ...settings, ...change }).commands.map(
+    ({ method, decision, candidates, replacements }) =>
+      `${method} ${decision} ${candidates.map((candidate) => candidate.node.metadata.name).join()}${replacements.map(({ instanceTypes: names }) => ` by ${names.join('|')}`).join('')}`,
+  )
+
+describe('evaluate', () => {
+  it('takes all empty nodes in one command, and what is underutilized besides', () => {
+    const nodes = [node('a'), node('b'), node('c', 'eight')]
+    expect(found(world(nodes, { pods: [pod('p', 'c', '1')] }))).toEqual([
+      'emptiness delete a,b',
+      // As spot, which it may be, even a node of its own size is cheaper.
+      'single-node replace c by two|four|eight',
+    ])
+  })
+
+  it('does not count on nodes that an earlier command takes away', () => {
+    const nodes = [node('a', 'four', ['Drifted']), node('b')]
+    const pods = [pod('p', 'a', '3')]
+    // The pod would fit on b, which is empty and goes.
+    expect(found(world(nodes, { pods }))).toEqual(['emptiness delete b', 'drift replace a by four|eight'])
+  })
+
+  it('consolidates several single nodes in one pass, each with the others already done', () => {
+    const nodes = ['a', 'b', 'c'].map((name) => node(name, 'eight'))
+    const pods = nodes.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3500m'))
+    expect(found(world(nodes, { pods }), { methods: ['single-node'] })).toEqual([
+      'single-node delete a',
+      'single-node replace c by four|eight',
+    ])
+  })
+
+  it('begins a rollout with a tenth of the budget and goes on for as long as there is budget', () => {
+    const nodes = Array.from({ length: 30 }, (_, at) => node(`n${String(at).padStart(2, '0')}`, 'four', ['Drifted']))
+    const pods = nodes.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3'))
+    const of = (budget: string, view: WorldSettings['view'] = {}) =>
+      found(world(nodes, { pods, nodePools: [pool({ budgets: [{ nodes: budget }] })] }, view))
+    expect(of('20')).toEqual(['drift replace n00 by four|eight', 'drift replace n01 by four|eight'])
+    expect(of('3', { spokenFor: new Set(['n00-claim', 'n01-claim']) })).toEqual(['drift replace n02 by four|eight'])
+    expect(of('2', { spokenFor: new Set(['n00-claim', 'n01-claim']) })).toEqual([])
+    expect(of('0')).toEqual([])
+  })
+
+  it('lets no node that cannot be replaced keep the others', () => {
+    const nodes = [node('a', 'four', ['Drifted']), node('b', 'four', ['Drifted'])]
+    const pods = [pod('p', 'a', '3', { nodeSelector: { team: 'gone' } }), pod('q', 'b', '3')]
+    const { commands, notes } = evaluate(world(nodes, { pods }), settings)
+    expect(commands.map(({ candidates }) => candidates[0]?.node.metadata.name)).toEqual(['b'])
+    expect(notes.find(({ candidate }) => candidate.node.metadata.name === 'a')).toMatchObject({
+      outcome: 'hindered',
+      problems: [{ pod: pods[0] }],
+    })
+  })
+
+  it('leaves alone what is paused, and what is out of scope', () => {
+    const nodes = [node('a'), node('b')]
+    const scope = { kind: 'node', name: 'a' } as const
+    const pauses = new Pauses([{ reason: 'maintenance', sinceMs: 0, by: 'ann', scope }])
+    const { commands, blocked } = evaluate(world(nodes, {}, { pauses }), settings)
+    expect(commands.map(({ candidates }) => candidates.map((one) => one.node.metadata.name))).toEqual([['b']])
+    expect(blocked.map(({ object, message }) => [object.name, message])).toContainEqual([
+      'a-claim',
+      'Disruption of node "a" is paused by ann until resumed: maintenance',
+    ])
+    expect(found(world(nodes), { scope: { nodes: ['b-claim'] } })).toEqual(['emptiness delete b'])
+    expect(found(world(nodes), { scope: { nodePools: ['other'] } })).toEqual([])
+    expect(found(world(nodes), { mostNodes: 1 })).toEqual(['emptiness delete a'])
+  })
+
+  it('says when time alone makes a node eligible', () => {
+    const nodes = [node('a', 'four', [])]
+    const waiting = [pool({ consolidateAfter: '2h' })]
+    expect(evaluate(world(nodes, { nodePools: waiting }), settings).nextChange).toBe(sampleTime + 7_200_000)
+    const timed = pod('p', 'a', '1', {
+      metadata: { annotations: { 'karpenter.sh/do-not-disrupt': '90m' } },
+      startTime: new Date(sampleTime).toISOString(),
+    })
+    expect(evaluate(world(nodes, { nodePools: waiting, pods: [timed] }), settings).nextChange).toBe(
+      sampleTime + 5_400_000,
+    )
+  })
+})
+
+describe('validate', () => {
+  const nodes = [node('a', 'eight'), node('b', 'eight')]
+  const pods = [pod('p', 'a', '1'), pod('q', 'b', '5')]
+  const proposed = { method: 'single-node', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
+  const about = (cluster: Partial<Cluster>, all = nodes, view: WorldSettings['view'] = {}) =>
+    validate(proposed, world(all, { pods, ...cluster }, view), settings)
+
+  it('answers with the command as it is now', () => {
+    const answer = about({})
+    expect(answer).toMatchObject({ kind: 'valid', command: { decision: 'delete' } })
+  })
+
+  it.each([
+    ['a node is gone', about({}, nodes.slice(1)), 'churn'],
+    [
+      'a pod must not be disrupted any more',
+      about({
+        pods: [...pods, pod('r', 'a', '1', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })],
+      }),
+      'churn',
+    ],
+    ['the budget is used up', about({ nodePools: [pool({ budgets: [{ nodes: '0' }] })] }), 'budget'],
+    ['the node is spoken for', about({}, nodes, { spokenFor: new Set(['a-claim']) }), 'churn'],
+    ['its pods need another node after all', about({ pods: [...pods, pod('r', 'b', '2500m')] }), 'scheduling'],
+  ] as const)('refuses when %s', (_, answer, reason) => {
+    expect(answer).toMatchObject({ kind: 'invalid', reason })
+  })
+
+  it('names the pod that keeps a node', () => {
+    const protectedPod = pod('r', 'a', '1', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })
+    const answer = about({ pods: [...pods, protectedPod] })
+    expect(answer.kind === 'invalid' && answer.message).toContain('(Pod=default/r)')
+  })
+
+  it('knows its own stamp', () => {
+    const stamped = nodes.map(({ node: own, claim }) => ({
+      node: own,
+      claim: { ...claim, metadata: { ...claim.metadata, annotations: { 'joiner.sh/disruption-command': 'mine' } } },
+    }))
+    const [a, b] = [stamped[0], nodes[1]] as const
+    if (a === undefined || b === undefined) throw new Error('there are two nodes')
+    expect(about({}, [a, b], { commandId: 'mine' }).kind).toBe('valid')
+    expect(about({}, [a, b], { commandId: 'other' }).kind).toBe('invalid')
+  })
+
+  it('keeps of empty nodes those that still are', () => {
+    const empty = {
+      method: 'emptiness',
+      decision: 'delete',
+      candidates: ['uid-a-claim', 'uid-b-claim'],
+      replacements: 0,
+    } as const
+    const answer = validate(empty, world(nodes, { pods: [pod('p', 'a', '1')] }), settings)
+    expect(answer.kind === 'valid' && answer.command.candidates.map((one) => one.node.metadata.name)).toEqual(['b'])
+  })
+})
