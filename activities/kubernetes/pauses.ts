@@ -68,7 +68,7 @@ function entriesOf(
 }
 
 /**
- * Removes the entries whose time is over, unless somebody wrote since they were read, and returns what is in force. Planners do not wait
+ * Removes the entries whose time is over, unless somebody wrote since they were read, and returns what of disruption is in force. Planners do not wait
  * for it: they go by the time.
  */
 export async function removeOverPauses(
@@ -81,7 +81,8 @@ export async function removeOverPauses(
       readonly data?: Readonly<Record<string, string>>
       readonly metadata?: { readonly resourceVersion?: string }
     }
-    const { inForce, over } = storedPauses(data, 'disruption', now)
+    const { inForce, over: ofDisruption } = storedPauses(data, 'disruption', now)
+    const over = [...ofDisruption, ...storedPauses(data, 'provisioning', now).over]
     const removed = over.length === 0 ? 0 : await remove(over, metadata?.resourceVersion)
     return { pauses: new Pauses(inForce), removed }
   } catch (error) {
