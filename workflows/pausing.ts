@@ -6,6 +6,8 @@ import { kubernetes } from './activities.ts'
 import { type PauseAnswer, pauseSignal, pauseUpdate, resumeSignal, resumeUpdate } from './messages.ts'
 
 interface Command {
+  /** The pauses of the same scope that it replaces, as this run knows them; set when it is its turn. */
+  replaced?: readonly Pause[]
   readonly change: Omit<PauseChange, 'loop'>
   /** Present once it is carried out. */
   written?: PausesWritten
@@ -90,6 +92,7 @@ export class LoopPause {
     while (this.#queue.length > 0) {
       const command = this.#queue[0] as Command
       const { change } = command
+      command.replaced = this.#replacedBy(change)
       const written = await kubernetes().writePause.executeWithOptions({ summary: summaryOf(this.#loop, change) }, [
         { loop: this.#loop, ...change },
       ])
@@ -159,8 +162,18 @@ export class LoopPause {
   async #answer(command: Command | undefined): Promise<PauseAnswer> {
     if (command === undefined) throw new Error('the scope passed the check and cannot be read')
     await condition(() => command.written !== undefined)
-    const { before, inForce } = command.written as PausesWritten
+    const { lifted, inForce } = command.written as PausesWritten
+    const before = command.change.pause === undefined ? lifted : (command.replaced ?? [])
     return { message: messageOf(this.#loop, command.change, before), before, inForce }
+  }
+
+  #replacedBy({ pause }: Command['change']): readonly Pause[] {
+    if (pause === undefined) return []
+    const key = pauseKey(this.#loop, scopeOf(pause))
+    const now = Date.now()
+    return [...(this.#current === undefined ? [] : [this.#current]), ...this.#partial].filter(
+      (each) => pauseKey(this.#loop, scopeOf(each)) === key && (each.untilMs === undefined || each.untilMs > now),
+    )
   }
 
   #isOver(): boolean {

@@ -1,4 +1,4 @@
-import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from './client.ts'
 import { resourcePath } from './resources.ts'
 
 export interface ConfigMapRef {
@@ -12,29 +12,32 @@ export async function readConfigMap(
   { name, namespace }: ConfigMapRef,
 ): Promise<Readonly<Record<string, string>> | undefined> {
   try {
-    const { data } = await client.get(resourcePath('configmaps', name, namespace))
-    return (data ?? {}) as Record<string, string>
+    return entriesOf(await client.get(resourcePath('configmaps', name, namespace)))
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error
   }
 }
 
-/** Sets entries of a ConfigMap, and removes those that are null; the others stay. It is made when there is something to set. */
+/**
+ * Sets entries of a ConfigMap, and removes those that are null; the others stay. It is made when there is something to set. Returns all
+ * entries as they are afterwards.
+ */
 export async function writeConfigMap(
   client: KubernetesClient,
   { name, namespace }: ConfigMapRef,
   entries: Readonly<Record<string, string | null>>,
-): Promise<void> {
+): Promise<Readonly<Record<string, string>>> {
   const path = resourcePath('configmaps', name, namespace)
   try {
-    await client.mergePatch(path, { data: entries })
-    return
+    return entriesOf(await client.mergePatch(path, { data: entries }))
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
-  const data = Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== null))
-  if (Object.keys(data).length === 0) return
+  const data = Object.fromEntries(
+    Object.entries(entries).filter((entry): entry is [string, string] => entry[1] !== null),
+  )
+  if (Object.keys(data).length === 0) return {}
   try {
     await client.create(resourcePath('configmaps', undefined, namespace), {
       apiVersion: 'v1',
@@ -42,9 +45,14 @@ export async function writeConfigMap(
       metadata: { name, namespace },
       data,
     })
+    return data
   } catch (error) {
     // Somebody else made it in between: then it can be patched.
     if (!isConflict(error)) throw error
-    await client.mergePatch(path, { data: entries })
+    return entriesOf(await client.mergePatch(path, { data: entries }))
   }
+}
+
+function entriesOf({ data }: Json): Readonly<Record<string, string>> {
+  return (data ?? {}) as Record<string, string>
 }

@@ -50,8 +50,8 @@ export interface PauseChange {
 
 /** What the write of a pause has changed. */
 export interface PausesWritten {
-  /** The pauses in force that it replaced or lifted. */
-  readonly before: readonly Pause[]
+  /** The pauses in force that a resume ended. */
+  readonly lifted: readonly Pause[]
   /** All pauses of the loop that are in force now. */
   readonly inForce: readonly Pause[]
 }

@@ -1,4 +1,14 @@
-import { formatPause, type LoopName, type Pause, Pauses, pauseKey, scopeOf, storedPauses } from '../../core/pauses.ts'
+import {
+  formatPause,
+  type LoopName,
+  type Pause,
+  Pauses,
+  pauseKey,
+  type StoredPauses,
+  scopeOf,
+  storedPauses,
+  wholeLoop,
+} from '../../core/pauses.ts'
 import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
 import { readConfigMap, writeConfigMap } from './config-map.ts'
 import type { PauseChange, PausesWritten } from './contract.ts'
@@ -35,36 +45,29 @@ export async function readLoopPauses(
 }
 
 /**
- * Writes a pause, or clears those that a resume means. Running it twice changes nothing. Lifting the pause of a whole loop also removes the
- * entries that cannot be read and counted as one.
+ * Writes a pause, or clears those that a resume means. Running it twice changes nothing. A pause is one request, since it is a brake. Lifting
+ * the pause of a whole loop also removes the entries that cannot be read and counted as one.
  */
-export async function writePause(
-  { client, namespace }: PauseDeps,
-  change: PauseChange,
-  now: number,
-): Promise<PausesWritten> {
-  const { loop } = change
-  const ref = { name: configMapName, namespace }
-  const data = (await readConfigMap(client, ref)) ?? {}
-  const entries = entriesOf(change, storedPauses(data, loop, now))
-  const changed = Object.fromEntries(Object.entries(entries).filter(([key, entry]) => (data[key] ?? null) !== entry))
-  if (Object.keys(changed).length > 0) await writeConfigMap(client, ref, changed)
-  const before = Object.fromEntries(Object.entries(data).filter(([key]) => key in changed))
-  const after = Object.fromEntries(
-    Object.entries({ ...data, ...changed }).filter((entry): entry is [string, string] => entry[1] !== null),
-  )
-  return { before: storedPauses(before, loop, now).inForce, inForce: storedPauses(after, loop, now).inForce }
+export async function writePause(deps: PauseDeps, change: PauseChange, now: number): Promise<PausesWritten> {
+  const { loop, pause } = change
+  const ref = { name: configMapName, namespace: deps.namespace }
+  if (pause !== undefined) {
+    const after = await writeConfigMap(deps.client, ref, { [pauseKey(loop, scopeOf(pause))]: formatPause(pause) })
+    return { lifted: [], inForce: storedPauses(after, loop, now).inForce }
+  }
+  const data = (await readConfigMap(deps.client, ref)) ?? {}
+  const cleared = clearedKeys(change, storedPauses(data, loop, now)).filter((key) => key in data)
+  if (cleared.length > 0) await writeConfigMap(deps.client, ref, Object.fromEntries(cleared.map((key) => [key, null])))
+  const part = (isCleared: boolean) =>
+    Object.fromEntries(Object.entries(data).filter(([key]) => cleared.includes(key) === isCleared))
+  return { lifted: storedPauses(part(true), loop, now).inForce, inForce: storedPauses(part(false), loop, now).inForce }
 }
 
-function entriesOf(
-  { loop, pause, lift }: PauseChange,
-  { keys, unreadable }: ReturnType<typeof storedPauses>,
-): Record<string, string | null> {
-  if (pause !== undefined) return { [pauseKey(loop, scopeOf(pause))]: formatPause(pause) }
-  const scope = lift?.scope ?? { kind: 'cluster' }
+function clearedKeys({ loop, lift }: PauseChange, { keys, unreadable }: StoredPauses): readonly string[] {
+  if (lift?.all === true) return keys
+  const scope = lift?.scope ?? wholeLoop
   const key = pauseKey(loop, scope)
-  const cleared = lift?.all === true ? keys : scope.kind === 'cluster' ? [key, ...unreadable] : [key]
-  return Object.fromEntries(cleared.map((each) => [each, null]))
+  return scope.kind === 'cluster' ? [key, ...unreadable] : [key]
 }
 
 /**

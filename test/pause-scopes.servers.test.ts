@@ -1,0 +1,172 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { WorkflowUpdateFailedError } from '@temporalio/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  await world.apply(nodePool(), nodePool({ name: 'batch' }), nodeClass())
+  await world.untilReady('general')
+  await world.untilReady('batch')
+})
+
+afterAll(() => world?.stop())
+
+const poolLabel = 'karpenter.sh/nodepool'
+
+async function nodesOf(pool: string) {
+  return (await world.list('nodes')).filter(({ metadata }) => metadata.labels?.[poolLabel] === pool)
+}
+
+/** What the condition DisruptionPaused of an object says. */
+async function shownOn(kind: 'nodepools' | 'nodeclaims', name: string): Promise<string | undefined> {
+  const object = (await world.list(kind)).find(({ metadata }) => metadata.name === name)
+  return object?.status?.conditions?.find(({ type, status }) => type === 'DisruptionPaused' && status === 'True')
+    ?.message
+}
+
+async function stored(): Promise<Readonly<Record<string, string>>> {
+  const path = '/api/v1/namespaces/joiner/configmaps?fieldSelector=metadata.name=joiner-pauses'
+  const { items } = await world.operator.api<{ items: readonly { data?: Readonly<Record<string, string>> }[] }>(
+    'GET',
+    path,
+  )
+  return items[0]?.data ?? {}
+}
+
+function refusal(error: unknown): string {
+  return error instanceof WorkflowUpdateFailedError ? (error.cause?.message ?? '') : `not refused: ${String(error)}`
+}
+
+test('an update that cannot be carried out is refused, and nothing is paused', async () => {
+  const loop = world.loop('disruption')
+  const refused = (request: unknown, name: 'provisioning' | 'disruption' = 'disruption') =>
+    world
+      .loop(name)
+      .executeUpdate('pause', { args: [request] })
+      .then(() => 'not refused', refusal)
+  expect(await refused({ scope: { zone: '1' } })).toContain('scope {"zone":"1"}: not a kind of scope')
+  expect(await refused({ until: 'tomorrow' })).toContain('until "tomorrow": not an RFC 3339 time')
+  expect(await refused({ until: '2020-01-01T00:00:00Z' })).toContain('lies in the past')
+  expect(await refused({ scope: { nodePool: 'general' } }, 'provisioning')).toContain('paused as a whole')
+  expect(await loop.query(loopStatusQuery)).not.toHaveProperty('pause')
+  expect(await stored()).toEqual({})
+  const answer = await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'general' } }] })
+  expect(answer).toEqual({ message: 'disruption of NodePool "general" was not paused', before: [], inForce: [] })
+})
+
+test('a paused NodePool keeps its empty nodes and says so, another pool goes on; then one node of it, until a time', async () => {
+  const loop = world.loop('disruption')
+  await world.apply(
+    deployment({ name: 'inflate', replicas: 2, apart: true, nodeSelector: { [poolLabel]: 'general' } }),
+    deployment({ name: 'jobs', replicas: 1, nodeSelector: { [poolLabel]: 'batch' } }),
+  )
+  await world.untilRunning(2)
+  await world.until('the job runs', async () => (await world.running('jobs')) === 1)
+
+  const request = { reason: 'release day', by: 'alice', scope: { nodePool: 'general' } }
+  const answer = await loop.executeUpdate(pauseUpdate, { args: [request] })
+  expect(answer.message).toMatch(
+    /^disruption of NodePool "general" is paused by alice since .* until resumed: release day$/,
+  )
+  expect(answer.inForce).toHaveLength(1)
+  expect(Object.keys(await stored())).toEqual(['disruption.nodepool.general'])
+  expect(await shownOn('nodepools', 'general')).toBe(answer.message)
+  expect(await shownOn('nodepools', 'batch')).toBeUndefined()
+  // Restarts of loop and process change nothing of it.
+  await loop.terminate('lost on purpose')
+  await world.until('the bootstrap has started it again', async () => {
+    const { partialPauses } = await loop.query(loopStatusQuery)
+    return partialPauses?.[0]?.by === 'alice'
+  })
+
+  await world.scale('inflate', 0)
+  await world.scale('jobs', 0)
+  await world.until('the empty node of the other pool is gone', async () => (await nodesOf('batch')).length === 0)
+  const { doing } = await loop.query(loopStatusQuery)
+  expect(doing).not.toContain('paused')
+  const kept = await nodesOf('general')
+  expect(kept).toHaveLength(2)
+  expect(kept.filter(({ spec }) => spec.taints?.some(({ key }) => key === 'karpenter.sh/disrupted'))).toEqual([])
+  await world.untilReady('general')
+
+  const claim = (await world.list('nodeclaims')).find(({ metadata }) => metadata.labels?.[poolLabel] === 'general')
+  const node = (claim?.status as { readonly nodeName?: string } | undefined)?.nodeName ?? ''
+  const scope = { node }
+  await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'debugging', by: 'bob', scope }] })
+  expect(await shownOn('nodeclaims', claim?.metadata.name ?? '')).toContain('paused by bob')
+  const resumed = await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'general' }, by: 'carol' }] })
+  expect(resumed.message).toContain('disruption of NodePool "general" is resumed; it was: ')
+  expect(resumed.inForce).toHaveLength(1)
+  expect(await shownOn('nodepools', 'general')).toBeUndefined()
+  await loop.signal(consolidateNowSignal)
+  await world.until('the node that is not paused is gone', async () => (await nodesOf('general')).length === 1)
+  expect((await nodesOf('general'))[0]?.metadata.name).toBe(node)
+
+  const until = new Date(Date.now() + 3000).toISOString()
+  const replaced = await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'nearly done', until, scope }] })
+  expect(replaced.message).toMatch(/nearly done; it replaces: .*debugging/)
+  await world.untilNothingLeft()
+  await world.until('the entry is removed', async () => Object.keys(await stored()).length === 0)
+  const told = (await world.list('events')).filter(({ reason }) => reason?.startsWith('Disruption'))
+  const texts = told.map(({ reason, involvedObject, message }) => `${reason} ${involvedObject?.name}: ${message}`)
+  expect(texts).toContain(`DisruptionPaused general: ${answer.message}`)
+  expect(texts).toContain(`DisruptionResumed general: resumed by carol; was: ${answer.message}`)
+}, 180_000)
+
+test('a pause of all shows on every NodePool, and a resume of everything lifts what cannot be read as well', async () => {
+  const loop = world.loop('disruption')
+  await world.operator.api('PATCH', '/api/v1/namespaces/joiner/configmaps/joiner-pauses', {
+    data: { 'disruption.zone.1': '{"reason":"by hand"}' },
+  })
+  await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'no drift', scope: { reason: 'Drifted' } }] })
+  const paused = await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'all stop' }] })
+  expect(paused.inForce).toHaveLength(3)
+  for (const pool of ['general', 'batch']) {
+    const shown = await shownOn('nodepools', pool)
+    for (const reason of ['by hand', 'no drift', 'all stop']) expect(shown).toContain(reason)
+  }
+  const { before, inForce } = await loop.executeUpdate(resumeUpdate, { args: [{ all: true }] })
+  expect([before.length, inForce]).toEqual([3, []])
+  expect(await stored()).toEqual({})
+  expect(await shownOn('nodepools', 'general')).toBeUndefined()
+})
+
+/** Runs the command line as an operator does. Returns what it printed. */
+async function joiner(...args: readonly string[]): Promise<string> {
+  const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
+  const env = {
+    ...process.env,
+    KUBECONFIG: world.cluster.adminKubeconfig,
+    TEMPORAL_ADDRESS: world.cluster.temporalAddress,
+  }
+  return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+}
+
+test('joiner pause, status and resume say who, why and until when', async () => {
+  const paused = await joiner('pause', '--nodepool', 'general', '--why', 'release day', '--for', '2h')
+  expect(paused).toMatch(/^disruption of NodePool "general" is paused by admin since .* until .*: release day\n$/)
+  const [text, json] = await Promise.all([joiner('status'), joiner('status', '--output', 'json')])
+  const status = JSON.parse(json) as unknown
+  const scope = { kind: 'nodePool', name: 'general' }
+  expect(status).toMatchObject({
+    problems: [],
+    loops: [{ pauses: [] }, { pauses: [{ scope, by: 'admin', reason: 'release day' }] }],
+    queues: [{ workers: 1 }, { workers: 1 }, { workers: 1 }, { workers: 1 }],
+  })
+  expect(text).toContain(`PAUSED  ${paused.trim()}`)
+  const [resumed] = await Promise.all([
+    joiner('resume', '--all'),
+    expect(joiner('pause', '--why', 'x', '--cluster', 'elsewhere')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the disruption loop of cluster "elsewhere" does not run'),
+    }),
+  ])
+  expect(resumed).toBe(`nothing of provisioning was paused\nall of disruption is resumed; it was: ${paused}`)
+})
