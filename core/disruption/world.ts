@@ -18,6 +18,8 @@ export interface DisruptionWorld {
 
 export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   readonly scheduling: SchedulingOptions
+  /** An operator asked for it: nodes count as left alone for long enough. */
+  readonly forced?: boolean
   /** What the cluster's objects do not say. */
   readonly view?: Pick<DisruptionView, 'commandId' | 'deletionCosts' | 'pauses' | 'spokenFor'>
   readonly memory?: SolverMemory
@@ -59,7 +61,7 @@ export function disruptionWorld(
     snapshot: { ...snapshot, podVolumes },
     options: { ...scheduling, reservedOfferings: 'Fallback' },
     movable,
-    closed: openWindows(view),
+    closed: given.forced === true ? new Set() : openWindows(view),
     leaving: spokenFor(view),
     ...(given.memory === undefined ? {} : { memory: given.memory }),
   })

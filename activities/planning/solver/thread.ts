@@ -64,6 +64,7 @@ function evaluated({ proposed, ...request }: EvaluationRequest): FromSolver {
     scheduling: options,
     nominated,
     memory,
+    forced: own.forced === true,
     view: {
       pauses: new Pauses(pauses),
       ...(spokenFor && { spokenFor }),
