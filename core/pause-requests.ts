@@ -1,3 +1,4 @@
+import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from './operator-requests.ts'
 import { isScopeName, type LoopName, type Pause, type PauseScope, pausableReasons, wholeLoop } from './pauses.ts'
 
 /** A scope as an operator writes it: one of the fields, or none for the whole loop. */
@@ -29,10 +30,7 @@ export interface ResumeRequest {
   readonly by?: string
 }
 
-type Checked<T> = { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'refused'; readonly message: string }
-
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i
-const longestText = 500
 const scopeRemedy = `use {"nodePool": NAME}, {"node": NAME}, {"reason": one of ${pausableReasons.join(', ')}}, or none for the whole loop`
 
 /** A scope that was asked for. Refused: more than one, one that is not known, or any of a loop that knows only the whole of itself. */
@@ -126,41 +124,4 @@ export function liftAskedFor(request: unknown, loop: LoopName): Lift | undefined
   const read = readScope(scope, loop)
   if (read.kind === 'refused') return undefined
   return { scope: read.value, all: all === true, ...(typeof by === 'string' ? { by: by.slice(0, longestText) } : {}) }
-}
-
-function fieldsOf(
-  request: unknown,
-  name: string,
-  known: readonly string[],
-): Checked<Readonly<Record<string, unknown>>> {
-  if (request === undefined || request === null) return { kind: 'ok', value: {} }
-  if (!isObject(request))
-    return { kind: 'refused', message: `${name}: ${shown(request)}: not an object; use {${known.join(', ')}}` }
-  const strange = Object.keys(request).find((key) => !known.includes(key))
-  return strange === undefined
-    ? { kind: 'ok', value: request }
-    : { kind: 'refused', message: `${name}: ${strange}: not a field; use ${known.join(', ')}` }
-}
-
-function textRefusal(name: string, texts: Readonly<Record<string, unknown>>): string | undefined {
-  for (const [field, value] of Object.entries(texts)) {
-    if (value === undefined || value === null) continue
-    if (typeof value !== 'string') return `${name}: ${field} ${shown(value)}: not a text`
-    if (value.length > longestText) return `${name}: ${field}: ${value.length} characters, at most ${longestText}`
-  }
-  return undefined
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isObject(value) ? value : {}
-}
-
-/** As JSON, and not endless. */
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined'
-  return text.length > 100 ? `${text.slice(0, 97)}...` : text
 }

@@ -13,7 +13,7 @@ import { type MethodContext, type MethodSettings, type Note, poolOf } from './me
 import { multiNode } from './methods/multi-node.ts'
 import { consolidateOne, interleaved } from './methods/single-node.ts'
 import type { Simulator } from './simulation.ts'
-import type { DisruptionWorld } from './world.ts'
+import { type DisruptionWorld, worldAfter } from './world.ts'
 
 export interface EvaluationSettings extends MethodSettings, FilterSettings {
   /** Absent: all. */
@@ -119,7 +119,6 @@ class Pass {
     eligible: readonly Candidate[],
     budgets: ReadonlyMap<string, PoolBudget>,
   ): MethodContext {
-    const { mostNodes = Number.POSITIVE_INFINITY } = this.#settings
     const tell = (note: Note) => {
       this.notes.push({ ...note, method })
       if (note.event !== undefined)
@@ -130,7 +129,7 @@ class Pass {
       simulator: this.#simulator,
       settings: this.#settings,
       balanced: new BalancedPolicy(eligible, this.#view),
-      budgets: new Map([...budgets].map(([pool, { remaining }]) => [pool, Math.min(remaining, mostNodes)])),
+      budgets: new Map([...budgets].map(([pool, { remaining }]) => [pool, Math.min(remaining, this.#mostNodes(pool))])),
       note: tell,
     }
   }
@@ -180,19 +179,20 @@ class Pass {
 
   /** What comes after a command sees the cluster as the command leaves it. */
   #settle(command: DisruptionCommand): void {
-    const { candidates, plan } = command
     this.commands.push(command)
-    const spokenFor = new Set([
-      ...(this.#view.spokenFor ?? []),
-      ...candidates.map(({ nodeClaim }) => nodeClaim.metadata.name),
-    ])
-    const destinations = plan?.existing.map(({ node }) => node) ?? []
-    this.#view = { ...this.#view, spokenFor, nominated: new Set([...this.#view.nominated, ...destinations]) }
-    this.#simulator = this.#simulator.after(candidates, plan ?? nothingMoves)
+    const { view, simulator } = worldAfter({ view: this.#view, simulator: this.#simulator }, command)
+    this.#view = view
+    this.#simulator = simulator
+  }
+
+  /** What the operator's limit leaves of each pool. */
+  #mostNodes(pool: string): number {
+    const { mostNodes } = this.#settings
+    if (mostNodes === undefined) return Number.POSITIVE_INFINITY
+    const taken = this.commands.flatMap(({ candidates }) => candidates.filter((each) => poolOf(each) === pool))
+    return mostNodes - taken.length
   }
 }
-
-const nothingMoves = { newNodeClaims: [], existing: [], unschedulable: [], stopped: false }
 
 /** When a node's consolidateAfter ends next, or a pod's protection. */
 function upcoming({ nodes, nodePools, podsOn, now }: DisruptionView): number | undefined {

@@ -8,7 +8,7 @@ import { emptiness } from './methods/emptiness.ts'
 import { type MethodContext, type MethodSettings, type Note, takeBudget } from './methods/method.ts'
 import { together } from './methods/multi-node.ts'
 import { consolidateOne } from './methods/single-node.ts'
-import type { DisruptionWorld } from './world.ts'
+import { type DisruptionWorld, worldAfter } from './world.ts'
 
 /** A command as it was proposed. */
 export interface Proposed {
@@ -69,6 +69,20 @@ export function validate(
       message: 'a candidate can no longer be disrupted without violating budgets',
     }
   return { kind: 'invalid', reason: 'scheduling', message: note?.message ?? 'the nodes cannot go together any more' }
+}
+
+/** Validates proposals of one evaluation, each with those before it decided that still hold. */
+export function validateTogether(
+  proposals: readonly Proposed[],
+  world: DisruptionWorld,
+  settings: MethodSettings & FilterSettings,
+): readonly Validation[] {
+  let current = world
+  return proposals.map((proposed) => {
+    const validation = validate(proposed, current, settings)
+    if (validation.kind === 'valid') current = worldAfter(current, validation.command)
+    return validation
+  })
 }
 
 function decide(

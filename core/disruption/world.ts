@@ -8,6 +8,7 @@ import type { PodVolumes, SchedulingOptions } from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { labelsOf } from '../scheduling/state-nodes.ts'
 import type { DisruptionView } from './candidates.ts'
+import type { DisruptionCommand } from './command.ts'
 import { type Movable, Simulator } from './simulation.ts'
 
 /** A cluster as disruption sees it. */
@@ -27,23 +28,33 @@ export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   readonly nominated: ReadonlySet<string>
 }
 
+/** What disruption looks at before it asks where pods would go. */
+export function disruptionView(
+  source: Omit<DisruptionSource, 'snapshot' | 'prepare'>,
+  instanceTypes: DisruptionView['instanceTypes'],
+  { now, nominated, view }: Pick<WorldSettings, 'now' | 'nominated' | 'view'>,
+): DisruptionView {
+  return {
+    ...view,
+    nodes: inOrder(source.nodes),
+    podsOn: source.podsOn,
+    nodePools: new Map(source.nodePools.map((pool) => [pool.metadata.name, pool])),
+    instanceTypes,
+    podDisruptionBudgets: source.podDisruptionBudgets,
+    nominated,
+    now,
+  }
+}
+
 /** Makes the world of what is known of a cluster. */
 export function disruptionWorld(
   source: DisruptionSource,
   instanceTypes: DisruptionView['instanceTypes'],
-  { now, nominated, scheduling, ...given }: WorldSettings,
+  settings: WorldSettings,
 ): DisruptionWorld {
   const { podsOn, podDisruptionBudgets, snapshot } = source
-  const view: DisruptionView = {
-    ...given.view,
-    nodes: inOrder(source.nodes),
-    podsOn,
-    nodePools: new Map(source.nodePools.map((pool) => [pool.metadata.name, pool])),
-    instanceTypes,
-    podDisruptionBudgets,
-    nominated,
-    now,
-  }
+  const { now, scheduling, memory } = settings
+  const view = disruptionView(source, instanceTypes, settings)
   // What pods ask for with their volumes is looked up when somebody asks where they would go.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
   const known = new Map<string, Movable>()
@@ -63,10 +74,23 @@ export function disruptionWorld(
     movable,
     closed: given.forced === true ? new Set() : openWindows(view),
     leaving: spokenFor(view),
-    ...(given.memory === undefined ? {} : { memory: given.memory }),
+    ...(memory === undefined ? {} : { memory }),
   })
   return { view, simulator }
 }
+
+/** The cluster once a command is decided: its nodes are spoken for, and pods are expected where its plan puts them. */
+export function worldAfter(
+  { view, simulator }: DisruptionWorld,
+  { candidates, plan = nothingMoves }: Pick<DisruptionCommand, 'candidates' | 'plan'>,
+): DisruptionWorld {
+  const names = candidates.map(({ nodeClaim }) => nodeClaim.metadata.name)
+  const spokenFor = new Set([...(view.spokenFor ?? []), ...names])
+  const nominated = new Set([...view.nominated, ...plan.existing.map(({ node }) => node)])
+  return { view: { ...view, spokenFor, nominated }, simulator: simulator.after(candidates, plan) }
+}
+
+const nothingMoves = { newNodeClaims: [], existing: [], unschedulable: [], stopped: false }
 
 function inOrder<T extends { readonly node?: Node; readonly claim?: NodeClaim }>(nodes: readonly T[]): readonly T[] {
   const name = ({ node, claim }: T) => node?.metadata.name ?? claim?.metadata.name ?? ''
