@@ -5,6 +5,8 @@ export interface ActivityScope {
   readonly signal: AbortSignal
   /** Name of this attempt, unique among all attempts. */
   readonly attemptId: string
+  /** Name of the activity, the same in all its attempts. */
+  readonly activityKey: string
   /** Whether no earlier attempt can have left anything behind. */
   readonly isFirst: boolean
 }
@@ -15,11 +17,18 @@ const never = new AbortController().signal
 export function activityScope(): ActivityScope {
   const context = currentContext()
   if (context === undefined)
-    return { signal: never, attemptId: `test-${Math.round(performance.now() * 1000)}`, isFirst: false }
+    return {
+      signal: never,
+      attemptId: `test-${Math.round(performance.now() * 1000)}`,
+      activityKey: 'test',
+      isFirst: false,
+    }
   const { info } = context
+  const activityKey = `${info.workflowExecution?.runId ?? 'none'}/${info.activityId}`
   return {
     signal: context.cancellationSignal,
-    attemptId: `${info.workflowExecution?.runId ?? 'none'}/${info.activityId}/${info.attempt}`,
+    attemptId: `${activityKey}/${info.attempt}`,
+    activityKey,
     isFirst: info.attempt === 1,
   }
 }

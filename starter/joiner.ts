@@ -44,6 +44,7 @@ if (!isQuick) {
     { registerConvert },
     { registerDoctor },
     { registerPause },
+    { registerPlan },
     { registerQuota },
     { registerStatus },
     { registerValidate },
@@ -53,6 +54,7 @@ if (!isQuick) {
     import('./convert.ts'),
     import('./doctor/command.ts'),
     import('./operate/pause-command.ts'),
+    import('./operate/plan-command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
     import('./validate.ts'),
@@ -62,6 +64,7 @@ if (!isQuick) {
   registerConvert(program)
   registerDoctor(program)
   registerPause(program)
+  registerPlan(program)
   registerQuota(program)
   registerStatus(program)
   registerValidate(program)

@@ -100,3 +100,13 @@ export const commits = () =>
     heartbeatTimeout: '10s',
     retry: steadyRetry,
   })
+
+/** What an operator waits for: it ends, one way or the other. */
+export const plans = () =>
+  proxyActivities<Pick<PlanningActivities, 'planDisruption'>>({
+    taskQueue: queueOf('plan'),
+    startToCloseTimeout: '2m',
+    scheduleToCloseTimeout: '5m',
+    heartbeatTimeout: '10s',
+    retry: { ...steadyRetry, maximumAttempts: 5 },
+  })

@@ -11,6 +11,7 @@ import type { DisruptionOutcome, DisruptionProposal } from '../activities/planni
 import { disruptionCommandId } from '../core/task-queues.ts'
 import { commits, polls } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'
+import { listenForPlans } from './disruption-requests.ts'
 import { consolidateNowSignal, loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 import { type LoopInput, untilCommand } from './provisioning-loop.ts'
@@ -44,6 +45,7 @@ export async function disruptionLoop(input: LoopInput): Promise<void> {
   setHandler(consolidateNowSignal, force, {
     description: 'Evaluate at once, without waiting for consolidateAfter; budgets still hold.',
   })
+  listenForPlans()
   setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...pause.state }))
   if (input.state === undefined) await pause.recover()
 

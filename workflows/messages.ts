@@ -1,4 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
+import type { PlanSummary } from '../activities/planning/plan-contract.ts'
+import type { PlanRequest } from '../core/disruption/plan-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
 import type { Pause } from '../core/pauses.ts'
 
@@ -21,6 +23,9 @@ export interface PauseAnswer {
 export const pauseUpdate = defineUpdate<PauseAnswer, [PauseRequest | null]>('pause')
 export const resumeUpdate = defineUpdate<PauseAnswer, [ResumeRequest | null]>('resume')
 export const consolidateNowSignal = defineSignal('consolidateNow')
+
+/** Answers with what a history holds of the plan; the plan itself stands in a ConfigMap of Joiner's namespace. */
+export const planUpdate = defineUpdate<PlanSummary, [PlanRequest | null]>('plan')
 
 export interface LifecycleStatus {
   readonly phase: string

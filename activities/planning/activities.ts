@@ -3,6 +3,7 @@ import { translatingFailures } from '../failure.ts'
 import type { PlanningActivities } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { commitDisruption, nextDisruption } from './disruption.ts'
+import { planDisruption } from './plan-disruption.ts'
 import { nextProvisioning } from './provisioning.ts'
 
 /** The activities of the plan queue. */
@@ -10,6 +11,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
   return translatingFailures<PlanningActivities>({
     nextProvisioning: () => withHeartbeats((signal) => nextProvisioning(deps, signal)),
     nextDisruption: (input) => withHeartbeats((signal) => nextDisruption(deps, input, signal)),
+    planDisruption: (request) => withHeartbeats(() => planDisruption(deps, request)),
     commitDisruption: ({ proposal }) => withHeartbeats(() => commitDisruption(deps, proposal)),
   })
 }

@@ -1,4 +1,5 @@
 import type { ClaimRef } from '../azure/contract.ts'
+import type { PlanActivities } from './plan-contract.ts'
 
 export type ProvisioningOutcome =
   /** NodeClaims were created and their lifecycles started. `claims` holds at most 20 of the names. */
@@ -33,7 +34,7 @@ export type CommitOutcome =
   /** Nothing of the proposal is still right; nothing was written, or what was is undone. */
   | { readonly kind: 'rejected'; readonly message: string }
 
-export interface PlanningActivities {
+export interface PlanningActivities extends PlanActivities {
   /** Waits for pending pods, plans them and creates NodeClaims. */
   nextProvisioning(): Promise<ProvisioningOutcome>
   /** Evaluates the cluster until something should be disrupted. With `once` it answers after one pass. */

@@ -1,7 +1,10 @@
+import type { DisruptionView } from '../../core/disruption/candidates.ts'
 import type { Evaluation, EvaluationSettings } from '../../core/disruption/evaluate.ts'
 import type { FilterSettings } from '../../core/disruption/filters.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
+import { disruptionView } from '../../core/disruption/world.ts'
 import type { Pauses } from '../../core/pauses.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { instanceTypes } from './solve.ts'
@@ -39,6 +42,23 @@ export async function validateProposal(
   }: Required<Pick<WorldOptions, 'pauses' | 'commandId'>> & Pick<FilterSettings, 'forced'>,
 ): Promise<Validation> {
   return deps.evaluator.validate({ ...requestFor(deps, pauses), commandId, forced }, proposed)
+}
+
+/** What disruption looks at before it asks where pods would go, from the cache at this moment. */
+export function viewOf(deps: PlanningDeps, pauses: Pauses): DisruptionView {
+  const { cache } = deps
+  const source = {
+    nodes: stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }),
+    podsOn: (node: string) => cache.pods.by('byNode', node),
+    nodePools: [...cache.nodePools.values()],
+    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
+  }
+  const now = deps.now()
+  return disruptionView(source, instanceTypes(deps), {
+    now,
+    nominated: deps.nominations.targets(now),
+    view: { pauses },
+  })
 }
 
 function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest {

@@ -4,6 +4,7 @@ import { isReschedulable, podName } from '../pod-rules.ts'
 import type { StateNode } from '../scheduling/state-nodes.ts'
 import { type DisruptionView, eligibility } from './candidates.ts'
 import { methodFacts } from './command.ts'
+import { consolidatableAt } from './consolidatable.ts'
 import type { DisruptionPlan, PlannedCandidate, PlannedDisruption } from './plan.ts'
 import { claimsOf, poolNamesOf, priceNow } from './plan-of.ts'
 import type { Proposed, Validation } from './validate.ts'
@@ -22,7 +23,10 @@ const centsFraction = 1e-9
  * What a plan was made of and is not so any more: nodes that are gone or may not be disrupted now, pods that came, NodePools that were
  * edited, prices. Pods that went away leave less to move, and are no change. `view` without pauses.
  */
-export function planChanges({ commands, nodePools }: DisruptionPlan, view: DisruptionView): readonly CommandChanges[] {
+export function planChanges(
+  { commands, nodePools, options }: DisruptionPlan,
+  view: DisruptionView,
+): readonly CommandChanges[] {
   const claims = claimsOf(view)
   const pools = new Map(nodePools.map((pool) => [pool.name, poolChange(pool, view)]))
   return commands.map((command, at) => ({
@@ -30,6 +34,7 @@ export function planChanges({ commands, nodePools }: DisruptionPlan, view: Disru
     changes: [
       ...[...new Set(poolNamesOf(command))].flatMap((name) => pools.get(name) ?? []),
       ...command.candidates.flatMap((candidate) => nodeChanges(command, candidate, claims.get(candidate.uid), view)),
+      ...(options.now === true ? [] : command.candidates.flatMap((each) => restless(command, each, claims, view))),
     ],
   }))
 }
@@ -66,6 +71,23 @@ function nodeChanges(
       : []),
     ...arrived.map((pod) => `new pod ${podName(pod)} on node ${node}`),
     ...(isSame(now, price) ? [] : [`node ${node} costs ${usd(now)} USD an hour, and cost ${usd(price)} in the plan`]),
+  ]
+}
+
+/** A node that changed a moment ago is left alone for a while, unless the plan was not to wait for that. */
+function restless(
+  { reason }: PlannedDisruption,
+  { node, uid, nodePool }: PlannedCandidate,
+  claims: ReadonlyMap<string, StateNode>,
+  { nodePools }: DisruptionView,
+): readonly string[] {
+  const claim = claims.get(uid)?.claim
+  const pool = nodePools.get(nodePool)
+  if (reason === 'Drifted' || claim === undefined || isTrue(claim.status.conditions, 'Consolidatable')) return []
+  const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
+  const until = at === undefined ? '' : ` until ${new Date(at).toISOString()}`
+  return [
+    `pods came to node ${node} or went: its NodePool's consolidateAfter is not over${until} (a plan with --now does not wait)`,
   ]
 }
 

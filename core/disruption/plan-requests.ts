@@ -14,16 +14,6 @@ export interface ConsolidateRequest extends Pick<PlanOptions, 'nodePools' | 'nod
   readonly by?: string
 }
 
-/** The payload of `apply`. */
-export interface ApplyRequest {
-  /** Of the plan. */
-  readonly id: string
-  /** Whether commands that still hold are begun although others do not. */
-  readonly partial?: boolean
-  /** Who asks. */
-  readonly by?: string
-}
-
 const scopeFields = ['nodePools', 'nodes', 'budget', 'by']
 const mostNames = 1000
 

@@ -256,6 +256,16 @@ describe('a plan is compared with the cluster as it is', () => {
     ],
   ])('%s', (_, cluster, expected) => expect(changesOf(cluster)).toEqual(expected))
 
+  test('a node that changed a moment ago, unless the plan does not wait for consolidateAfter', () => {
+    expect(changesOf({ consolidatable: false })).toEqual(
+      ['n1', 'n2'].map((name) =>
+        expect.stringMatching(`^pods came to node ${name} or went: .* not over until 2026-01-01T01:00:29`),
+      ),
+    )
+    const forced = planChanges(plan({}, { now: true }), world({ consolidatable: false }).view)
+    expect(forced.flatMap(({ changes }) => changes)).toEqual([])
+  })
+
   test('a new simulation has to come to the same, at no higher price', () => {
     const planned = plan()
     const [command] = planned.commands

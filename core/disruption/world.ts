@@ -53,7 +53,7 @@ export function disruptionWorld(
   settings: WorldSettings,
 ): DisruptionWorld {
   const { podsOn, podDisruptionBudgets, snapshot } = source
-  const { now, scheduling, memory } = settings
+  const { now, scheduling, memory, forced = false } = settings
   const view = disruptionView(source, instanceTypes, settings)
   // What pods ask for with their volumes is looked up when somebody asks where they would go.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
@@ -72,7 +72,7 @@ export function disruptionWorld(
     snapshot: { ...snapshot, podVolumes },
     options: { ...scheduling, reservedOfferings: 'Fallback' },
     movable,
-    closed: given.forced === true ? new Set() : openWindows(view),
+    closed: forced ? new Set() : openWindows(view),
     leaving: spokenFor(view),
     ...(memory === undefined ? {} : { memory }),
   })

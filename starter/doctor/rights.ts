@@ -1,4 +1,5 @@
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts'
+import { planPlaces } from '../../activities/planning/plan-store.ts'
 import { verdictMapName, verdictShards } from '../../core/disruption/verdict.ts'
 import { type Check, fail, ok } from './check.ts'
 import type { DoctorContext } from './context.ts'
@@ -56,6 +57,7 @@ export const rights: readonly Right[] = [
     ],
     verbs: ['get', 'patch'],
   },
+  { namespace: 'own', group: '', resources: ['configmaps'], names: planPlaces, verbs: ['get', 'patch', 'delete'] },
   {
     namespace: 'own',
     group: '',

@@ -3,6 +3,7 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client'
+import type { UpdateDefinition } from '@temporalio/common'
 import type { PauseRequest, ResumeRequest } from '../../core/pause-requests.ts'
 import type { LoopName } from '../../core/pauses.ts'
 import { singletonIds, taskQueue } from '../../core/task-queues.ts'
@@ -32,29 +33,66 @@ export function loopId(cluster: string, loop: LoopName): string {
  * is then the first thing that the loop does. Carrying it out twice changes nothing. Errors: a refusal, and a loop that does not run.
  */
 export async function askLoop(access: TemporalAccess, loop: LoopName, { what, request }: Asking): Promise<Asked> {
+  const answer =
+    what === 'pause'
+      ? await answerOf(access, loop, pauseUpdate, request, answerMs)
+      : await answerOf(access, loop, resumeUpdate, request, answerMs)
+  if (answer !== undefined) return { kind: 'done', answer }
   const { client, connection, cluster } = access
   const handle = client.workflow.getHandle(loopId(cluster, loop))
-  const limited = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + answerMs, work)
-  try {
-    const answer = await limited(() =>
-      what === 'pause'
-        ? handle.executeUpdate(pauseUpdate, { args: [request] })
-        : handle.executeUpdate(resumeUpdate, { args: [request] }),
-    )
-    return { kind: 'done', answer }
-  } catch (error) {
-    if (error instanceof WorkflowUpdateFailedError) throw new CommandError(error.cause?.message ?? error.message)
-    if (error instanceof WorkflowNotFoundError) throw new CommandError(notRunning(access, loop))
-    if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)) throw error
-  }
-  await limited(() => handle.signal(what, request))
+  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(what, request))
   return {
     kind: 'waiting',
     message:
-      `no worker answered on the task queue ${taskQueue('core', cluster)} within ${answerMs / 1000} s. ` +
+      `${noAnswer(cluster, answerMs)} ` +
       `The ${what} waits with Temporal and is the first thing that the ${loop} loop does once a worker is back; while none is, nothing is begun. ` +
       'Check: kubectl get pods --namespace joiner, then joiner status',
   }
+}
+
+/** Asks the disruption loop for what only its answer is worth. Errors: a refusal, a loop that does not run, no answer in time. */
+export async function askDisruption<Answer, Request>(
+  access: TemporalAccess,
+  update: UpdateDefinition<Answer, [Request]>,
+  request: Request,
+  limitMs: number,
+): Promise<Answer> {
+  const answer = await answerOf(access, 'disruption', update, request, limitMs)
+  if (answer !== undefined) return answer
+  throw new CommandError(
+    `${noAnswer(access.cluster, limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
+  )
+}
+
+/** Undefined: no answer in time. Errors: a refusal, a loop that does not run. */
+async function answerOf<Answer, Request>(
+  access: TemporalAccess,
+  loop: LoopName,
+  update: UpdateDefinition<Answer, [Request]>,
+  request: Request,
+  limitMs: number,
+): Promise<Answer | undefined> {
+  const { client, connection, cluster } = access
+  const handle = client.workflow.getHandle(loopId(cluster, loop))
+  try {
+    return await connection.withDeadline(Date.now() + limitMs, () => handle.executeUpdate(update, { args: [request] }))
+  } catch (error) {
+    if (error instanceof WorkflowUpdateFailedError) throw new CommandError(innermost(error))
+    if (error instanceof WorkflowNotFoundError) throw new CommandError(notRunning(access, loop))
+    if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined
+    throw error
+  }
+}
+
+/** What an update failed of, without what Temporal wraps it in. */
+function innermost(error: Error): string {
+  let inner = error
+  while (inner.cause instanceof Error) inner = inner.cause
+  return inner.message
+}
+
+function noAnswer(cluster: string, limitMs: number): string {
+  return `no worker answered on the task queues of cluster "${cluster}" (such as ${taskQueue('core', cluster)}) within ${limitMs / 1000} s.`
 }
 
 /** Why nobody can be asked. */

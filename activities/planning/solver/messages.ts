@@ -36,6 +36,8 @@ export interface EvaluationRequest
   readonly pauses: readonly Pause[]
   /** Present: only whether this still holds. */
   readonly proposed?: Proposed
+  /** Present: only which of these still hold, each with those before it decided that do. */
+  readonly together?: readonly Proposed[]
 }
 
 /** To the thread. Messages are handled in order, so a plan sees every change that was sent before. */
@@ -67,5 +69,6 @@ export type FromSolver =
   | { readonly kind: 'plan'; readonly plan: KeyedPlan }
   | { readonly kind: 'evaluation'; readonly evaluation: KeyedEvaluation }
   | { readonly kind: 'validation'; readonly validation: KeyedValidation }
+  | { readonly kind: 'validations'; readonly validations: readonly KeyedValidation[] }
   | { readonly kind: 'pong' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack?: string | undefined }

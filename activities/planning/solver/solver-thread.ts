@@ -22,7 +22,7 @@ export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
 }
 
-export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLists' | 'proposed'> {
+export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLists' | 'proposed' | 'together'> {
   /** As for a plan. */
   readonly instanceTypes: ThreadRequest['instanceTypes']
 }
@@ -79,6 +79,18 @@ export class SolverThread {
     const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists, proposed } })
     if (answer.kind !== 'validation') throw unexpected(answer)
     return validationOf(answer.validation, cachedObjects(this.#cache, instanceTypes))
+  }
+
+  /** Which proposals of one evaluation still hold, each with those before it decided that do. Errors: as of a plan. */
+  async validateTogether(
+    { instanceTypes, ...request }: EvaluationThreadRequest,
+    together: readonly Proposed[],
+  ): Promise<readonly Validation[]> {
+    const typeLists = this.#prepare(instanceTypes)
+    const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists, together } })
+    if (answer.kind !== 'validations') throw unexpected(answer)
+    const objects = cachedObjects(this.#cache, instanceTypes)
+    return answer.validations.map((validation) => validationOf(validation, objects))
   }
 
   /** Brings the thread up to date. Returns the numbers of the type lists. */
