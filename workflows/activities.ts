@@ -14,18 +14,27 @@ const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximum
 
 /** Single Kubernetes reads and writes. */
 export const kubernetes = () =>
-  proxyActivities<
-    Pick<KubernetesActivities, 'observe' | 'giveUp' | 'finalize' | 'writePause' | 'readPause' | 'releaseCandidates'>
-  >({
+  proxyActivities<Pick<KubernetesActivities, 'observe' | 'giveUp' | 'finalize' | 'writePause' | 'readPause'>>({
     taskQueue: queueOf('core'),
     startToCloseTimeout: '10s',
+    retry: steadyRetry,
+  })
+
+/** Taking back what a command has done, however many nodes it has. */
+export const undoing = () =>
+  proxyActivities<Pick<KubernetesActivities, 'undoCommand'>>({
+    taskQueue: queueOf('core'),
+    startToCloseTimeout: '2m',
     retry: steadyRetry,
   })
 
 /** Waits on cluster state: answered from the watch cache, so they cost no request and no event while they last. */
 export const waits = () =>
   proxyActivities<
-    Pick<KubernetesActivities, 'awaitRegistration' | 'awaitInitialization' | 'drain' | 'deleteCandidates'>
+    Pick<
+      KubernetesActivities,
+      'awaitRegistration' | 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'
+    >
   >({
     taskQueue: queueOf('wait'),
     startToCloseTimeout: '365d',

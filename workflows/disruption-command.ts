@@ -1,31 +1,85 @@
 import { CancellationScope, setCurrentDetails, setHandler } from '@temporalio/workflow'
-import type { ClaimRef } from '../activities/azure/contract.ts'
-import { kubernetes, waits } from './activities.ts'
+import type { CommandWork } from '../activities/kubernetes/contract.ts'
+import type { DisruptionReason } from '../core/disruption/command.ts'
+import { undoing, waits } from './activities.ts'
 import { commandStatusQuery } from './messages.ts'
 
-export interface DisruptionCommandInput {
+export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
   readonly cluster: string
   readonly id: string
-  readonly reason: string
-  readonly candidates: readonly ClaimRef[]
+  readonly reason: DisruptionReason
+  /** Epoch ms until which the replacements have to be initialized. */
+  readonly readyByMs: number
+}
+
+/** How a command ended: its nodes are gone, or all that was done for it is taken back. */
+export interface CommandResult {
+  readonly outcome: 'done' | 'undone'
+  readonly message: string
 }
 
 /**
- * One committed disruption: delete the candidates and wait until they are gone. Their lifecycles drain them.
- * When it ends without having deleted a candidate, that candidate is set free again.
+ * One committed disruption: wait for the replacements, delete the candidates and wait until they are gone. Their lifecycles drain them. Whatever
+ * fails before the first deletion is undone.
  */
-export async function disruptionCommand(input: DisruptionCommandInput): Promise<void> {
-  const names = input.candidates.map((candidate) => candidate.name)
-  const doing = `deleting ${names.join(', ')}`
-  setHandler(commandStatusQuery, () => ({ doing, candidates: names }))
-  setCurrentDetails(`${input.reason}: ${doing}`)
-  const work = { commandId: input.id, candidates: input.candidates }
+export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
+  const { id, reason, method, decision, candidates, replacements, savings, readyByMs } = input
+  const names = { candidates: namesOf(candidates), replacements: namesOf(replacements) }
+  let doing = ''
+  let sinceMs = Date.now()
+  const enter = (what: string) => {
+    doing = what
+    sinceMs = Date.now()
+    setCurrentDetails(detailsOf(input, doing, sinceMs))
+  }
+  setHandler(commandStatusQuery, () => ({ doing, sinceMs, reason, ...names, readyByMs }))
+  const work = { commandId: id, method, decision, candidates, replacements, savings }
+  const undo = async (why: string): Promise<CommandResult> => {
+    enter(`undoing: ${why}`)
+    await undoing().undoCommand.executeWithOptions({ summary: `undo: ${why}`.slice(0, 200) }, [work])
+    enter(`undone: ${why}`)
+    return { outcome: 'undone', message: why }
+  }
   try {
-    await waits().deleteCandidates.executeWithOptions({ summary: `delete ${names.length} NodeClaims` }, [work])
-  } catch (error) {
-    await CancellationScope.nonCancellable(() =>
-      kubernetes().releaseCandidates.executeWithOptions({ summary: 'undo' }, [work]),
+    if (replacements.length > 0) {
+      enter(`waiting until ${names.replacements.join(', ')} can take pods`)
+      const waited = await waits().awaitReplacements.executeWithOptions(
+        { summary: `until ${replacements.length} replacements are initialized` },
+        [{ replacements, readyByMs }],
+      )
+      if (waited.kind !== 'ready') return await undo(waited.message)
+    }
+    enter(`deleting ${names.candidates.join(', ')}`)
+    const deleted = await waits().deleteCandidates.executeWithOptions(
+      { summary: `delete ${candidates.length} NodeClaims` },
+      [work],
     )
+    if (deleted.kind === 'refused') return await undo(deleted.message)
+    enter('done')
+    return { outcome: 'done', message: `${candidates.length} nodes are gone` }
+  } catch (error) {
+    await CancellationScope.nonCancellable(() => undo('the command was cut short'))
     throw error
   }
+}
+
+function namesOf(refs: readonly { readonly name: string }[]): readonly string[] {
+  return refs.map(({ name }) => name)
+}
+
+function detailsOf(
+  { reason, method, decision, candidates, replacements, readyByMs }: DisruptionCommandInput,
+  doing: string,
+  sinceMs: number,
+): string {
+  const list = (title: string, refs: readonly { readonly name: string }[]) =>
+    refs.length === 0 ? [] : [`**${title}**`, ...refs.map(({ name }) => `- ${name}`), '']
+  const limit = replacements.length === 0 ? [] : [`Replacements have until ${new Date(readyByMs).toISOString()}.`]
+  return [
+    `**${reason}** (${method}, ${decision}): ${doing} since ${new Date(sinceMs).toISOString()}`,
+    '',
+    ...list('Nodes', candidates),
+    ...list('Replacements', replacements),
+    ...limit,
+  ].join('\n')
 }

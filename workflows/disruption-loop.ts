@@ -1,13 +1,16 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import {
-  condition,
   continueAsNew,
+  log,
   ParentClosePolicy,
   setCurrentDetails,
   setHandler,
   startChild,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { DisruptionOutcome, DisruptionProposal } from '../activities/planning/contract.ts'
+import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from '../activities/planning/contract.ts'
+import { methodFacts } from '../core/disruption/command.ts'
+import { type ConsolidateRequest, consolidateAskedFor } from '../core/disruption/plan-requests.ts'
 import { disruptionCommandId } from '../core/task-queues.ts'
 import { commits, polls } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'
@@ -15,102 +18,215 @@ import { listenForPlans } from './disruption-requests.ts'
 import { consolidateNowSignal, loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 import { type LoopInput, untilCommand } from './provisioning-loop.ts'
+import { searchAttributes } from './search-attributes.ts'
 
 /** Between a proposal and its commit, so that pods about to land on a candidate save it (karpenter-core.md 4.9). */
 const validationDelayMs = 15_000
+/** Requests of operators that wait at once; a flood of signals is not worth a pass each. */
+const mostRequests = 20
 
-/** For ever: evaluate, wait out the validation delay, commit, start the command. The loop is the only committer. */
-export async function disruptionLoop(input: LoopInput): Promise<void> {
-  const pause = new LoopPause('disruption', input.state?.pause, input.state?.partialPauses)
-  let rounds = input.state?.rounds ?? 0
-  let consolidateNow = input.state?.consolidateNow ?? false
-  let doing = 'starting'
-  let sinceMs = Date.now()
-  const enter = (what: string) => {
-    if (doing !== what) sinceMs = Date.now()
-    doing = what
-    setCurrentDetails(`${what} since ${new Date(sinceMs).toISOString()}; ${rounds} commands started.`)
-  }
-  const force = () => {
-    consolidateNow = true
-  }
-  pause.listen(
-    {
-      pause:
-        'Disrupt nothing, or nothing of a scope, until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "...", "scope": {"nodePool" | "node" | "reason": "..."}}, all optional.',
-      resume: 'Go on disrupting: {"scope": as it was paused, "all": true for every scope, "by": "..."}, all optional.',
-    },
-    { [consolidateNowSignal.name]: force },
-  )
-  setHandler(consolidateNowSignal, force, {
-    description: 'Evaluate at once, without waiting for consolidateAfter; budgets still hold.',
-  })
-  listenForPlans()
-  setHandler(loopStatusQuery, () => ({ doing, sinceMs, rounds, ...pause.state }))
-  if (input.state === undefined) await pause.recover()
-
-  const interrupted = () => pause.hasCommands || consolidateNow
-  while (!workflowInfo().continueAsNewSuggested) {
-    await pause.apply()
-    if (pause.current !== undefined) {
-      // A forced evaluation would write, which a pause forbids: the request is dropped, not kept for the resume.
-      consolidateNow = false
-      enter(`paused (${pause.current.reason})`)
-      await pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
-      continue
-    }
-    enter('evaluating')
-    const outcome = await evaluate(pause, consolidateNow, interrupted, () => {
-      consolidateNow = false
-    })
-    if (outcome?.kind === 'paused') await pause.recover()
-    if (outcome?.kind !== 'proposed') continue
-    const { proposal } = outcome
-    enter(`validating ${proposal.id}: ${proposal.reason} ${proposal.candidates.map((c) => c.name).join(', ')}`)
-    if (!proposal.forced && (await condition(interrupted, validationDelayMs))) continue
-    if (await commitAndStart(input.cluster, proposal, pause)) rounds += 1
-  }
-  await pause.finish()
-  await continueAsNew<typeof disruptionLoop>({
-    cluster: input.cluster,
-    state: {
-      rounds,
-      ...pause.state,
-      ...(consolidateNow ? { consolidateNow } : {}),
-    },
-  })
+/** A proposal that waits to be committed. */
+interface Validating {
+  readonly proposal: DisruptionProposal
+  /** Epoch ms. */
+  readonly dueMs: number
 }
 
-/** A forced evaluation answers after one pass; the long poll ends when a command arrives. */
-async function evaluate(
-  pause: LoopPause,
-  forced: boolean,
-  interrupted: () => boolean,
-  taken: () => void,
-): Promise<DisruptionOutcome | undefined> {
-  if (forced) {
-    taken()
+export interface DisruptionLoopInput {
+  readonly cluster: string
+  readonly state?: NonNullable<LoopInput['state']> & {
+    /** Forced evaluations that were asked for and have not begun. */
+    readonly requests?: readonly ConsolidateRequest[]
+    readonly validating?: readonly Validating[]
+  }
+}
+
+/** For ever: evaluate, wait out the validation delays, commit, start the commands. The loop is the only committer. */
+export async function disruptionLoop(input: DisruptionLoopInput): Promise<void> {
+  await new DisruptionLoop(input).run()
+}
+
+class DisruptionLoop {
+  readonly #input: DisruptionLoopInput
+  readonly #pause: LoopPause
+  #rounds: number
+  #requests: ConsolidateRequest[]
+  #validating: Validating[]
+  #doing = 'starting'
+  #sinceMs = Date.now()
+
+  constructor(input: DisruptionLoopInput) {
+    const { state } = input
+    this.#input = input
+    this.#pause = new LoopPause('disruption', state?.pause, state?.partialPauses)
+    this.#rounds = state?.rounds ?? 0
+    this.#requests = [...(state?.requests ?? [])]
+    this.#validating = [...(state?.validating ?? [])]
+    const force = (payload: unknown) => this.#ask(payload)
+    this.#pause.listen(
+      {
+        pause:
+          'Disrupt nothing, or nothing of a scope, until resumed: {"reason": "...", "until": "RFC 3339 time", "by": "...", "scope": {"nodePool" | "node" | "reason": "..."}}, all optional.',
+        resume:
+          'Go on disrupting: {"scope": as it was paused, "all": true for every scope, "by": "..."}, all optional.',
+      },
+      { [consolidateNowSignal.name]: force },
+    )
+    setHandler(consolidateNowSignal, force, {
+      description:
+        'Evaluate at once, without waiting for consolidateAfter or the validation delay: {"nodePools": [names], "nodes": [names], "budget": nodes of each pool}, all optional. Budgets still hold.',
+    })
+    listenForPlans()
+    setHandler(loopStatusQuery, () => ({
+      doing: this.#doing,
+      sinceMs: this.#sinceMs,
+      rounds: this.#rounds,
+      ...this.#pause.state,
+      validating: this.#validating.map(({ proposal: { id, candidates }, dueMs }) => ({
+        id,
+        nodes: candidates.map(({ nodeName }) => nodeName),
+        dueMs,
+      })),
+    }))
+  }
+
+  async run(): Promise<void> {
+    if (this.#input.state === undefined) await this.#pause.recover()
+    while (!workflowInfo().continueAsNewSuggested) await this.#step()
+    await this.#pause.finish()
+    await continueAsNew<typeof disruptionLoop>({
+      cluster: this.#input.cluster,
+      state: {
+        rounds: this.#rounds,
+        ...this.#pause.state,
+        ...(this.#requests.length === 0 ? {} : { requests: this.#requests }),
+        ...(this.#validating.length === 0 ? {} : { validating: this.#validating }),
+      },
+    })
+  }
+
+  async #step(): Promise<void> {
+    await this.#pause.apply()
+    if (this.#pause.current !== undefined) return this.#rest(this.#pause.current.reason)
+    const due = this.#validating.find(({ dueMs }) => dueMs <= Date.now())
+    if (due !== undefined) {
+      this.#validating = this.#validating.filter((each) => each !== due)
+      return this.#commit(due.proposal)
+    }
+    const request = this.#requests.shift()
+    const outcome = request === undefined ? await this.#evaluate() : await this.#force(request)
+    if (outcome?.kind === 'paused') await this.#pause.recover()
+    if (outcome?.kind === 'proposed') await this.#take(outcome.proposals)
+  }
+
+  /** What waits is dropped, not kept for the resume: a pause forbids it, and after the pause the cluster is another. */
+  async #rest(reason: string): Promise<void> {
+    this.#requests = []
+    this.#validating = []
+    this.#enter(`paused (${reason})`)
+    await this.#pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
+  }
+
+  /** The long poll ends when an operator asks for something, and when a proposal is due. */
+  async #evaluate(): Promise<DisruptionOutcome | undefined> {
+    const waiting = this.#validating
+    this.#enter(waiting.length === 0 ? 'evaluating' : `evaluating, and ${waiting.map(textOf).join(', ')} wait`)
+    const input: DisruptionInput = {
+      once: false,
+      forced: false,
+      ...(waiting.length === 0 ? {} : { validating: spokenFor(waiting) }),
+    }
+    return untilCommand(
+      this.#pause,
+      () => polls().nextDisruption.executeWithOptions({ summary: 'next command' }, [input]),
+      { alsoWhen: () => this.#requests.length > 0, ...untilDue(waiting) },
+    )
+  }
+
+  async #force(request: ConsolidateRequest): Promise<DisruptionOutcome> {
+    this.#enter('evaluating, as an operator asks')
+    const hasScope = Object.keys(request).length > 0
     return polls().nextDisruption.executeWithOptions({ summary: 'forced by consolidateNow' }, [
-      { once: true, forced: true },
+      { once: true, forced: true, ...(hasScope ? { request } : {}) },
     ])
   }
-  return untilCommand(
-    pause,
-    () => polls().nextDisruption.executeWithOptions({ summary: 'next command' }, [{ once: false, forced: false }]),
-    interrupted,
-  )
+
+  /** Drift is committed at once, and so is what an operator asks for; what saves money waits, lest pods are about to come. */
+  async #take(proposals: readonly DisruptionProposal[]): Promise<void> {
+    const dueMs = Date.now() + validationDelayMs
+    for (const proposal of proposals) {
+      if (this.#pause.current !== undefined) return
+      if (proposal.forced || methodFacts[proposal.method].consolidationType === '') await this.#commit(proposal)
+      else this.#validating.push({ proposal, dueMs })
+    }
+  }
+
+  async #commit(proposal: DisruptionProposal): Promise<void> {
+    const { id, method, reason, decision, candidates } = proposal
+    this.#enter(`committing ${textOf({ proposal })}`)
+    const committed = await this.#pause.applyWhile(
+      commits().commitDisruption.executeWithOptions({ summary: id }, [{ proposal }]),
+    )
+    // Nodes can be spoken for twice: by what waits, and by what an operator asked for meanwhile.
+    const names = new Set(candidates.map(({ name }) => name))
+    this.#validating = this.#validating.filter((each) => !each.proposal.candidates.some(({ name }) => names.has(name)))
+    if (committed.kind === 'rejected') return
+    const { candidates: own, replacements, readyByMs, savings } = committed
+    const { cluster } = this.#input
+    try {
+      await startChild(disruptionCommand, {
+        workflowId: disruptionCommandId(cluster, id),
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        args: [{ cluster, id, method, reason, decision, candidates: own, replacements, readyByMs, savings }],
+        staticSummary: `${reason}: ${decision} ${own.length} nodes`,
+        typedSearchAttributes: attributesOf(cluster, own),
+      })
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    }
+    this.#rounds += 1
+  }
+
+  #ask(payload: unknown): void {
+    const request = consolidateAskedFor(payload)
+    if (request === undefined) log.warn('consolidateNow is ignored: it cannot be read', { request: payload })
+    else if (this.#requests.length < mostRequests) this.#requests.push(request)
+  }
+
+  #enter(what: string): void {
+    if (this.#doing !== what) this.#sinceMs = Date.now()
+    this.#doing = what
+    setCurrentDetails(`${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.`)
+  }
 }
 
-async function commitAndStart(cluster: string, proposal: DisruptionProposal, pause: LoopPause): Promise<boolean> {
-  const committed = await pause.applyWhile(
-    commits().commitDisruption.executeWithOptions({ summary: proposal.id }, [{ proposal }]),
-  )
-  if (committed.kind === 'rejected') return false
-  await startChild(disruptionCommand, {
-    workflowId: disruptionCommandId(cluster, proposal.id),
-    parentClosePolicy: ParentClosePolicy.ABANDON,
-    args: [{ cluster, id: proposal.id, reason: proposal.reason, candidates: committed.candidates }],
-    staticSummary: `${proposal.reason}: ${committed.candidates.length} nodes`,
-  })
-  return true
+function spokenFor(waiting: readonly Validating[]): NonNullable<DisruptionInput['validating']> {
+  return {
+    nodeClaims: waiting.flatMap(({ proposal }) => proposal.candidates.map(({ name }) => name)),
+    methods: [...new Set(waiting.map(({ proposal }) => proposal.method))],
+  }
+}
+
+function untilDue(waiting: readonly Validating[]): { readonly untilMs?: number } {
+  return waiting.length === 0 ? {} : { untilMs: Math.min(...waiting.map(({ dueMs }) => dueMs)) }
+}
+
+function textOf({ proposal: { id, candidates } }: Pick<Validating, 'proposal'>): string {
+  return `${id} (${candidates.length} nodes)`
+}
+
+/** One pool and one node are told by name; of several neither can be. */
+function attributesOf(cluster: string, candidates: DisruptionProposal['candidates']) {
+  const [first, ...rest] = candidates
+  const isOnePool = first !== undefined && rest.every(({ nodePool }) => nodePool === first.nodePool)
+  return [
+    { key: searchAttributes.cluster, value: cluster },
+    ...(isOnePool ? [{ key: searchAttributes.nodePool, value: first.nodePool }] : []),
+    ...(first !== undefined && rest.length === 0
+      ? [
+          { key: searchAttributes.nodeClaim, value: first.name },
+          { key: searchAttributes.nodeName, value: first.nodeName },
+        ]
+      : []),
+  ]
 }

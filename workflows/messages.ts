@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanSummary } from '../activities/planning/plan-contract.ts'
-import type { PlanRequest } from '../core/disruption/plan-requests.ts'
+import type { ConsolidateRequest, PlanRequest } from '../core/disruption/plan-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
 import type { Pause } from '../core/pauses.ts'
 
@@ -22,7 +22,7 @@ export interface PauseAnswer {
 
 export const pauseUpdate = defineUpdate<PauseAnswer, [PauseRequest | null]>('pause')
 export const resumeUpdate = defineUpdate<PauseAnswer, [ResumeRequest | null]>('resume')
-export const consolidateNowSignal = defineSignal('consolidateNow')
+export const consolidateNowSignal = defineSignal<[(ConsolidateRequest | null)?]>('consolidateNow')
 
 /** Answers with what a history holds of the plan; the plan itself stands in a ConfigMap of Joiner's namespace. */
 export const planUpdate = defineUpdate<PlanSummary, [PlanRequest | null]>('plan')
@@ -46,13 +46,28 @@ export interface LoopStatus {
   /** Pauses of a part: the loop goes on without it. Those whose time is over are ignored and may still stand here. */
   readonly partialPauses?: readonly Pause[]
   readonly rounds: number
+  /** Proposals that wait out their validation delay. */
+  readonly validating?: readonly ValidatingStatus[]
+}
+
+interface ValidatingStatus {
+  readonly id: string
+  readonly nodes: readonly string[]
+  /** Epoch ms. */
+  readonly dueMs: number
 }
 
 export const loopStatusQuery = defineQuery<LoopStatus>('status')
 
 export interface CommandStatus {
+  /** What it does now, in words. */
   readonly doing: string
+  readonly sinceMs: number
+  readonly reason: string
   readonly candidates: readonly string[]
+  readonly replacements: readonly string[]
+  /** Until when the replacements have to be initialized, in epoch ms. */
+  readonly readyByMs: number
 }
 
 export const commandStatusQuery = defineQuery<CommandStatus>('status')

@@ -19,8 +19,6 @@ export interface LoopInput {
     readonly pause?: Pause
     readonly partialPauses?: readonly Pause[]
     readonly rounds: number
-    /** A forced evaluation that was asked for and has not begun. */
-    readonly consolidateNow?: boolean
   }
 }
 
@@ -64,18 +62,29 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
   })
 }
 
-/** Runs a long poll; an operator's command cancels it. Undefined when it was cut short. */
+/** Runs a long poll; an operator's command cancels it, and so does `untilMs` (epoch ms). Undefined when it was cut short. */
 export async function untilCommand<Outcome extends ProvisioningOutcome | { readonly kind: string }>(
   pause: LoopPause,
   poll: () => Promise<Outcome>,
-  alsoWhen: () => boolean = () => false,
+  { alsoWhen = () => false, untilMs }: { readonly alsoWhen?: () => boolean; readonly untilMs?: number } = {},
 ): Promise<Outcome | undefined> {
   const scope = new CancellationScope()
   const running = scope.run(poll)
-  const interrupted = condition(() => pause.hasCommands || alsoWhen())
+  const isAsked = () => pause.hasCommands || alsoWhen()
+  let isDone = false
+  running.then(
+    () => {
+      isDone = true
+    },
+    () => {
+      isDone = true
+    },
+  )
+  const ended = () => isDone || isAsked()
   try {
-    await Promise.race([running, interrupted])
-    if (pause.hasCommands || alsoWhen()) scope.cancel()
+    if (untilMs === undefined) await condition(ended)
+    else await condition(ended, Math.max(untilMs - Date.now(), 1))
+    if (!isDone) scope.cancel()
     return await running
   } catch (error) {
     // Only what a command has cut short: the loop's own cancellation ends it.

@@ -1,22 +1,23 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
-import { deleteCandidates, releaseCandidates } from './candidates.ts'
+import { type CommandDeps, deleteCandidates, undoCommand } from './candidates.ts'
 import type { KubernetesActivities } from './contract.ts'
-import type { KubernetesDeps } from './dependencies.ts'
 import { drain, finalize } from './draining.ts'
 import { awaitInitialization, awaitRegistration } from './joining.ts'
 import { giveUp, observe } from './observe.ts'
 import { changePauses, pausesInForce } from './pause-changes.ts'
+import { awaitReplacements } from './replacements.ts'
 
 /** The activities of the core and wait queues. */
-export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActivities {
+export function createKubernetesActivities(deps: CommandDeps): KubernetesActivities {
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim }) => observe(deps, claim),
     giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),
     finalize: ({ claim }) => finalize(deps, claim),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
-    releaseCandidates: (input) => releaseCandidates(deps, input),
+    undoCommand: (input) => undoCommand(deps, input),
+    awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
     awaitRegistration: ({ claim }) => withHeartbeats((signal) => awaitRegistration(deps, claim, signal)),
     awaitInitialization: ({ claim }) => withHeartbeats((signal) => awaitInitialization(deps, claim, signal)),
     drain: ({ claim }) => withHeartbeats((signal) => drain(deps, claim, signal)),

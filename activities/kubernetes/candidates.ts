@@ -1,15 +1,90 @@
-import { conditionOf, withoutCondition } from '../../core/conditions.ts'
-import { annotations, taintKeys } from '../../core/labels.ts'
+import { conditionOf } from '../../core/conditions.ts'
+import { type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
+import { annotations, labels } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
+import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
+import { activityScope } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
+import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
+import { livePodsOn, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
+import type { CommandWork, DeletionOutcome } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
-import { cachedClaim, liveClaim, updateClaim, updateClaimStatus, updateNode } from './object-writes.ts'
-import { claimNode, deleteClaim } from './observe.ts'
+import { cachedClaim, liveClaim } from './object-writes.ts'
+import { claimNode, deleteClaim, liveNode } from './observe.ts'
 
-interface Work {
-  readonly commandId: string
-  readonly candidates: readonly ClaimRef[]
+/** What the activities of disruption commands work with. */
+export interface CommandDeps extends KubernetesDeps {
+  readonly disruptionMetrics: DisruptionMetrics
+}
+
+/**
+ * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or
+ * not at all, empty ones each by itself. Once a deletion has been asked for nothing is taken back; a second attempt goes on.
+ */
+export async function deleteCandidates(
+  deps: CommandDeps,
+  work: CommandWork,
+  signal: AbortSignal,
+): Promise<DeletionOutcome> {
+  const { commandId, candidates, method } = work
+  const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, work)))
+  const going = looks.filter((look) => look.kind === 'going')
+  const hasBegun = going.length > 0 && (!activityScope().isFirst || going.length === looks.length)
+  const refused = looks.flatMap((look) => (look.kind === 'refused' ? [look] : []))
+  if (method !== 'emptiness' && !hasBegun) {
+    const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
+    if (why !== undefined) return { kind: 'refused', message: why }
+  }
+  const free = looks.flatMap((look) => (look.kind === 'free' ? [look] : []))
+  if (free.length === 0 && going.length === 0)
+    return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
+  await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { method, pods })))
+  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, commandId)))
+  await untilGone(deps, commandId, candidates, signal)
+  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept: true })))
+  measureSavings(deps, work)
+  return { kind: 'deleted' }
+}
+
+type Look =
+  | { readonly kind: 'free'; readonly claim: NodeClaim; readonly pods: number }
+  | { readonly kind: 'going' }
+  | { readonly kind: 'refused'; readonly ref: ClaimRef; readonly message: string }
+
+/** A candidate read live: whether it may still be deleted. */
+async function lastLook(deps: KubernetesDeps, ref: ClaimRef, { commandId, method }: CommandWork): Promise<Look> {
+  const claim = await liveClaim(deps, ref)
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'going' }
+  const refused = (message: string): Look => ({ kind: 'refused', ref, message: `NodeClaim ${ref.name}: ${message}` })
+  if (stampOf(claim) !== commandId)
+    return refused(`${annotations.disruptionCommand} does not name the command any more`)
+  const node = await liveNode(deps, claim)
+  if (node === undefined) return { kind: 'free', claim, pods: 0 }
+  if ([node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
+    return refused(`the node has ${annotations.doNotDisrupt} by now`)
+  const pods = await livePodsOn(deps, node.metadata.name)
+  const isBinding = methodFacts[method].isGraceful || claim.spec.terminationGracePeriod === undefined
+  const blocking = pods.find((pod) => isActive(pod) && hasDoNotDisrupt(pod, deps.now()))
+  if (isBinding && blocking !== undefined)
+    return refused(`pod ${podName(blocking)} has ${annotations.doNotDisrupt} by now`)
+  return { kind: 'free', claim, pods: pods.filter(isReschedulable).length }
+}
+
+async function remove(
+  deps: CommandDeps,
+  claim: NodeClaim,
+  { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
+): Promise<void> {
+  tellDisruption(deps, claim)
+  await deleteClaim(deps, claim.metadata)
+  const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+  deps.disruptionMetrics.disrupted({
+    nodeClaim: claim,
+    why: { method },
+    policy: pool?.disruption.consolidationPolicy,
+    reschedulablePods: pods,
+  })
 }
 
 /** Both objects tell it, each once for a reason (reference/karpenter-core.md 6.2). */
@@ -23,63 +98,39 @@ function tellDisruption(deps: KubernetesDeps, claim: NodeClaim): void {
   }
 }
 
-/** Deletes a command's candidates and waits until the last is gone. A candidate that was released meanwhile is left alone. */
-export async function deleteCandidates(
+async function untilGone(
   deps: KubernetesDeps,
-  { commandId, candidates }: Work,
+  commandId: string,
+  candidates: readonly ClaimRef[],
   signal: AbortSignal,
 ): Promise<void> {
-  await Promise.all(
-    candidates.map(async (ref) => {
-      // Read live: the process that stamped the claim may be another one, ahead of this one's watch.
-      const claim = await liveClaim(deps, ref)
-      if (claim === undefined || claim.metadata.annotations[annotations.disruptionCommand] !== commandId) return
-      tellDisruption(deps, claim)
-      await deleteClaim(deps, ref)
-    }),
-  )
-  const names = new Set(candidates.map((ref) => ref.name))
+  const isSettled = (ref: ClaimRef) => {
+    const claim = cachedClaim(deps, ref)
+    return claim === undefined || (claim.metadata.deletionTimestamp === undefined && stampOf(claim) !== commandId)
+  }
+  const names = new Set(candidates.map(({ name }) => name))
   await deps.cache.waitFor(
     (kind, key) => kind === 'NodeClaim' && names.has(key),
-    () => (candidates.every((ref) => isSettled(deps, ref, commandId)) ? true : undefined),
+    () => (candidates.every(isSettled) ? true : undefined),
     signal,
   )
 }
 
-function isSettled(deps: KubernetesDeps, ref: ClaimRef, commandId: string): boolean {
-  const claim = cachedClaim(deps, ref)
-  return (
-    claim === undefined ||
-    (claim.metadata.deletionTimestamp === undefined &&
-      claim.metadata.annotations[annotations.disruptionCommand] !== commandId)
-  )
+/** Of a command over several pools each is given the part of its nodes. */
+function measureSavings(deps: CommandDeps, { method, candidates, savings }: CommandWork): void {
+  for (const [pool, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool))
+    deps.disruptionMetrics.saved(method, pool, (savings * own.length) / candidates.length)
 }
 
-/** Sets candidates free that still carry the command's id and are not being deleted. */
-export async function releaseCandidates(deps: KubernetesDeps, { commandId, candidates }: Work): Promise<void> {
-  await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
-}
-
-/** Takes taint, condition and stamp off one candidate, the stamp last: what is interrupted is found again by it. */
-export async function releaseCandidate(deps: KubernetesDeps, ref: ClaimRef, commandId: string): Promise<void> {
-  const claim = cachedClaim(deps, ref)
-  if (
-    claim === undefined ||
-    claim.metadata.deletionTimestamp !== undefined ||
-    claim.metadata.annotations[annotations.disruptionCommand] !== commandId
-  )
-    return
-  const node = claimNode(deps, claim)
-  if (node !== undefined) {
-    await updateNode(deps, node.metadata.name, (current) =>
-      current.taints.some((taint) => taint.key === taintKeys.disrupted) &&
-      current.metadata.deletionTimestamp === undefined
-        ? { spec: { taints: current.taints.filter((taint) => taint.key !== taintKeys.disrupted) } }
-        : undefined,
-    )
-  }
-  await updateClaimStatus(deps, ref, (current) => ({
-    conditions: withoutCondition(current.status.conditions, 'DisruptionReason'),
-  }))
-  await updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.disruptionCommand]: null } } }))
+/**
+ * Takes a command back: frees the candidates that still carry its id and are not being deleted, then gives up the replacements. Where a
+ * candidate is going all the same its pods may need them, so they stay.
+ */
+export async function undoCommand(deps: CommandDeps, work: CommandWork): Promise<void> {
+  const { commandId, candidates, replacements, method, decision } = work
+  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
+  const kept = going.some(Boolean)
+  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept })))
+  const uninitialized = results.filter(Boolean).length
+  if (uninitialized > 0) deps.disruptionMetrics.queueFailed({ method, decision }, uninitialized)
 }

@@ -1,3 +1,4 @@
+import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
 import type { Lift } from '../../core/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -56,6 +57,28 @@ export interface PausesWritten {
   readonly inForce: readonly Pause[]
 }
 
+/** A disruption command, as the activities that carry it out need it. */
+export interface CommandWork {
+  readonly commandId: string
+  readonly method: DisruptionMethod
+  readonly decision: Decision
+  readonly candidates: readonly (ClaimRef & { readonly nodePool: string })[]
+  readonly replacements: readonly ClaimRef[]
+  /** USD an hour. */
+  readonly savings: number
+}
+
+export type ReplacementOutcome =
+  | { readonly kind: 'ready' }
+  /** One is gone or on its way out. */
+  | { readonly kind: 'lost'; readonly message: string }
+  | { readonly kind: 'late'; readonly message: string }
+
+export type DeletionOutcome =
+  | { readonly kind: 'deleted' }
+  /** The last look forbids it; nothing was deleted. */
+  | { readonly kind: 'refused'; readonly message: string }
+
 export interface KubernetesActivities {
   /** Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes an expired claim. */
   observe(input: { readonly claim: ClaimRef }): Promise<Observation>
@@ -75,8 +98,13 @@ export interface KubernetesActivities {
   readPause(input: {
     readonly loop: LoopName
   }): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }>
-  /** Deletes the command's NodeClaims (with a precondition on their UID) and waits until they are gone. */
-  deleteCandidates(input: { readonly commandId: string; readonly candidates: readonly ClaimRef[] }): Promise<void>
-  /** Takes the disruption taint and condition off candidates that still carry the command's id. */
-  releaseCandidates(input: { readonly commandId: string; readonly candidates: readonly ClaimRef[] }): Promise<void>
+  /** Waits until the replacements of a command have been initialized, at most until `readyByMs` (epoch ms). */
+  awaitReplacements(input: {
+    readonly replacements: readonly ClaimRef[]
+    readonly readyByMs: number
+  }): Promise<ReplacementOutcome>
+  /** Looks at a command's NodeClaims a last time, deletes them and waits until they are gone. */
+  deleteCandidates(input: CommandWork): Promise<DeletionOutcome>
+  /** Takes taints, conditions and stamps of a command off again, and gives up replacements that nothing uses. */
+  undoCommand(input: CommandWork): Promise<void>
 }

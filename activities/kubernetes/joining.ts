@@ -144,7 +144,8 @@ export async function awaitInitialization(
   return { kind: 'initialized', ...(wakeAtMs === undefined ? {} : { wakeAtMs }) }
 }
 
-async function untilDeadline<T>(
+/** A wait that ends after `ms` as `timeout`. */
+export async function untilDeadline<T>(
   ms: number,
   signal: AbortSignal,
   wait: (signal: AbortSignal) => Promise<T>,

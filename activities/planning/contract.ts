@@ -1,3 +1,5 @@
+import type { Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
+import type { ConsolidateRequest } from '../../core/disruption/plan-requests.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import type { PlanActivities } from './plan-contract.ts'
 
@@ -15,30 +17,63 @@ export type ProvisioningOutcome =
   /** The loop was paused while this waited; nothing was written. */
   | { readonly kind: 'paused' }
 
+/** A node that is to be disrupted. */
+export interface CandidateRef extends ClaimRef {
+  readonly nodePool: string
+  readonly nodeName: string
+}
+
 /** A disruption that was decided but not yet begun. */
 export interface DisruptionProposal {
+  /** Of the method, and of a digest of the candidates as they stood: a command that failed is proposed again under another id. */
   readonly id: string
-  readonly reason: 'Empty'
-  readonly candidates: readonly (ClaimRef & { readonly nodePool: string; readonly nodeName: string })[]
-  /** What the operator asked for by consolidateNow: no waiting for consolidateAfter. */
+  readonly method: DisruptionMethod
+  readonly reason: DisruptionReason
+  readonly decision: Decision
+  /** What an operator asked for: consolidateAfter is not waited for, and nothing is validated after a delay. */
   readonly forced: boolean
+  readonly candidates: readonly CandidateRef[]
+  /** How many NodeClaims take their place. */
+  readonly replacements: number
+  /** USD an hour. */
+  readonly savings: number
+}
+
+export interface DisruptionInput {
+  /** Answer after one pass, whatever came of it. */
+  readonly once: boolean
+  /** An operator asks: consolidateAfter is not waited for. */
+  readonly forced: boolean
+  /** What a forced pass is to be about, and how many nodes of each pool it may take at most. */
+  readonly request?: ConsolidateRequest
+  /** Proposals that wait to be committed: names of their NodeClaims, and their methods. */
+  readonly validating?: { readonly nodeClaims: readonly string[]; readonly methods: readonly DisruptionMethod[] }
 }
 
 export type DisruptionOutcome =
-  | { readonly kind: 'proposed'; readonly proposal: DisruptionProposal }
+  /** They hold together, and are committed in this order. */
+  | { readonly kind: 'proposed'; readonly proposals: readonly DisruptionProposal[] }
   | { readonly kind: 'idle' }
   | { readonly kind: 'paused' }
 
 export type CommitOutcome =
-  | { readonly kind: 'committed'; readonly candidates: readonly ClaimRef[] }
-  /** Nothing of the proposal is still right; nothing was written, or what was is undone. */
+  | {
+      readonly kind: 'committed'
+      readonly candidates: readonly CandidateRef[]
+      readonly replacements: readonly ClaimRef[]
+      /** Epoch ms until which the replacements have to be initialized. */
+      readonly readyByMs: number
+      /** USD an hour. */
+      readonly savings: number
+    }
+  /** The proposal does not hold any more; nothing was written, or what was is undone. */
   | { readonly kind: 'rejected'; readonly message: string }
 
 export interface PlanningActivities extends PlanActivities {
   /** Waits for pending pods, plans them and creates NodeClaims. */
   nextProvisioning(): Promise<ProvisioningOutcome>
-  /** Evaluates the cluster until something should be disrupted. With `once` it answers after one pass. */
-  nextDisruption(input: { readonly once: boolean; readonly forced: boolean }): Promise<DisruptionOutcome>
-  /** Checks a proposal against live state, then taints and stamps its candidates. Run again, it finishes or undoes. */
+  /** Evaluates the cluster until something should be disrupted. */
+  nextDisruption(input: DisruptionInput): Promise<DisruptionOutcome>
+  /** Checks a proposal against live state, marks its candidates and creates their replacements. Run again, it finds that done, or undoes it. */
   commitDisruption(input: { readonly proposal: DisruptionProposal }): Promise<CommitOutcome>
 }

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { annotations, terminationFinalizer } from '../../core/labels.ts'
 import { nodePoolHashVersion } from '../../core/node-pool-hash.ts'
-import type { NodePool, Pod } from '../../core/objects.ts'
+import type { NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { Json } from '../kubernetes/client.ts'
@@ -12,7 +12,7 @@ import { readPause } from '../kubernetes/pauses.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import type { Fence } from './fence.ts'
-import { PoolLimits } from './pool-limits.ts'
+import { type Admission, PoolLimits } from './pool-limits.ts'
 
 /** Claims that are being created at once. */
 const concurrency = 16
@@ -79,17 +79,39 @@ async function createClaim(
   planned: PlannedNodeClaim,
   limits: PoolLimits,
 ): Promise<string | undefined> {
+  const made = await createOne(deps, { fence, limits }, planned, { name: `${planned.nodePool}-${randomSuffix()}` })
+  if (made.kind === 'limitExceeded') tellRefused(deps, planned, made.message)
+  if (made.kind !== 'created') return undefined
+  const { name } = made.claim.metadata
+  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: name })
+  return name
+}
+
+export interface NewClaim {
+  readonly name: string
+  /** Beside those of every claim. */
+  readonly annotations?: Readonly<Record<string, string>>
+  /** What the metrics call the reason for it. */
+  readonly reason?: string
+}
+
+/** Creates one claim, if its pool is there and has room for it, and starts its lifecycle. Errors: as `Fence.check`, and the API server's. */
+export async function createOne(
+  deps: PlanningDeps,
+  { fence, limits }: { readonly fence: Fence; readonly limits: PoolLimits },
+  planned: PlannedNodeClaim,
+  { name, annotations: own = {}, reason }: NewClaim,
+): Promise<
+  { readonly kind: 'created'; readonly claim: NodeClaim } | Exclude<Admission, { readonly kind: 'admitted' }>
+> {
   const admission = await limits.admit(planned)
-  if (admission.kind === 'limitExceeded') tellRefused(deps, planned, admission.message)
-  if (admission.kind !== 'admitted') return undefined
-  const body = claimBody(admission.nodePool, planned, `${planned.nodePool}-${randomSuffix()}`)
-  // The clock tells when this process had stopped: then somebody else may be the planner now.
-  if (!fence.isFresh) await fence.check()
+  if (admission.kind !== 'admitted') return admission
+  const body = claimBody(admission.nodePool, planned, name, own)
+  await fence.checkIfStale()
   const json = await deps.client.create(resourcePath('nodeclaims'), body)
   deps.cache.upsert('NodeClaim', json)
-  deps.metrics.created(planned)
+  deps.metrics.created(planned, reason)
   const claim = decodeNodeClaim(json)
-  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: claim.metadata.name })
   try {
     await deps.lifecycles.start(claim, { isNew: true })
   } catch (error) {
@@ -98,7 +120,7 @@ async function createClaim(
       'the lifecycle could not be started yet; the bridge starts it',
     )
   }
-  return claim.metadata.name
+  return { kind: 'created', claim }
 }
 
 /** The pods stay pending and are planned anew, with the limits as they are now. */
@@ -120,7 +142,12 @@ export function nominate(
   events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
 }
 
-function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string): Json {
+function claimBody(
+  nodePool: NodePool,
+  planned: PlannedNodeClaim,
+  name: string,
+  added: Readonly<Record<string, string>>,
+): Json {
   const { annotations: own, spec, hash } = nodePool.template
   const stamped = nodePool.metadata.annotations
   return {
@@ -137,6 +164,7 @@ function claimBody(nodePool: NodePool, planned: PlannedNodeClaim, name: string):
           : { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }),
         ...pick(stamped, kubeletAnnotation),
         [minValuesRelaxed]: String(planned.minValuesRelaxed ?? false),
+        ...added,
       },
       finalizers: [terminationFinalizer],
       ownerReferences: [

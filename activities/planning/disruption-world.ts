@@ -3,6 +3,7 @@ import type { Evaluation, EvaluationSettings } from '../../core/disruption/evalu
 import type { FilterSettings } from '../../core/disruption/filters.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
+import { annotations } from '../../core/labels.ts'
 import type { Pauses } from '../../core/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { PlanningDeps } from './dependencies.ts'
@@ -20,7 +21,7 @@ interface WorldOptions {
 
 /** What of the cluster is evaluated, and how. */
 export interface EvaluationInput
-  extends Pick<EvaluationSettings, 'forced' | 'scope' | 'mostNodes' | 'methods'>,
+  extends Pick<EvaluationSettings, 'forced' | 'scope' | 'resting' | 'mostNodes' | 'methods'>,
     Pick<WorldOptions, 'pauses' | 'spokenFor'> {}
 
 /** All that can be disrupted now, by the cache at this moment. */
@@ -70,10 +71,24 @@ function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest
     instanceTypes: instanceTypes(deps),
     options: { preferencePolicy, minValuesPolicy, reservedCapacity },
     defaultSpread,
-    nominated: deps.nominations.targets(deps.now()),
+    nominated: new Set([...deps.nominations.targets(deps.now()), ...replacementsInUse(deps)]),
     pauses: pauses.inForce,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
     maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
+  }
+}
+
+/** Replacements whose command has not ended: the pods that they were made for have not all come. */
+function* replacementsInUse({ cache }: PlanningDeps): Iterable<string> {
+  const commands = new Set<string>()
+  for (const { metadata } of cache.nodeClaims.values()) {
+    const stamp = metadata.annotations[annotations.disruptionCommand]
+    if (stamp !== undefined) commands.add(stamp)
+  }
+  for (const { metadata, status } of commands.size === 0 ? [] : cache.nodeClaims.values()) {
+    if (!commands.has(metadata.annotations[annotations.replacementFor] ?? '')) continue
+    yield metadata.name
+    if (status.nodeName !== undefined) yield status.nodeName
   }
 }

@@ -30,18 +30,21 @@ interface Read {
  */
 export class PoolLimits {
   readonly #deps: Deps
+  readonly #without: ReadonlySet<string>
   readonly #read = new Map<string, Read>()
   readonly #usage = new Map<string, Resources>()
 
-  constructor(deps: Deps) {
+  /** `without`: names of NodeClaims that do not count, because what is created takes their place. */
+  constructor(deps: Deps, without: ReadonlySet<string> = new Set()) {
     this.#deps = deps
+    this.#without = without
   }
 
   /** Whether a claim may be created. What is admitted is counted. */
   async admit({ nodePool: name, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): Promise<Admission> {
     const nodePool = await this.#current(name)
     if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return { kind: 'poolGone' }
-    const before = this.#usage.get(name) ?? usageOf(this.#deps, name)
+    const before = this.#usage.get(name) ?? usageOf(this.#deps, name, this.#without)
     const usage = mergeResources(before, requests, { nodes: integerQuantity(1) })
     const excess = limitExcess(nodePool.limits, usage)
     this.#usage.set(name, excess === undefined ? usage : before)
@@ -70,8 +73,13 @@ async function readPool({ client, cache }: Deps, name: string): Promise<NodePool
 }
 
 /** What the pool's nodes have, those on their way included. */
-function usageOf({ cache }: Deps, pool: string): Resources {
+function usageOf({ cache }: Deps, pool: string, without: ReadonlySet<string>): Resources {
   const known = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
-  const own = known.filter((one) => labelsOf(one)[labels.nodePool] === pool && !isLeaving(one.claim, one.node))
+  const own = known.filter(
+    (one) =>
+      labelsOf(one)[labels.nodePool] === pool &&
+      !isLeaving(one.claim, one.node) &&
+      !without.has(one.claim?.metadata.name ?? ''),
+  )
   return mergeResources(...own.map(capacityOf), { nodes: integerQuantity(own.length) })
 }

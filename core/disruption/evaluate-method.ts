@@ -11,7 +11,7 @@ import {
   poolCounts,
 } from './candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, type DisruptionReason, methodFacts } from './command.ts'
-import { type FilterSettings, isInScope, suits, unsuitable } from './filters.ts'
+import { type FilterSettings, isInScope, isResting, suits, unsuitable } from './filters.ts'
 import { drift } from './methods/drift.ts'
 import { emptiness } from './methods/emptiness.ts'
 import type { MethodContext, MethodSettings, Note } from './methods/method.ts'
@@ -84,6 +84,7 @@ export function candidatesFor(method: DisruptionMethod, view: DisruptionView, se
   const { reason } = methodFacts[method]
   const candidates = eligible.filter((candidate) => {
     if (settings.scope !== undefined && !isInScope(candidate, settings.scope)) return false
+    if (settings.resting !== undefined && isResting(candidate, reason, settings.resting)) return false
     const paused = pauseOf(candidate, reason, view)
     if (paused !== undefined) {
       blocked.push(blockedBy(candidate.nodeClaim, candidate.node, 'DisruptionBlocked', paused))

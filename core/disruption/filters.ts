@@ -2,7 +2,7 @@ import { isTrue } from '../conditions.ts'
 import { durationMs } from '../duration.ts'
 import { labels } from '../labels.ts'
 import { type Blocked, blockedBy, type Candidate, isEmpty } from './candidates.ts'
-import type { DisruptionMethod } from './command.ts'
+import type { DisruptionMethod, DisruptionReason } from './command.ts'
 
 /** Whether a method takes a candidate; a text: it does not, and its owner is told why. */
 export type Suitability = boolean | string
@@ -12,6 +12,22 @@ export interface FilterSettings {
   readonly forced?: boolean
   /** What an operator asked for it to be about; absent: everything. */
   readonly scope?: DisruptionScope
+  /** What is left alone for a while because disrupting it failed a moment ago. */
+  readonly resting?: Resting
+}
+
+/** Names: of NodePools by disruption reason, and of single NodeClaims. */
+export interface Resting {
+  readonly nodePools: Readonly<Partial<Record<DisruptionReason, readonly string[]>>>
+  readonly nodeClaims: readonly string[]
+}
+
+export function isResting(
+  { nodePool, nodeClaim }: Candidate,
+  reason: DisruptionReason,
+  { nodePools, nodeClaims }: Resting,
+): boolean {
+  return nodePools[reason]?.includes(nodePool.metadata.name) === true || nodeClaims.includes(nodeClaim.metadata.name)
 }
 
 /** Names; a node goes by its own or by that of its NodeClaim. Absent: any. */

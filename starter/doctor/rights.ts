@@ -78,7 +78,7 @@ export const rights: readonly Right[] = [
     namespace: 'own',
     group: 'coordination.k8s.io',
     resources: ['leases'],
-    names: ['joiner-bridge', 'joiner-planner-fence'],
+    names: ['joiner-bridge', 'joiner-planner-fence', 'joiner-disruption-fence'],
     verbs: ['get', 'patch'],
   },
   { namespace: 'own', group: '', resources: ['secrets'], verbs: ['create'] },

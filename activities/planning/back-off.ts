@@ -1,0 +1,37 @@
+const shortestMs = 10_000
+const longestMs = 5 * 60_000
+
+interface Failures {
+  readonly count: number
+  readonly untilMs: number
+}
+
+/** What failed is left alone: for 10 s, twice as long after each failure in a row, for 5 minutes at most. Times are epoch ms. */
+export class BackOff {
+  readonly #failures = new Map<string, Failures>()
+
+  /** Failures at the same time, such as those of all nodes of one command, count once. */
+  failed(key: string, now: number): void {
+    const before = this.#failures.get(key)
+    if (before !== undefined && before.untilMs > now) return
+    // Whatever failed long ago is not in a row with this.
+    const count = before === undefined || now - before.untilMs > longestMs ? 0 : before.count
+    this.#failures.set(key, { count: count + 1, untilMs: now + Math.min(shortestMs * 2 ** count, longestMs) })
+    for (const [other, { untilMs }] of this.#failures) if (now - untilMs > longestMs) this.#failures.delete(other)
+  }
+
+  succeeded(key: string): void {
+    this.#failures.delete(key)
+  }
+
+  /** All that rests now. */
+  resting(now: number): readonly string[] {
+    return [...this.#failures].filter(([, { untilMs }]) => untilMs > now).map(([key]) => key)
+  }
+
+  /** When the first of them has rested. */
+  nextEnd(now: number): number {
+    const ends = [...this.#failures.values()].map(({ untilMs }) => untilMs).filter((at) => at > now)
+    return Math.min(Number.POSITIVE_INFINITY, ...ends)
+  }
+}
