@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loopStatusQuery } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  await world.apply(nodeClass())
+})
+
+afterAll(() => world?.stop())
+
+const poolLabel = 'karpenter.sh/nodepool'
+const stamp = 'joiner.sh/disruption-command'
+const replacementFor = 'joiner.sh/replacement-for'
+const deletionCost = 'controller.kubernetes.io/pod-deletion-cost'
+const doNotDisrupt = 'karpenter.sh/do-not-disrupt'
+
+interface SeenClaim extends Seen {
+  readonly status?: Seen['status'] & { readonly nodeName?: string }
+}
+
+/** A NodePool of sizes with so many cores that saves money where it can. */
+function savingPool(name: string, cores: readonly string[], consolidateAfter = '1s') {
+  const requirements = [
+    { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
+    { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+    { key: 'karpenter.azure.com/sku-cpu', operator: 'In', values: cores },
+  ]
+  const pool = nodePool({ name, requirements, consolidateAfter })
+  const disruption = { ...pool.spec.disruption, consolidationPolicy: 'WhenEmptyOrUnderutilized' }
+  return { ...pool, spec: { ...pool.spec, disruption } }
+}
+
+const podsOf = (pool: string, replicas: number, cpu: string) =>
+  deployment({ name: pool, replicas, cpu, nodeSelector: { [poolLabel]: pool } })
+
+async function claimsOf(pool: string): Promise<readonly SeenClaim[]> {
+  return (await world.list('nodeclaims')).filter(({ metadata }) => metadata.labels?.[poolLabel] === pool)
+}
+
+const isTrue = (claim: Seen, type: string) =>
+  claim.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true
+
+async function untilSettled(pool: string, nodes: number, pods: number, ms = 60_000): Promise<readonly SeenClaim[]> {
+  return world.until(
+    `${pods} pods of ${pool} run on ${nodes} nodes`,
+    async () => {
+      const claims = await claimsOf(pool)
+      const isUp = claims.length === nodes && claims.every((claim) => isTrue(claim, 'Initialized'))
+      return isUp && (await world.running(pool)) === pods && claims
+    },
+    ms,
+  )
+}
+
+/** What a command leaves on a pool's NodeClaims and Nodes while it runs. */
+async function traces(pool: string): Promise<readonly string[]> {
+  const claims = (await claimsOf(pool)).filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const nodes = (await world.list('nodes')).filter(({ metadata }) => metadata.labels?.[poolLabel] === pool)
+  return [
+    ...claims.flatMap(({ metadata: { name, annotations = {} }, status }) => [
+      ...[stamp, replacementFor].filter((key) => key in annotations).map((key) => `${name}: ${key}`),
+      ...(status?.conditions ?? []).filter(({ type }) => type === 'DisruptionReason').map(() => `${name}: condition`),
+    ]),
+    ...nodes
+      .filter(({ spec }) => spec.taints?.some(({ key }) => key === 'karpenter.sh/disrupted'))
+      .map(({ metadata }) => `${metadata.name}: taint`),
+  ]
+}
+
+const patchPool = (name: string, spec: unknown) =>
+  world.operator.api('PATCH', `/apis/karpenter.sh/v1/nodepools/${name}`, { spec })
+
+/** Follows a pool until `end` holds; returns for each NodeClaim that went what stood when its deletion was first seen. */
+async function deletions(
+  pool: string,
+  end: () => Promise<boolean>,
+): Promise<ReadonlyMap<string, readonly SeenClaim[]>> {
+  const seen = new Map<string, readonly SeenClaim[]>()
+  await world.until(`the command over nodes of ${pool} is done`, async () => {
+    const claims = await claimsOf(pool)
+    for (const { metadata } of claims)
+      if (metadata.deletionTimestamp !== undefined && !seen.has(metadata.name)) seen.set(metadata.name, claims)
+    return end()
+  })
+  return seen
+}
+
+/** Two nodes with two pods each, of which each then loses one. */
+async function halfEmpty(pool: string): Promise<void> {
+  await world.apply(podsOf(pool, 4, '1500m'))
+  await untilSettled(pool, 2, 4)
+  const pods = (await world.list('pods')).filter(({ metadata }) => metadata.labels?.['app'] === pool)
+  for (const [, [first]] of Map.groupBy(pods, ({ spec }) => spec.nodeName))
+    await world.operator.kubectl(['annotate', 'pod', first?.metadata.name ?? '', `${deletionCost}=-10`])
+  await world.scale(pool, 2)
+}
+
+test('two half-empty nodes become one, and all pods run on it', async () => {
+  await world.apply(savingPool('merge', ['4']))
+  await world.untilReady('merge')
+  await halfEmpty('merge')
+  await untilSettled('merge', 1, 2, 90_000)
+  await world.until('nothing is left of the command', async () => (await traces('merge')).length === 0)
+  const told = (await world.list('events')).map(({ reason, message }) => `${reason}: ${message}`)
+  expect(told).toContain('DisruptionTerminating: Disrupting Node: Underutilized')
+  const commands = world.temporal.workflow.list({ query: `WorkflowType = 'disruptionCommand' AND NodePool = 'merge'` })
+  const results: unknown[] = []
+  for await (const { workflowId } of commands)
+    results.push(await world.temporal.workflow.getHandle(workflowId).result())
+  expect(results).toEqual([{ outcome: 'done', message: '1 nodes are gone' }])
+}, 180_000)
+
+test('a dear node is replaced by a cheaper one, which is up before the old one goes', async () => {
+  await world.apply(savingPool('dear', ['16']), podsOf('dear', 1, '1'))
+  const [dear] = await untilSettled('dear', 1, 1)
+  await world.apply(savingPool('dear', ['2', '16']))
+  const seen = await deletions('dear', async () => {
+    const claims = await claimsOf('dear')
+    return (
+      claims.length === 1 && claims[0]?.metadata.name !== dear?.metadata.name && (await world.running('dear')) === 1
+    )
+  })
+  expect([...seen.keys()]).toEqual([dear?.metadata.name])
+  const [beside] = (seen.get(dear?.metadata.name ?? '') ?? []).filter(
+    ({ metadata }) => metadata.uid !== dear?.metadata.uid,
+  )
+  expect(beside?.metadata.name).toMatch(/^dear-[0-9a-f]{10}-0$/)
+  expect(beside && isTrue(beside, 'Initialized')).toBe(true)
+  const [cheap] = await claimsOf('dear')
+  expect(cheap?.metadata.labels?.['karpenter.azure.com/sku-cpu']).toBe('2')
+  await world.until('nothing is left of the command', async () => (await traces('dear')).length === 0)
+  const told = (await world.list('events')).filter(
+    ({ involvedObject }) => involvedObject?.name === cheap?.metadata.name,
+  )
+  expect(told.map(({ reason, message }) => `${reason}: ${message}`)).toEqual(
+    expect.arrayContaining([
+      'DisruptionLaunching: Launching NodeClaim: Underutilized',
+      'DisruptionWaitingReadiness: Waiting on readiness to continue disruption',
+    ]),
+  )
+}, 180_000)
+
+test('a drifted node is replaced at once, without consolidation', async () => {
+  await world.apply(savingPool('drifting', ['2'], 'Never'), podsOf('drifting', 1, '1'))
+  const [old] = await untilSettled('drifting', 1, 1)
+  await patchPool('drifting', { template: { metadata: { labels: { team: 'blue' } } } })
+  const seen = await deletions('drifting', async () => {
+    const claims = await claimsOf('drifting')
+    return claims.length === 1 && claims[0]?.metadata.name !== old?.metadata.name
+  })
+  expect([...seen.keys()]).toEqual([old?.metadata.name])
+  const [renewed] = await untilSettled('drifting', 1, 1)
+  expect(renewed?.metadata.labels?.['team']).toBe('blue')
+  await world.until('nothing is left of the command', async () => (await traces('drifting')).length === 0)
+}, 120_000)
+
+test('a replacement that never comes up is taken back with all that was done for it, and the rollout goes on later', async () => {
+  const [old] = await untilSettled('drifting', 1, 1)
+  await world.fault({ kind: 'failSync', code: 'AllocationFailed', count: 100_000 })
+  await patchPool('drifting', { template: { metadata: { labels: { team: 'green' } } } })
+  await world.until('a replacement was begun', async () => (await claimsOf('drifting')).length === 2)
+  await world.until(
+    'the command is undone',
+    async () => (await claimsOf('drifting')).length === 1 && (await traces('drifting')).length === 0,
+  )
+  const [kept] = await claimsOf('drifting')
+  expect(kept?.metadata.uid).toBe(old?.metadata.uid)
+  expect(kept?.metadata.deletionTimestamp).toBeUndefined()
+  expect(await world.running('drifting')).toBe(1)
+  await world.operator.simulator('DELETE', '/faults')
+  await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-unavailable-offerings'])
+  await world.until('the node is replaced in the end', async () => {
+    const claims = await claimsOf('drifting')
+    return claims.length === 1 && claims[0]?.metadata.labels?.['team'] === 'green'
+  })
+}, 180_000)
+
+test('pods that must not be disrupted appear during the validation delay: nothing happens', async () => {
+  await world.apply(savingPool('held', ['4']))
+  await world.untilReady('held')
+  await halfEmpty('held')
+  const before = await world.until('two nodes with a pod each', async () => {
+    const claims = await claimsOf('held')
+    return claims.length === 2 && (await world.running('held')) === 2 && claims
+  })
+  const waiting = await world.until('a proposal waits', async () => {
+    const { validating = [] } = await world.loop('disruption').query(loopStatusQuery)
+    return validating[0]
+  })
+  const pods = (await world.list('pods')).filter(({ metadata }) => metadata.labels?.['app'] === 'held')
+  for (const { metadata } of pods)
+    await world.operator.kubectl(['annotate', 'pod', metadata.name, `${doNotDisrupt}=true`])
+  await world.until('the proposal is decided on', async () => {
+    const { validating = [] } = await world.loop('disruption').query(loopStatusQuery)
+    return Date.now() > waiting.dueMs && validating.length === 0
+  })
+  await world.until('its rejection is told', async () =>
+    (await world.list('events')).some(
+      ({ reason, message }) => reason === 'ConsolidationRejected' && message?.includes('reason: churn'),
+    ),
+  )
+  expect((await claimsOf('held')).map(({ metadata }) => metadata.uid).sort()).toEqual(
+    before.map(({ metadata }) => metadata.uid).sort(),
+  )
+  expect(await traces('held')).toEqual([])
+}, 180_000)
