@@ -77,7 +77,7 @@ async function pass(deps: PlanningDeps, memory: DisruptionMemory, given: PassInp
   tellEvaluation(deps, evaluation)
   tellFindings(deps, evaluation)
   // What looked at a part of the methods knows only a part of the reasons.
-  if (isWhole(evaluation)) recordVerdicts(deps, evaluation)
+  if (!input.forced && isWhole(evaluation)) recordVerdicts(deps, evaluation)
   const proposals = proposalsOf(evaluation.commands, input.forced)
   const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
   if (!input.forced && proposals.length === 0) {
