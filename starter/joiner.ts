@@ -48,6 +48,7 @@ if (!isQuick) {
     { registerQuota },
     { registerStatus },
     { registerValidate },
+    { registerWhy },
   ] = await Promise.all([
     import('./budgets/command.ts'),
     import('./capacity/command.ts'),
@@ -58,6 +59,7 @@ if (!isQuick) {
     import('./quota/command.ts'),
     import('./status/command.ts'),
     import('./validate.ts'),
+    import('./why/command.ts'),
   ])
   registerBudgets(program)
   registerCapacity(program)
@@ -68,6 +70,7 @@ if (!isQuick) {
   registerQuota(program)
   registerStatus(program)
   registerValidate(program)
+  registerWhy(program)
 }
 
 // The image ships without the local cluster, whose libraries are for development.

@@ -14,7 +14,7 @@ const greatest = 10
  * decides even then (reference/karpenter-core.md 4.3, reference/karpenter-1.15.md 4.3). `deletionCosts`: whether the cost that ReplicaSets go
  * by counts as well, which is so unless somebody else manages it.
  */
-function evictionCost({ metadata, priority = 0 }: Pod, deletionCosts = true): number {
+export function evictionCost({ metadata, priority = 0 }: Pod, deletionCosts = true): number {
   const own = metadata.annotations[disruptionCostAnnotation]
   const text = own ?? (deletionCosts ? metadata.annotations[podDeletionCostAnnotation] : undefined)
   const cost = 1 + (int32(text) ?? 0) / 2 ** 27 + priority / 2 ** 25

@@ -9,7 +9,7 @@ const moveOutcomes = ['chosen', 'hindered', 'budget', 'rejected', 'blocked', 'un
 export type MoveOutcome = (typeof moveOutcomes)[number]
 
 /** A pod that keeps its node, as `namespace/name`, and why it would not find another place. */
-interface BlockingPod {
+export interface BlockingPod {
   readonly name: string
   readonly constraint?: string
 }

@@ -104,8 +104,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): unknown 
   }
 }
 
-/** `3s`, `12m`, `5h10m`, `3d4h`. */
-function ago(ms: number): string {
+/** A time span: `3s`, `12m`, `5h10m`, `3d4h`. */
+export function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 60) return `${seconds}s`
   const minutes = Math.floor(seconds / 60)
