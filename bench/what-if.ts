@@ -5,10 +5,11 @@ import { type Removal, WhatIf } from '../core/scheduling/what-if.ts'
 import { readScenario } from '../starter/simulate/scenario.ts'
 import { circumstances, table } from './report.ts'
 import { runningCluster } from './workloads/running-cluster.ts'
+import type { Scenario } from './workloads/scenario.ts'
 
 /** What a pass over all nodes of a cluster costs that asks what would be without each, and without half of them at once. */
 export function whatIf(sizes: readonly number[]): void {
-  const rows = sizes.map((nodes) => measure(nodes))
+  const rows = sizes.flatMap((nodes) => [false, true].map((isFull) => measure(runningCluster(nodes, isFull))))
   console.log(`### What-ifs, ${circumstances()}\n`)
   console.log(
     table(
@@ -21,8 +22,7 @@ export function whatIf(sizes: readonly number[]): void {
   )
 }
 
-function measure(nodes: number): readonly string[] {
-  const scenario = runningCluster(nodes)
+function measure(scenario: Scenario): readonly string[] {
   const { snapshot, options } = readScenario(scenario)
   const removals: readonly Removal[] = snapshot.nodes.map((place) => ({ place, moving: place.pods }))
   const startedAt = performance.now()
@@ -45,7 +45,7 @@ function measure(nodes: number): readonly string[] {
     scenario.description,
     `${firstMs.toFixed(0)} ms`,
     `${(singleMs / 1000).toFixed(2)} s`,
-    `${(singleMs / nodes).toFixed(2)} ms`,
+    `${(singleMs / removals.length).toFixed(2)} ms`,
     `${halfMs.toFixed(0)} ms (${moved} pods, ${without.newNodeClaims.length} claims)`,
     String(count(0)),
     String(count(1)),

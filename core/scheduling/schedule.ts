@@ -21,9 +21,25 @@ export function schedule(
   return explainedPlan(snapshot, options, memory).plan
 }
 
-/** The plan of one of several passes over the same snapshot, which has NodePools. */
+/**
+ * The plan of one of several passes over the same snapshot, which has NodePools. Most of their plans are dropped because a pod has no
+ * place: why it has none is found out when somebody reads it.
+ */
 export function planOf(base: SolverBase, change: Change): SchedulingPlan {
-  return explained(new Solver(base, change)).plan
+  const { plan, failed } = solved(new Solver(base, change))
+  return { ...plan, unschedulable: [...plan.unschedulable, ...failed] }
+}
+
+/** Reads its text when asked for it, and once. */
+function unschedulable(pod: Pod, explain: () => string): SchedulingPlan['unschedulable'][number] {
+  let text: string | undefined
+  return {
+    pod,
+    get message() {
+      text ??= explain()
+      return text
+    },
+  }
 }
 
 /** A plan that can tell how it came about. Nothing is worked out for that before somebody asks. */
@@ -47,6 +63,31 @@ export function explainedPlan(
 }
 
 function explained(solver: Solver): ExplainedPlan {
+  const { plan: placed, failed, places } = solved(solver)
+  const told = failed.map(({ pod, message }) => ({ pod, message }))
+  const plan = { ...placed, unschedulable: [...placed.unschedulable, ...told] }
+  return {
+    plan,
+    podFunnels: (pod) => {
+      const waiting = [...solver.failed].find((one) => one.pod === pod)
+      return waiting === undefined ? [] : new PodFunnels(solver).of(waiting)
+    },
+    claimReasons: (claim) => {
+      const place = places[plan.newNodeClaims.indexOf(claim)]
+      return place && new ClaimFunnels(solver).of(place, claim.instanceTypes, claim.price)
+    },
+  }
+}
+
+interface Solved {
+  /** Without the pods that failed. */
+  readonly plan: SchedulingPlan
+  readonly failed: SchedulingPlan['unschedulable']
+  /** Of the plan's new claims. */
+  readonly places: readonly ClaimPlace[]
+}
+
+function solved(solver: Solver): Solved {
   const messages = new Map<Pod, string>(solver.base.snapshot.ignored ?? [])
   const stopped = solver.run()
   const newNodeClaims: PlannedNodeClaim[] = []
@@ -59,7 +100,7 @@ function explained(solver: Solver): ExplainedPlan {
     } else for (const pod of claim.pods) messages.set(pod, result.message)
   }
   const explanations = new Explanations(solver)
-  for (const one of solver.failed) messages.set(one.pod, explanations.of(one))
+  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explanations.of(one)))
   const plan = {
     newNodeClaims,
     existing: solver.nodes.map(({ node: { name, nodeClaim }, pods }) => ({
@@ -71,17 +112,7 @@ function explained(solver: Solver): ExplainedPlan {
     incompatiblePools: incompatible(solver),
     stopped,
   }
-  return {
-    plan,
-    podFunnels: (pod) => {
-      const waiting = [...solver.failed].find((one) => one.pod === pod)
-      return waiting === undefined ? [] : new PodFunnels(solver).of(waiting)
-    },
-    claimReasons: (claim) => {
-      const place = places[newNodeClaims.indexOf(claim)]
-      return place && new ClaimFunnels(solver).of(place, claim.instanceTypes, claim.price)
-    },
-  }
+  return { plan, failed, places }
 }
 
 /** The plan where no pool can grow. */

@@ -16,7 +16,8 @@ export interface Removal {
 export interface WhatIfLimits {
   /**
    * Names of places that take no running pods: those whose consolidateAfter window is open. Pods of the removed nodes that are still
-   * pending, pods of nodes that are being deleted and pods that wait may go there (reference/karpenter-core.md 3.4).
+   * pending, pods of nodes that are being deleted and pods that wait may go there (reference/karpenter-core.md 3.4). Questions that have
+   * it in common are answered sooner with the very same set, which must not change.
    */
   readonly closed?: ReadonlySet<string>
   /** The answer may end as soon as more new claims than this are open; the plan is `stopped` then, and tells of no pod after that. */
@@ -53,7 +54,7 @@ export class WhatIf {
         base.topology,
         this.#memory.running,
       ),
-      barred: closed && { places: closed, pods: new Set(moving.filter(isRunning)) },
+      barred: closed ? { places: closed, pods: new Set(moving.filter(isRunning)) } : this.#snapshot.barred,
       maxNewClaims: maxNewClaims ?? this.#options.maxNewClaims,
     })
   }

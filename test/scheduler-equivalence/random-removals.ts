@@ -20,6 +20,24 @@ export interface Imagined {
   readonly questions: readonly Question[]
 }
 
+/** The cluster with its nodes, and all that is on them, so many times. */
+export function crowded(scenario: VectorScenario, times: number): VectorScenario {
+  const objects = scenario.objects as readonly Json[]
+  const copies = objects.filter(isOfNode).flatMap((object) =>
+    Array.from({ length: times - 1 }, (_, copy) => {
+      const { uid: _uid, ...metadata } = object['metadata'] as Json
+      const text = JSON.stringify({ ...object, metadata }).replaceAll(/\bnode-(\d)/g, `node-$1-${copy}`)
+      return JSON.parse(text) as Json
+    }),
+  )
+  return { ...scenario, objects: [...objects, ...copies] }
+}
+
+function isOfNode({ kind, spec }: Json): boolean {
+  if (kind === 'Pod') return (spec as Json)['nodeName'] !== undefined
+  return kind === 'Node' || kind === 'NodeClaim' || kind === 'CSINode'
+}
+
 /** What-ifs about the nodes of a cluster, several about the same ones: the same for the same seed. */
 export function randomQuestions(scenario: VectorScenario, seed: number): Imagined {
   const draw = new Draw(seed)

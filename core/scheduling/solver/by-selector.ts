@@ -1,7 +1,5 @@
 import type { LabelSelector } from '../../objects.ts'
 
-type Labels = Readonly<Record<string, string>>
-
 /**
  * Finds what may select given labels, and what given selectors may select, without looking at all of them: most selectors ask for a
  * label by its value. What is found still has to be asked.
@@ -16,10 +14,14 @@ export class BySelector<T> {
     else listOf(this.#byLabel, asked).push(one)
   }
 
-  /** All that may select these labels. */
-  *for(own: Labels): Iterable<T> {
-    for (const key in own) yield* this.#byLabel.get(`${key}=${own[key]}`) ?? []
-    yield* this.#others
+  /** All that may select labels of which these are the pairs. */
+  for(pairs: readonly string[]): readonly T[] {
+    const found: T[] = []
+    for (const pair of pairs) {
+      const asking = this.#byLabel.get(pair)
+      if (asking !== undefined) found.push(...asking)
+    }
+    return this.#others.length === 0 ? found : [...found, ...this.#others]
   }
 }
 
@@ -28,9 +30,10 @@ export class ByLabels<T> {
   readonly #byLabel = new Map<string, T[]>()
   readonly #all: T[] = []
 
-  add(own: Labels, one: T): void {
+  /** `pairs`: of its labels. */
+  add(pairs: readonly string[], one: T): void {
     this.#all.push(one)
-    for (const key in own) listOf(this.#byLabel, `${key}=${own[key]}`).push(one)
+    for (const pair of pairs) listOf(this.#byLabel, pair).push(one)
   }
 
   /** All that the selector may select. */
@@ -38,6 +41,11 @@ export class ByLabels<T> {
     const asked = labelAsked(selector)
     return asked === undefined ? this.#all : (this.#byLabel.get(asked) ?? [])
   }
+}
+
+/** Labels as texts of a key and its value. */
+export function pairsOf(labels: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(labels).map((pair) => pair.join('='))
 }
 
 /** A label without which the selector selects nothing. */

@@ -3,6 +3,7 @@ import type { ContainerPort, Pod } from '../../objects.ts'
 import { noResources, type Resources } from '../../resources.ts'
 import type { SchedulableNode, SchedulingSnapshot } from '../snapshot.ts'
 import { Amounts } from './amounts.ts'
+import { PodTexts } from './pod-texts.ts'
 import { RequirementSets } from './requirement-sets.ts'
 import { RunningPods } from './running-pods.ts'
 import { TypeIndex } from './type-index.ts'
@@ -26,6 +27,7 @@ const mostSets = 200_000
 export class SolverMemory {
   readonly amounts = new Amounts()
   readonly running = new RunningPods()
+  readonly texts = new PodTexts()
   readonly #places = new WeakMap<SchedulableNode, KnownPlace>()
   readonly #learned = new WeakSet<object>()
   #sets: RequirementSets | undefined
@@ -45,11 +47,12 @@ export class SolverMemory {
   learn({ nodes, daemonSets, nodePools }: SchedulingSnapshot, requested: Iterable<Resources>): void {
     for (const requests of requested) this.amounts.learn(requests)
     for (const { pod } of daemonSets) this.amounts.learn(pod.requests)
-    for (const node of nodes)
-      this.#once(node, () => {
-        this.amounts.learn(node.available)
-        this.amounts.learn(node.capacity)
-      })
+    const hasLimits = nodePools.some(({ nodePool }) => Object.keys(nodePool.limits).length > 0)
+    for (const node of nodes) {
+      this.#once(node, () => this.amounts.learn(node.available))
+      // A pass that imagines a node away takes its capacity off what counts against limits.
+      if (hasLimits) this.#once(node.capacity, () => this.amounts.learn(node.capacity))
+    }
     for (const { nodePool, usage, instanceTypes } of nodePools) {
       this.amounts.learn(nodePool.limits)
       this.amounts.learn(usage)

@@ -2,7 +2,8 @@ import type { Pod } from '../../objects.ts'
 import { podName } from '../../pod-rules.ts'
 import type { Resources } from '../../resources.ts'
 import type { Amounts } from './amounts.ts'
-import { type FacetFacts, type RequestFacts, requestKey, type ShapeFacts, shapeKey } from './pod-shapes.ts'
+import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-shapes.ts'
+import { type PodText, type PodTexts, textOf } from './pod-texts.ts'
 import type { RequirementSet } from './requirement-sets.ts'
 
 /** A pod to place, with what it has in common with others. */
@@ -24,9 +25,12 @@ export class PodClasses {
   readonly #facets = new Map<string, FacetFacts>()
   #amounts: Amounts | undefined
 
-  /** Pods that are known before amounts are. */
-  constructor(pods: readonly Pod[]) {
-    for (const pod of pods) this.of(pod)
+  readonly #texts: PodTexts
+
+  /** `pods`: those that are known before amounts are. `texts`: of those that come later. */
+  constructor(pods: readonly Pod[], texts: PodTexts) {
+    this.#texts = texts
+    for (const pod of pods) this.#enter(pod, textOf(pod))
   }
 
   /** What pods ask for, each amount once. */
@@ -42,12 +46,14 @@ export class PodClasses {
 
   /** A pod that comes later may ask for amounts that nobody knew: they are learned. */
   of(pod: Pod): KnownPod {
-    const known = this.#pods.get(pod)
-    if (known !== undefined) return known
+    return this.#pods.get(pod) ?? this.#enter(pod, this.#texts.of(pod))
+  }
+
+  #enter(pod: Pod, text: PodText): KnownPod {
     const made = {
       pod,
-      shape: this.#shape(pod),
-      requested: this.#requestsOf(pod),
+      shape: this.#shape(pod, text.shape),
+      requested: this.#requestsOf(pod, text.requests),
       created: Date.parse(pod.metadata.creationTimestamp),
       first: `${pod.nodeName === undefined ? 0 : 1}${podName(pod)}`,
     }
@@ -65,8 +71,7 @@ export class PodClasses {
     return known
   }
 
-  #shape(pod: Pod): ShapeFacts {
-    const key = shapeKey(pod)
+  #shape(pod: Pod, key: string): ShapeFacts {
     let known = this.#shapes.get(key)
     if (known === undefined) {
       known = { pod, levels: [], complete: false, inverseRules: undefined }
@@ -75,8 +80,7 @@ export class PodClasses {
     return known
   }
 
-  #requestsOf({ requests }: Pod): RequestFacts {
-    const key = requestKey(requests)
+  #requestsOf({ requests }: Pod, key: string): RequestFacts {
     let known = this.#requests.get(key)
     if (known === undefined) {
       this.#amounts?.learn(requests)

@@ -16,6 +16,7 @@ export interface LabelFacts {
   readonly text: string
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
+  readonly pairs: readonly string[]
 }
 
 /** Which groups of a pass count pods with the same labels. */

@@ -76,7 +76,7 @@ export class RunningInverse {
   selecting(pods: LabelFacts): readonly InverseRule[] {
     let known = this.#selecting.get(pods)
     if (known === undefined) {
-      known = [...this.#bySelector.for(pods.labels)].filter((rule) => this.groupOf(rule).facts.selects(pods))
+      known = this.#bySelector.for(pods.pairs).filter((rule) => this.groupOf(rule).facts.selects(pods))
       this.#selecting.set(pods, known)
     }
     return known
@@ -162,7 +162,9 @@ export class InverseGroups {
 
   /** Groups that keep pods with these labels away, in the order of their first pods. */
   selecting(pods: LabelFacts): readonly TopologyGroup[] {
-    return [...new Set([...this.#running.selecting(pods), ...this.#changed])]
+    const selecting = this.#running.selecting(pods)
+    if (selecting.length === 0 && this.#changed.length === 0) return []
+    return [...new Set([...selecting, ...this.#changed])]
       .sort((a, b) => this.#orderOf(a) - this.#orderOf(b))
       .flatMap((rule) => this.#groupOf(rule) ?? [])
       .filter(({ facts }) => facts.selects(pods))

@@ -46,7 +46,7 @@ export class SolverBase {
     this.memory = memory
     this.wellKnown = options.wellKnownLabels ?? wellKnownLabels
     this.sets = memory.setsFor(this.wellKnown)
-    this.classes = new PodClasses(snapshot.pods)
+    this.classes = new PodClasses(snapshot.pods, memory.texts)
     memory.learn(snapshot, this.classes.requested)
     this.amounts = memory.amounts
     this.#version = this.amounts.version

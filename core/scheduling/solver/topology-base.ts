@@ -2,7 +2,7 @@ import { labels } from '../../labels.ts'
 import type { Pod, Taint } from '../../objects.ts'
 import { untolerated } from '../../taints.ts'
 import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '../topology-rules.ts'
-import { ByLabels } from './by-selector.ts'
+import { ByLabels, pairsOf } from './by-selector.ts'
 import { CountedGroup, type RunningIndex } from './counted-group.ts'
 import type { SolverMemory } from './memory.ts'
 import type { LabelFacts, LevelFacts, ShapeFacts } from './pod-shapes.ts'
@@ -74,7 +74,7 @@ export class TopologyBase {
     const text = labelKey(pod)
     let known = this.#labels.get(text)
     if (known === undefined) {
-      known = { text, namespace: pod.metadata.namespace ?? 'default', labels: pod.metadata.labels }
+      known = labelFacts(text, pod.metadata.namespace ?? 'default', pod.metadata.labels)
       this.#labels.set(text, known)
     }
     return known
@@ -136,8 +136,10 @@ export class TopologyBase {
     const running = this.#input.memory.running.on(this.#inhabited)
     if (this.#runningByLabels === undefined) {
       this.#runningByLabels = new ByLabels()
-      for (const [text, { namespace, labels: own }] of running)
-        this.#runningByLabels.add(own, { text, namespace, labels: own })
+      for (const [text, { namespace, labels: own }] of running) {
+        const facts = labelFacts(text, namespace, own)
+        this.#runningByLabels.add(facts.pairs, facts)
+      }
     }
     return { running, inhabited: this.#inhabited, byLabels: this.#runningByLabels }
   }
@@ -164,6 +166,10 @@ export class TopologyBase {
     const name = node.labels[key] ?? (key === labels.hostname ? node.name : undefined)
     return name === undefined ? undefined : this.domains.id(key, name)
   }
+}
+
+function labelFacts(text: string, namespace: string, own: LabelFacts['labels']): LabelFacts {
+  return { text, namespace, labels: own, pairs: pairsOf(own) }
 }
 
 /** The id of a rule leaves out what upstream leaves out; its variant holds all that the rule was made of. */

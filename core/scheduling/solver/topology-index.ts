@@ -69,14 +69,14 @@ export class TopologyIndex {
     let known = this.#labelClasses.get(facts)
     if (known === undefined) {
       const about = (group: TopologyGroup) => group.facts.selects(facts)
-      const stated = [...this.#statedBySelector.for(facts.labels)].filter(about)
+      const stated = this.#statedBySelector.for(facts.pairs).filter(about)
       known = {
         facts,
-        selectedBy: [...this.#groupsBySelector.for(facts.labels)].filter(about),
+        selectedBy: this.#groupsBySelector.for(facts.pairs).filter(about),
         selectedByInverse: [...this.#running.selecting(facts), ...this.#inOrder(stated)],
       }
       this.#labelClasses.set(facts, known)
-      this.#classesByLabels.add(facts.labels, known)
+      this.#classesByLabels.add(facts.pairs, known)
     }
     return known
   }

@@ -94,12 +94,14 @@ export class WaitingPods {
   #waiting(known: KnownPod): Waiting {
     const { pod } = known
     const volumes = this.#podVolumes?.get(pod)
+    const { alternatives, alternativeHosts } = volumes === undefined ? noVolumes : this.#alternatives(volumes)
     return {
       pod,
       shape: this.#shape(known, volumes?.lookupFailed !== true),
       requested: this.#requestClass(known.requested),
       volumes,
-      ...(volumes === undefined ? noVolumes : this.#alternatives(volumes)),
+      alternatives,
+      alternativeHosts,
       isBarred: this.#barred?.has(pod) === true,
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
       triedAt: -1,
