@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { armCalls } from './arm-calls.ts'
+import { disruption } from './disruption.ts'
+import { disruptionParityReport } from './disruption-parity.ts'
 import { fallback } from './fallback.ts'
 import { parity } from './parity.ts'
 import { planner } from './planner.ts'
@@ -75,6 +77,24 @@ program
   .description('scenarios to which upstream’s scheduler has one answer: how often ours is the same')
   .option('--scenarios <count>', 'how many', count, 50)
   .action(async ({ scenarios }: { readonly scenarios: number }) => parity(scenarios))
+program
+  .command('disruption')
+  .description(
+    'single-node passes and multi-node searches of disruption, and upstream’s (bench/peer, needs Go) on the same clusters',
+  )
+  .option('--skip-peer', 'only ours')
+  .option('--only <names>', 'only these workloads, such as mixed-single-node-1000,settled-single-node-1000')
+  .action(async ({ skipPeer = false, only }: { readonly skipPeer?: boolean; readonly only?: string }) =>
+    disruption({ skipPeer, only }),
+  )
+program
+  .command('disruption-parity')
+  .description('small clusters of which much may be wrong: how often ours decides about them as upstream’s methods do')
+  .option('--scenarios <count>', 'how many', count, 50)
+  .option('--first <seed>', 'the seed of the first', count, 1)
+  .action(async ({ scenarios, first }: { readonly scenarios: number; readonly first: number }) =>
+    disruptionParityReport(scenarios, first),
+  )
 program
   .command('storm')
   .description('pods come and go while Azure fails, throttles and loses answers, and Joiner is killed again and again')

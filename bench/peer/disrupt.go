@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
@@ -51,24 +52,27 @@ func standingOrRunning(now time.Time, runs bool) clock.Clock {
 	return testclock.NewFakeClock(now)
 }
 
-// prepare brings about what the options say of the time before the decision.
-func (w *world) prepare(s *scenario) (map[string]claimCondition, error) {
+// prepare observes the objects and brings about what the options say of the time before the decision.
+func (w *world) prepare(wanted scenarioOptions, objects []client.Object) (map[string]claimCondition, error) {
 	w.cloud.made = map[string][]*cloudprovider.InstanceType{}
 	var conditions map[string]claimCondition
-	if s.Options.ReconcileConditions {
+	if wanted.ReconcileConditions {
 		var err error
 		if conditions, err = w.reconcileConditions(); err != nil {
 			return nil, err
 		}
 	}
+	if err := w.observe(objects); err != nil {
+		return nil, err
+	}
 	providerIDs := map[string]string{}
 	for node := range w.cluster.Nodes() {
 		providerIDs[node.Name()] = node.ProviderID()
 	}
-	for _, name := range s.Options.Nominated {
+	for _, name := range wanted.Nominated {
 		w.cluster.NominateNodeForPod(w.ctx, providerIDs[name])
 	}
-	for _, name := range s.Options.MarkedForDeletion {
+	for _, name := range wanted.MarkedForDeletion {
 		w.cluster.MarkForDeletion(providerIDs[name])
 	}
 	return conditions, nil
@@ -84,7 +88,6 @@ func (w *world) reconcileConditions() (map[string]claimCondition, error) {
 			return nil, fmt.Errorf("conditions of NodeClaim %s: %w", claim.Name, err)
 		}
 		conditions[claim.Name] = conditionsOf(claim)
-		w.cluster.UpdateNodeClaim(claim.DeepCopy())
 	}
 	return conditions, nil
 }

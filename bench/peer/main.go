@@ -1,10 +1,11 @@
 // Peer answers scenarios with upstream's scheduler and disruption methods, so that a benchmark can compare answers and times.
 //
 //	peer solve [-time] [-rounds N] [FILE]
-//	peer disrupt [-time] [-rounds N] [-limit DURATION] [FILE]
+//	peer disrupt [-time] [-rounds N] [-distinct] [-limit DURATION] [FILE]
 //
 // FILE (or the standard input) is a scenario as JSON, perhaps compressed with gzip. The result of the last round goes
-// to the standard output. With -time, each round is one line of JSON on the standard error.
+// to the standard output, with -distinct a list of all that differ. With -time, each round is one line of JSON on the
+// standard error.
 package main
 
 import (
@@ -16,6 +17,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,12 +35,13 @@ func main() {
 	}
 }
 
-const usage = "usage: peer solve|disrupt [-time] [-rounds N] [-limit DURATION] [FILE]"
+const usage = "usage: peer solve|disrupt [-time] [-rounds N] [-distinct] [-limit DURATION] [FILE]"
 
 type arguments struct {
-	timed  bool
-	rounds int
-	file   string
+	timed    bool
+	distinct bool
+	rounds   int
+	file     string
 }
 
 func run(args []string) error {
@@ -49,6 +53,7 @@ func run(args []string) error {
 	flags.BoolVar(&given.timed, "time", false, "write the times of each round to the standard error")
 	flags.IntVar(&given.rounds, "rounds", 1, "how often to answer the scenario, each time with a new scheduler or method")
 	if args[0] == "disrupt" {
+		flags.BoolVar(&given.distinct, "distinct", false, "write a list of all results that differ")
 		flags.DurationVar(&disruption.SingleNodeConsolidationTimeoutDuration, "limit",
 			disruption.SingleNodeConsolidationTimeoutDuration, "when a single-node pass with -time gives up")
 	}
@@ -74,8 +79,11 @@ func solve(ctx context.Context, given arguments) error {
 	if err != nil {
 		return err
 	}
-	world, err := newWorld(ctx, scenario, testclock.NewFakeClock(scenario.Now), silent{})
+	world, objects, err := newWorld(ctx, scenario, testclock.NewFakeClock(scenario.Now), silent{})
 	if err != nil {
+		return err
+	}
+	if err := world.observe(objects); err != nil {
 		return err
 	}
 	// Reading leaves much more memory than solving needs; the objects alone are kept.
@@ -101,16 +109,17 @@ func disrupt(ctx context.Context, given arguments) error {
 	}
 	var events observed
 	clk := standingOrRunning(scenario.Now, given.timed)
-	world, err := newWorld(ctx, scenario, clk, &events)
+	world, objects, err := newWorld(ctx, scenario, clk, &events)
 	if err != nil {
 		return err
 	}
 	scenario.Objects = nil
-	conditions, err := world.prepare(scenario)
+	conditions, err := world.prepare(scenario.Options, objects)
 	if err != nil {
 		return err
 	}
 	var answer disruptionResult
+	var answers []disruptionResult
 	for range given.rounds {
 		events = observed{}
 		round, err := world.disrupt(scenario.Method)
@@ -120,9 +129,15 @@ func disrupt(ctx context.Context, given arguments) error {
 		answer = round.result
 		answer.Blocked = events.list()
 		answer.Conditions = conditions
+		if isNew := !slices.ContainsFunc(answers, func(one disruptionResult) bool { return reflect.DeepEqual(one, answer) }); isNew {
+			answers = append(answers, answer)
+		}
 		if err := given.report(round.times); err != nil {
 			return err
 		}
+	}
+	if given.distinct {
+		return write(os.Stdout, answers)
 	}
 	return write(os.Stdout, answer)
 }

@@ -42,6 +42,7 @@ type kindStore struct {
 	byNodeName  map[string][]client.Object
 }
 
+// newStore lists objects in the order in which it is given them.
 func newStore(objects []client.Object) (*store, error) {
 	made := &store{kinds: map[string]*kindStore{}}
 	for _, object := range objects {

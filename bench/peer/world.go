@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/awslabs/operatorpkg/status"
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,18 +35,22 @@ type silent struct{}
 
 func (silent) Publish(...events.Event) {}
 
-func newWorld(ctx context.Context, s *scenario, clk clock.Clock, recorder events.Recorder) (*world, error) {
+// newWorld makes a world whose cluster state knows nothing yet of the objects, which it returns.
+func newWorld(ctx context.Context, s *scenario, clk clock.Clock, recorder events.Recorder) (*world, []client.Object, error) {
 	v1.WellKnownLabels.Insert(s.WellKnownLabels...)
 	v1.WellKnownLabels.Insert(s.ReservationIDLabel)
 	cloudprovider.ReservationIDLabel = s.ReservationIDLabel
 	cloudprovider.ReservedCapacityLabels.Insert(s.ReservationIDLabel)
 	objects, err := s.parse()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if s.Method != "" {
+		slices.SortStableFunc(objects, byName)
 	}
 	api, err := newStore(objects)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w := &world{
 		ctx:      options.ToContext(ctx, s.Options.upstream()),
@@ -56,7 +62,12 @@ func newWorld(ctx context.Context, s *scenario, clk clock.Clock, recorder events
 	w.cloud.nodeClasses = nodeClasses(s.Method, objects)
 	w.cluster = state.NewCluster(w.clock, api, w.cloud)
 	w.provisioner = provisioning.NewProvisioner(api, w.recorder, w.cloud, w.cluster, w.clock, nil, nil)
-	return w, w.observe(objects)
+	return w, objects, nil
+}
+
+// byName is the order in which an API server lists. Which of several reasons is told follows from it.
+func byName(a, b client.Object) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // nodeClasses are the kinds of node classes that the cloud supports: one in a disruption scenario, else all that are referred to.

@@ -20,7 +20,7 @@ import { Random } from './random.ts'
 import { type InstanceTypeJson, now, type ObjectJson } from './scenario.ts'
 
 /** A disruption scenario as JSON, in the form that the vectors have. */
-interface DisruptionScenario {
+export interface DisruptionScenario {
   readonly name: string
   readonly note: string
   readonly now: string

@@ -3,7 +3,7 @@ import type { Blocked } from '../../core/disruption/candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, reasonOf } from '../../core/disruption/command.ts'
 import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import { evaluateMethod, type MethodEvaluation } from '../../core/disruption/evaluate-method.ts'
-import { disruptionWorld } from '../../core/disruption/world.ts'
+import { type DisruptionWorld, disruptionWorld } from '../../core/disruption/world.ts'
 import { nodeClaimDrift } from '../../core/drift/pool-drift.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import { annotations, coreWellKnownLabels, labels } from '../../core/labels.ts'
@@ -84,6 +84,21 @@ export interface DisruptionOverrides {
 
 /** Lets a method decide about the cluster of a scenario, as upstream would. */
 export function decide(json: unknown, overrides: DisruptionOverrides = {}): DisruptionResultJson {
+  const { world, evaluate, conditions } = decisionOf(json, overrides)
+  return { ...resultOf(evaluate(world(), upstreamMaxCandidates)), ...(conditions && { conditions }) }
+}
+
+/** A decision about a cluster whose objects are read and indexed, as they are in a planner. */
+export interface ReadyDecision {
+  /** What a pass starts with. */
+  readonly world: () => DisruptionWorld
+  /** What the scenario's method makes of it; a search for several nodes looks at so many candidates. */
+  readonly evaluate: (world: DisruptionWorld, maxMultiNodeCandidates: number) => MethodEvaluation
+  readonly conditions?: Readonly<Record<string, ConditionsJson>>
+}
+
+/** Reads a scenario. */
+export function decisionOf(json: unknown, overrides: DisruptionOverrides = {}): ReadyDecision {
   const { method, options = {}, ...scenario } = withoutNulls(json) as DisruptionScenarioJson
   const now = overrides.now ?? scenario.now ?? new Date(0).toISOString()
   const wellKnown = new Set([...coreWellKnownLabels, reservationLabel, ...(overrides.wellKnownLabels ?? [])])
@@ -98,26 +113,26 @@ export function decide(json: unknown, overrides: DisruptionOverrides = {}): Disr
     reservationIdLabel: reservationLabel,
     wellKnownLabels: wellKnown,
   } as const
-  const source = indexOf({ ...cluster, ...(reconciled && { nodeClaims: reconciled.nodeClaims }) })
-  const { view, simulator } = disruptionWorld(
-    source.source(offered, { now: Date.parse(now), wellKnownLabels: wellKnown }),
-    offered,
-    {
-      now: Date.parse(now),
-      scheduling,
-      nominated: new Set(options.nominated),
-      view: { deletionCosts: options.podDeletionCostManagement !== true },
-    },
-  )
-  const evaluation = evaluateMethod(method, view, simulator, {
-    instanceTypes: offered,
-    wellKnown,
-    scheduling,
-    spotToSpot: options.spotToSpotConsolidation === true,
-    terminateFirst: options.terminateFirstDrift === true,
-    maxMultiNodeCandidates: upstreamMaxCandidates,
-  })
-  return { ...resultOf(evaluation), ...(reconciled && { conditions: reconciled.conditions }) }
+  const index = indexOf({ ...cluster, ...(reconciled && { nodeClaims: reconciled.nodeClaims }) })
+  return {
+    world: () =>
+      disruptionWorld(index.source(offered, { now: Date.parse(now), wellKnownLabels: wellKnown }), offered, {
+        now: Date.parse(now),
+        scheduling,
+        nominated: new Set(options.nominated),
+        view: { deletionCosts: options.podDeletionCostManagement !== true },
+      }),
+    evaluate: ({ view, simulator }, maxMultiNodeCandidates) =>
+      evaluateMethod(method, view, simulator, {
+        instanceTypes: offered,
+        wellKnown,
+        scheduling,
+        spotToSpot: options.spotToSpotConsolidation === true,
+        terminateFirst: options.terminateFirstDrift === true,
+        maxMultiNodeCandidates,
+      }),
+    ...(reconciled && { conditions: reconciled.conditions }),
+  }
 }
 
 type Cluster = ReturnType<typeof clusterObjects>

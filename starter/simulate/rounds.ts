@@ -44,7 +44,7 @@ export function solveRounds(read: () => Scenario, rounds: number, report: (times
 }
 
 /** Linux counts what the parent had before it started this process as the child's own maximum, except in this file. */
-function peakRSSMiB(): number {
+export function peakRSSMiB(): number {
   try {
     const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
     if (kib !== undefined) return Number(kib) / 1024
