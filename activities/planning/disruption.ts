@@ -76,8 +76,7 @@ async function pass(deps: PlanningDeps, memory: DisruptionMemory, given: PassInp
   const evaluation = await evaluated(deps, memory, input, pauses)
   tellEvaluation(deps, evaluation)
   tellFindings(deps, evaluation)
-  // What looked at a part of the methods knows only a part of the reasons.
-  if (!input.forced && isWhole(evaluation)) recordVerdicts(deps, evaluation)
+  if (!input.forced) recordVerdicts(deps, evaluation)
   const proposals = proposalsOf(evaluation.commands, input.forced)
   const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
   if (!input.forced && proposals.length === 0) {
@@ -116,11 +115,6 @@ async function evaluated(
     if (first.commands.length > 0) return first
   }
   return evaluateCluster(deps, { ...settings, methods })
-}
-
-/** Whether savings were looked for as well. */
-function isWhole({ passes }: Evaluation): boolean {
-  return passes.some(({ method }) => method === 'multi-node')
 }
 
 /** What saves money is decided on one after the other; drift goes on beside it. */

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
@@ -98,6 +98,19 @@ describe('what was found about a node', () => {
       since: new Date(sampleTime + 20_000).toISOString(),
       moves: [{ pods: [{ name: 'default/other' }] }],
     })
+  })
+
+  it('is written half a minute later, although no evaluation comes', async () => {
+    vi.useFakeTimers()
+    const recorder = new VerdictRecorder()
+    await evaluates(recorder, 'default/web')
+    now += 10_000
+    await evaluates(recorder, 'default/other')
+    now += 30_000
+    await vi.advanceTimersByTimeAsync(30_000)
+    await recorder.settled()
+    vi.useRealTimers()
+    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/other' }])
   })
 
   it('is not written again after a restart', async () => {

@@ -36,11 +36,12 @@ export class VerdictRecorder {
   #recordedAt = Number.NEGATIVE_INFINITY
   #next: { readonly evaluation: Evaluation; readonly view: VerdictView } | undefined
   #working: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
 
   /** Of evaluations that come while one is being written, the last one counts. */
   record(deps: Deps, evaluation: Evaluation, view: VerdictView): void {
     this.#next = { evaluation, view }
-    this.#working ??= this.#work(deps).finally(() => (this.#working = undefined))
+    this.#begin(deps)
   }
 
   /** Once nothing is being written any more. */
@@ -48,17 +49,37 @@ export class VerdictRecorder {
     await this.#working
   }
 
+  #begin(deps: Deps): void {
+    this.#working ??= this.#work(deps).finally(() => {
+      this.#working = undefined
+      this.#later(deps)
+    })
+  }
+
+  /** The next evaluation may be minutes away: what is not written yet is written when its time has come. */
+  #later(deps: Deps): void {
+    const isBehind = this.#next !== undefined || this.#shards.some((shard) => shard.isBehind)
+    if (this.#timer !== undefined || !isBehind) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#begin(deps)
+    }, writeEveryMs)
+    this.#timer.unref()
+  }
+
   async #work(deps: Deps): Promise<void> {
-    while (this.#next !== undefined) {
-      const { evaluation, view } = this.#next
-      this.#next = undefined
-      try {
-        await this.#readIfNeeded(deps)
-        this.#keep(evaluation, view)
+    try {
+      do {
+        if (this.#next !== undefined) {
+          await this.#readIfNeeded(deps)
+          const { evaluation, view } = this.#next
+          this.#next = undefined
+          this.#keep(evaluation, view)
+        }
         await this.#write(deps)
-      } catch (error) {
-        deps.log.warn({ err: error }, 'what was found about nodes could not be kept; the next evaluation tries again')
-      }
+      } while (this.#next !== undefined)
+    } catch (error) {
+      deps.log.warn({ err: error }, 'what was found about nodes could not be kept; it is tried again')
     }
   }
 
@@ -101,6 +122,7 @@ class Shard {
   /** As they stand in the ConfigMap; undefined: what stands there cannot be read. */
   #stored = new Map<string, Verdict | undefined>()
   #writtenAt = Number.NEGATIVE_INFINITY
+  /** Of the first one: when the cluster was evaluated last. */
   #passAt: number | undefined
   #passWrittenAt = Number.NEGATIVE_INFINITY
   readonly #index: number
@@ -126,7 +148,7 @@ class Shard {
   keep(verdicts: readonly Verdict[], passAt: number): void {
     const most = Math.min(longestVerdict, Math.floor(mostInMap / Math.max(1, verdicts.length)))
     this.#kept = new Map(verdicts.map((found) => [found.nodeClaim, this.#again(found, most)]))
-    this.#passAt = passAt
+    if (this.#index === 0) this.#passAt = passAt
   }
 
   #again(found: Verdict, most: number): Kept {
@@ -136,22 +158,35 @@ class Shard {
     return { found, shown: before !== undefined && sameVerdict(before.shown, shown) ? before.shown : shown }
   }
 
+  /** Whether something is kept that is not written. */
+  get isBehind(): boolean {
+    const { changed, gone } = this.#news()
+    return changed.length + gone.length > 0
+  }
+
+  #news() {
+    return {
+      changed: [...this.#kept].filter(([name, { shown }]) => this.#stored.get(name) !== shown),
+      gone: [...this.#stored.keys()].filter((name) => !this.#kept.has(name)),
+    }
+  }
+
   async write({ client, namespace, now }: Deps): Promise<void> {
-    const isPassDue = this.#index === 0 && now() - this.#passWrittenAt >= lastPassEveryMs
-    const changed = [...this.#kept].filter(([name, { shown }]) => this.#stored.get(name) !== shown)
-    const gone = [...this.#stored.keys()].filter((name) => !this.#kept.has(name))
+    const { changed, gone } = this.#news()
+    const isPassDue = this.#passAt !== undefined && now() - this.#passWrittenAt >= lastPassEveryMs
     const isDue = changed.length + gone.length > 0 && now() - this.#writtenAt >= writeEveryMs
     if (!isDue && !isPassDue) return
-    const passAt = this.#passAt ?? now()
     const entries = {
       ...Object.fromEntries(changed.map(([name, { shown }]) => [name, formatVerdict(shown)])),
       ...Object.fromEntries(gone.map((name) => [name, null])),
-      ...(this.#index === 0 ? { [lastPassKey]: JSON.stringify({ at: new Date(passAt).toISOString() }) } : {}),
+      ...(this.#passAt === undefined
+        ? {}
+        : { [lastPassKey]: JSON.stringify({ at: new Date(this.#passAt).toISOString() }) }),
     }
     await writeConfigMap(client, { name: verdictMapName(this.#index), namespace }, entries)
     this.#stored = new Map([...this.#kept].map(([name, { shown }]) => [name, shown]))
     this.#writtenAt = now()
-    if (this.#index === 0) this.#passWrittenAt = now()
+    this.#passWrittenAt = now()
   }
 }
 

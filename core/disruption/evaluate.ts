@@ -69,8 +69,8 @@ export function evaluate(world: DisruptionWorld, settings: EvaluationSettings): 
   }
   const nextChange = upcoming(world.view)
   const { commands, blocked, notes, passes } = pass
-  const { forced, scope } = settings
-  const asked = { ...(forced === undefined ? {} : { forced }), ...(scope === undefined ? {} : { scope }) }
+  const { forced, scope, resting } = settings
+  const asked = { ...(forced === undefined ? {} : { forced }), ...(scope && { scope }), ...(resting && { resting }) }
   return { commands, blocked, notes, passes, asked, ...(nextChange === undefined ? {} : { nextChange }) }
 }
 

@@ -23,7 +23,7 @@ export interface Resting {
 }
 
 export function isResting(
-  { nodePool, nodeClaim }: Candidate,
+  { nodePool, nodeClaim }: Pick<Candidate, 'nodePool' | 'nodeClaim'>,
   reason: DisruptionReason,
   { nodePools, nodeClaims }: Resting,
 ): boolean {

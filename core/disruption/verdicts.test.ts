@@ -174,6 +174,14 @@ describe('what keeps a node', () => {
     })
   })
 
+  it('a command that failed a moment ago', () => {
+    const resting = { nodePools: {}, nodeClaims: ['a-claim'] }
+    const moves = movesOf({ pods: [running('web', 'a')] }, { resting })
+    expect(moves).toMatchObject([
+      { outcome: 'not-looked-at', message: expect.stringContaining('a command failed') as string },
+    ])
+  })
+
   it('consolidateAfter that is not over', () => {
     const [first] = movesOf({ claims: [sampleClaim('a')], pods: [running('web', 'a')] }) ?? []
     expect(first).toMatchObject({

@@ -5,10 +5,10 @@ import type { NodeClaim, NodePool } from '../objects.ts'
 import { podName } from '../pod-rules.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import { type Blocked, type DisruptionView, typeNamed } from './candidates.ts'
-import type { DisruptionMethod } from './command.ts'
+import { type DisruptionMethod, methodFacts } from './command.ts'
 import { nodePrice } from './costs.ts'
 import type { Evaluation } from './evaluate.ts'
-import type { DisruptionScope, FilterSettings } from './filters.ts'
+import { type DisruptionScope, type FilterSettings, isResting } from './filters.ts'
 import type { Note } from './methods/method.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
@@ -155,6 +155,12 @@ function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number):
 function untold(method: DisruptionMethod, input: MoveInput): Pick<Move, 'outcome' | 'message'> {
   const { claim, own, evaluation, view } = input
   const pool = view.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+  const { resting } = evaluation.asked
+  if (resting !== undefined && pool !== undefined) {
+    const isLeftAlone = isResting({ nodePool: pool, nodeClaim: claim }, methodFacts[method].reason, resting)
+    if (isLeftAlone)
+      return { outcome: 'not-looked-at', message: 'a command failed; it is tried again after 5 minutes at the latest' }
+  }
   if (method === 'drift') return untoldDrift(claim, pool)
   if (pool?.isStatic === true) return unsuitable('NodePools with replicas are not consolidated')
   if (!isLeftAlone(claim, evaluation.asked)) return unsuitable(waiting(pool))

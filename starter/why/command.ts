@@ -22,7 +22,7 @@ export function registerWhy(program: Command): void {
       'after',
       `
 emptiness, drift, multi-node and single-node are the ways in which a node can go. What is not saved is an upper bound: what the node costs. Joiner
-evaluates all nodes every 10 s and keeps what it found in the ConfigMaps joiner-evaluations-0 to -15; a change is there after 30 s at most.
+evaluates all nodes when something changes, and every 5 minutes; what it found is in the ConfigMaps joiner-evaluations-0 to -15 after 30 s at most.
   joiner why node aks-general-7kq2x
 Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`,
     )

@@ -51,8 +51,8 @@ export interface NodeReport {
   readonly events: readonly EventFacts[]
 }
 
-/** An evaluation that is older says that nobody evaluates. */
-const oldMs = 5 * 60_000
+/** Where nothing changes the cluster is evaluated each 5 minutes; twice as long says that nobody does. */
+const oldMs = 11 * 60_000
 const mostEvents = 8
 
 export function nodeReport(facts: NodeFacts): NodeReport {
@@ -161,7 +161,7 @@ function warningOf({ claim, verdict, lastPassMs, pauses, now }: NodeFacts): stri
   if (verdict === undefined)
     return isPaused
       ? 'it has not been evaluated: disruption is paused as a whole'
-      : 'it has not been evaluated yet: the cluster is evaluated every 10 s while Joiner runs (joiner status), and what is found is written after up to 30 s'
+      : 'it has not been evaluated yet: Joiner evaluates a change within seconds while it runs (joiner status), and writes what it found after 30 s at the latest'
   const age = now - (lastPassMs ?? Date.parse(verdict.since))
   if (age < oldMs) return undefined
   const minutes = Math.floor(age / 60_000)
@@ -175,7 +175,7 @@ function againOf(facts: NodeFacts): readonly string[] {
   const wholeLoop = pauses.wholeLoop
   const lines =
     wholeLoop === undefined
-      ? ['every 10 s, and when something changes on it']
+      ? ['when something changes in the cluster, and every 5 minutes']
       : [`when disruption is resumed${wholeLoop.untilMs === undefined ? '' : ` (${timeText(wholeLoop.untilMs)})`}`]
   const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
   if (at !== undefined && at > now) lines.push(`for consolidation from ${timeText(at)} on, if no pods come or go`)

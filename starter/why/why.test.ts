@@ -97,7 +97,7 @@ describe('why node', () => {
       'what would let it go:',
       '  kubectl annotate pod --namespace shop web karpenter.sh/do-not-disrupt-, or wait until 2026-01-02T00:30:00Z, when it ends by itself',
       'looked at again:',
-      '  every 10 s, and when something changes on it',
+      '  when something changes in the cluster, and every 5 minutes',
       '  the protection of shop/web ends at 2026-01-02T00:30:00Z',
       'events:',
       '  1m ago  NodeClaim  DisruptionBlocked (3 times): Pod has ...',
