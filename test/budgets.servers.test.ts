@@ -26,9 +26,11 @@ interface Read {
   readonly reasons: readonly unknown[]
 }
 
-async function budgets(...args: readonly string[]): Promise<string> {
+const budgets = (...args: readonly string[]) => command('budgets', ...args)
+
+async function command(...args: readonly string[]): Promise<string> {
   const env = { ...process.env, KUBECONFIG: world.cluster.adminKubeconfig }
-  return (await run(process.execPath, [joiner, 'budgets', ...args], { env })).stdout
+  return (await run(process.execPath, [joiner, ...args], { env })).stdout
 }
 
 async function read(...args: readonly string[]): Promise<Read> {
@@ -79,6 +81,29 @@ test('a schedule that cannot be read blocks all, and the remedy is said', async 
   expect(await read('--reason', 'Empty')).toMatchObject({
     problems: [{ budget: 1, blocks: true, message: expect.stringContaining('its hour "25"') as string }],
     reasons: [{ reason: 'Empty', allowed: 0, left: 0, limitedBy: [1], blockedUntil: null, nextWindow: null }],
+  })
+})
+
+test('joiner why names the pod that keeps a node, and what its node costs, from the ConfigMaps', async () => {
+  const [pod] = await world.list('pods')
+  const name = String(pod?.metadata.name)
+  const nodeName = String(pod?.spec.nodeName)
+  await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt=true'])
+  const shown = await world.until(
+    'the verdict names the pod',
+    async () => {
+      const text = await command('why', 'node', nodeName)
+      return text.includes(`pod default/${name}`) && text
+    },
+    60_000,
+  )
+  expect(shown).toMatch(/blocked: Pod has "karpenter.sh\/do-not-disrupt" annotation .* USD a month not saved/)
+  expect(shown).toContain(`kubectl annotate pod --namespace default ${name} karpenter.sh/do-not-disrupt-`)
+  expect(shown).toMatch(/last evaluation \(\S+ ago\)/)
+  expect(await command('why', 'pod', `default/${name}`)).toContain('its annotation karpenter.sh/do-not-disrupt: "true"')
+  await expect(command('why', 'node', 'nobody')).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('there is no Node and no NodeClaim "nobody"') as string,
   })
 })
 
