@@ -52,6 +52,8 @@ async function live(world: World, forbidden: Forbidden): Promise<Lives> {
   say('a deleted node was replaced')
   await pauseProvisioning(world)
   say('provisioning was paused and went on')
+  await replaceDrifted(world)
+  say('drifted nodes were replaced, in the second attempt')
   await disruptEmptyNodes(world)
   say('empty nodes are gone')
   const gaveUp = await runOut(world)
@@ -96,6 +98,36 @@ async function pauseProvisioning(world: World): Promise<void> {
   await world.scale('inflate', 4)
   await loop.signal(resumeSignal)
   await world.untilRunning(4)
+}
+
+/** A rollout whose replacements get no VM at first, so that commands are undone. */
+async function replaceDrifted(world: World): Promise<void> {
+  await world.fault({ kind: 'failSync', code: 'AllocationFailed', count: 100_000 })
+  const template = { metadata: { labels: { team: 'blue' } } }
+  await world.operator.api('PATCH', '/apis/karpenter.sh/v1/nodepools/general', { spec: { template } })
+  await world.until('a command is undone', async () => commandOf(world, 'drift', 'undone'))
+  await world.operator.simulator('DELETE', '/faults')
+  await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-unavailable-offerings'])
+  await world.until(
+    'all nodes are replaced',
+    async () => {
+      const claims = await world.list('nodeclaims')
+      const isNew = claims.every(({ metadata }) => metadata.labels?.['team'] === 'blue')
+      return claims.length === 4 && isNew && (await world.running()) === 4
+    },
+    180_000,
+  )
+}
+
+/** A command of a method that ended so, by its workflow id. */
+async function commandOf(world: World, method: string, outcome: 'done' | 'undone'): Promise<string | undefined> {
+  const query = `WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Completed'`
+  for await (const { workflowId } of world.temporal.workflow.list({ query })) {
+    if (!workflowId.includes(`/${method}-`)) continue
+    const result = (await world.temporal.workflow.getHandle(workflowId).result()) as { readonly outcome: string }
+    if (result.outcome === outcome) return workflowId
+  }
+  return undefined
 }
 
 /** Pause, forced evaluation and plain evaluation of the disruption loop: some nodes go by each. */
@@ -153,7 +185,9 @@ async function write(world: World, lives: Lives, forbidden: Forbidden): Promise<
     ['nodeClaimLifecycle.gave-up', lives.gaveUp],
     ['provisioningLoop.pause', `provisioning/${clusterName}`],
     ['disruptionLoop.pause-and-force', `disruption/${clusterName}`],
-    ['disruptionCommand.empty', await longest(world, 'disruptionCommand')],
+    ['disruptionCommand.empty', (await commandOf(world, 'emptiness', 'done')) ?? ''],
+    ['disruptionCommand.replace', (await commandOf(world, 'drift', 'done')) ?? ''],
+    ['disruptionCommand.undone', (await commandOf(world, 'drift', 'undone')) ?? ''],
     ['garbageCollection.sweep', await longest(world, 'garbageCollection')],
     ['nodeClassStatus.pass', await longest(world, 'nodeClassStatus')],
     ['inPlaceUpdates.pass', await longest(world, 'inPlaceUpdates')],

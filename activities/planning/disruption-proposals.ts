@@ -67,7 +67,7 @@ export function commandDigest(id: string): string {
 /** The method of a command; undefined: it is not an id of this release. */
 export function commandMethod(id: string): DisruptionMethod | undefined {
   const method = id.slice(0, Math.max(0, id.lastIndexOf('-')))
-  return method in methodFacts ? (method as DisruptionMethod) : undefined
+  return Object.hasOwn(methodFacts, method) ? (method as DisruptionMethod) : undefined
 }
 
 /** Why a command disrupts its nodes. */
