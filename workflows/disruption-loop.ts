@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from '../activities/planning/contract.ts'
-import { methodFacts } from '../core/disruption/command.ts'
+import { type DisruptionMethod, methodFacts } from '../core/disruption/command.ts'
 import { type ConsolidateRequest, consolidateAskedFor } from '../core/disruption/plan-requests.ts'
 import { disruptionCommandId } from '../core/task-queues.ts'
 import { commits, polls } from './activities.ts'
@@ -52,6 +52,8 @@ class DisruptionLoop {
   #rounds: number
   #requests: ConsolidateRequest[]
   #validating: Validating[]
+  /** Methods of proposals that were dropped, for the planner to count. */
+  #abandoned: DisruptionMethod[] = []
   #doing = 'starting'
   #sinceMs = Date.now()
 
@@ -122,7 +124,7 @@ class DisruptionLoop {
   /** What waits is dropped, not kept for the resume: a pause forbids it, and after the pause the cluster is another. */
   async #rest(reason: string): Promise<void> {
     this.#requests = []
-    this.#validating = []
+    this.#drop(() => true)
     this.#enter(`paused (${reason})`)
     await this.#pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
   }
@@ -131,9 +133,12 @@ class DisruptionLoop {
   async #evaluate(): Promise<DisruptionOutcome | undefined> {
     const waiting = this.#validating
     this.#enter(waiting.length === 0 ? 'evaluating' : `evaluating, and ${waiting.map(textOf).join(', ')} wait`)
+    const abandoned = this.#abandoned
+    this.#abandoned = []
     const input: DisruptionInput = {
       once: false,
       forced: false,
+      ...(abandoned.length === 0 ? {} : { abandoned }),
       ...(waiting.length === 0 ? {} : { validating: spokenFor(waiting) }),
     }
     return untilCommand(
@@ -169,7 +174,7 @@ class DisruptionLoop {
     )
     // Nodes can be spoken for twice: by what waits, and by what an operator asked for meanwhile.
     const names = new Set(candidates.map(({ name }) => name))
-    this.#validating = this.#validating.filter((each) => !each.proposal.candidates.some(({ name }) => names.has(name)))
+    this.#drop((each) => each.proposal.candidates.some(({ name }) => names.has(name)))
     if (committed.kind === 'rejected') return
     const { candidates: own, replacements, readyByMs, savings } = committed
     const { cluster } = this.#input
@@ -185,6 +190,11 @@ class DisruptionLoop {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     }
     this.#rounds += 1
+  }
+
+  #drop(isDropped: (waiting: Validating) => boolean): void {
+    this.#abandoned.push(...this.#validating.filter(isDropped).map(({ proposal }) => proposal.method))
+    this.#validating = this.#validating.filter((each) => !isDropped(each))
   }
 
   #ask(payload: unknown): void {

@@ -2,16 +2,18 @@ import { conditionOf } from '../../core/conditions.ts'
 import { type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
 import { annotations, labels } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
+import { type Pauses, pauseText } from '../../core/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
 import { activityScope } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
 import { livePodsOn, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
-import type { CommandWork, DeletionOutcome } from './contract.ts'
+import type { CandidateRef, CommandWork, DeletionOutcome } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { cachedClaim, liveClaim } from './object-writes.ts'
 import { claimNode, deleteClaim, liveNode } from './observe.ts'
+import { readPauses } from './pauses.ts'
 
 /** What the activities of disruption commands work with. */
 export interface CommandDeps extends KubernetesDeps {
@@ -20,7 +22,7 @@ export interface CommandDeps extends KubernetesDeps {
 
 /**
  * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or
- * not at all, empty ones each by itself. Once a deletion has been asked for nothing is taken back; a second attempt goes on.
+ * not at all, empty ones each by itself. A second attempt goes on where one is being deleted already; a node that must stay by then is freed.
  */
 export async function deleteCandidates(
   deps: CommandDeps,
@@ -28,7 +30,8 @@ export async function deleteCandidates(
   signal: AbortSignal,
 ): Promise<DeletionOutcome> {
   const { commandId, candidates, method } = work
-  const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, work)))
+  const pauses = await readPauses(deps, deps.now())
+  const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, { ...work, pauses })))
   const going = looks.filter((look) => look.kind === 'going')
   const hasBegun = going.length > 0 && (!activityScope().isFirst || going.length === looks.length)
   const refused = looks.flatMap((look) => (look.kind === 'refused' ? [look] : []))
@@ -53,12 +56,19 @@ type Look =
   | { readonly kind: 'refused'; readonly ref: ClaimRef; readonly message: string }
 
 /** A candidate read live: whether it may still be deleted. */
-async function lastLook(deps: KubernetesDeps, ref: ClaimRef, { commandId, method }: CommandWork): Promise<Look> {
+async function lastLook(
+  deps: KubernetesDeps,
+  ref: CandidateRef,
+  { commandId, method, pauses }: CommandWork & { readonly pauses: Pauses },
+): Promise<Look> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'going' }
   const refused = (message: string): Look => ({ kind: 'refused', ref, message: `NodeClaim ${ref.name}: ${message}` })
   if (stampOf(claim) !== commandId)
     return refused(`${annotations.disruptionCommand} does not name the command any more`)
+  const { nodePool, nodeName, name: nodeClaim } = ref
+  const paused = pauses.covering({ nodePool, node: nodeName, nodeClaim, reason: methodFacts[method].reason })
+  if (paused !== undefined) return refused(pauseText('disruption', paused))
   const node = await liveNode(deps, claim)
   if (node === undefined) return { kind: 'free', claim, pods: 0 }
   if ([node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))

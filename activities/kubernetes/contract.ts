@@ -57,12 +57,18 @@ export interface PausesWritten {
   readonly inForce: readonly Pause[]
 }
 
+/** A node that is to be disrupted. */
+export interface CandidateRef extends ClaimRef {
+  readonly nodePool: string
+  readonly nodeName: string
+}
+
 /** A disruption command, as the activities that carry it out need it. */
 export interface CommandWork {
   readonly commandId: string
   readonly method: DisruptionMethod
   readonly decision: Decision
-  readonly candidates: readonly (ClaimRef & { readonly nodePool: string })[]
+  readonly candidates: readonly CandidateRef[]
   readonly replacements: readonly ClaimRef[]
   /** USD an hour. */
   readonly savings: number

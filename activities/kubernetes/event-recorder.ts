@@ -36,6 +36,8 @@ const mostWaiting = 1000
 /** An API server that hangs is not asked more than this at once; the client gives each request up in time. */
 const mostInFlight = 4
 const forgetAt = 5000
+/** On a large cluster all of them may be news; looking through them again and again frees nothing. */
+const forgetEveryMs = 10_000
 
 /**
  * Records Kubernetes events by the table of `core/events.ts`: deduplicated and rate limited (reference/karpenter-core.md 6.2).
@@ -50,6 +52,7 @@ export class EventRecorder {
   readonly #pace: TokenBucket
   readonly #waiting: Waiting[] = []
   #inFlight = 0
+  #forgotAt = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(client: Pick<KubernetesClient, 'create'>, log: Pick<Logger, 'debug'>, now = () => Date.now()) {
@@ -123,7 +126,8 @@ export class EventRecorder {
   }
 
   #forgetOld(now: number): void {
-    if (this.#told.size < forgetAt) return
+    if (this.#told.size < forgetAt || now - this.#forgotAt < forgetEveryMs) return
+    this.#forgotAt = now
     for (const [key, until] of this.#told) if (until <= now) this.#told.delete(key)
   }
 }

@@ -1,6 +1,7 @@
 import type { Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
 import type { ConsolidateRequest } from '../../core/disruption/plan-requests.ts'
 import type { ClaimRef } from '../azure/contract.ts'
+import type { CandidateRef } from '../kubernetes/contract.ts'
 import type { PlanActivities } from './plan-contract.ts'
 
 export type ProvisioningOutcome =
@@ -16,12 +17,6 @@ export type ProvisioningOutcome =
   | { readonly kind: 'idle' }
   /** The loop was paused while this waited; nothing was written. */
   | { readonly kind: 'paused' }
-
-/** A node that is to be disrupted. */
-export interface CandidateRef extends ClaimRef {
-  readonly nodePool: string
-  readonly nodeName: string
-}
 
 /** A disruption that was decided but not yet begun. */
 export interface DisruptionProposal {
@@ -48,6 +43,8 @@ export interface DisruptionInput {
   readonly request?: ConsolidateRequest
   /** Proposals that wait to be committed: names of their NodeClaims, and their methods. */
   readonly validating?: { readonly nodeClaims: readonly string[]; readonly methods: readonly DisruptionMethod[] }
+  /** Methods of proposals that were given up since the last call, because of a pause or of what an operator asked for. */
+  readonly abandoned?: readonly DisruptionMethod[]
 }
 
 export type DisruptionOutcome =

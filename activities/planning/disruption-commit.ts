@@ -7,14 +7,16 @@ import { activityScope } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { forEachOf } from '../concurrency.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/command-objects.ts'
+import type { CandidateRef } from '../kubernetes/contract.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { setClaimConditions, updateClaim, updateNode } from '../kubernetes/object-writes.ts'
 import { claimNode } from '../kubernetes/observe.ts'
 import { readPauses } from '../kubernetes/pauses.ts'
-import type { CandidateRef, CommitOutcome, DisruptionProposal } from './contract.ts'
+import type { CommitOutcome, DisruptionProposal } from './contract.ts'
 import { createOne, nominate } from './create-claims.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { tellRejected } from './disruption-events.ts'
+import { memoryOf } from './disruption-memory.ts'
 import { commandDigest } from './disruption-proposals.ts'
 import { validateProposal } from './disruption-world.ts'
 import { Fence, FenceLostError } from './fence.ts'
@@ -47,6 +49,7 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
     const refusal = await commit.begin()
     if (refusal === undefined) return commit.committed()
     await commit.undo()
+    rest(deps, proposal, refusal)
     tellRejected(deps, proposal, refusal)
     return { kind: 'rejected', message: refusal.message }
   } catch (error) {
@@ -59,6 +62,14 @@ export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionP
 interface Refusal {
   readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'
   readonly message: string
+  /** Whether it is the pool that has no room for replacements, whichever node they are for. */
+  readonly isOfPool?: boolean
+}
+
+/** What was refused is not proposed again at once, whatever an evaluation makes of it. */
+function rest(deps: PlanningDeps, { reason, candidates }: DisruptionProposal, { isOfPool = false }: Refusal): void {
+  const memory = memoryOf(deps)
+  for (const { name, nodePool } of candidates) memory.failed(name, isOfPool ? { nodePool, reason } : undefined)
 }
 
 class Commit {
@@ -239,7 +250,7 @@ class Commit {
       })
       if (made.kind !== 'created') {
         const message = made.kind === 'poolGone' ? `NodePool ${planned.nodePool} is gone` : made.message
-        return { reason: 'scheduling', message: `no replacement can be created: ${message}` }
+        return { reason: 'scheduling', message: `no replacement can be created: ${message}`, isOfPool: true }
       }
       const { name, uid } = made.claim.metadata
       refs.push({ name, uid })

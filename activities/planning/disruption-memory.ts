@@ -82,9 +82,9 @@ export class DisruptionMemory {
     return Math.min(this.#pools.nextEnd(this.#now()), this.#claims.nextEnd(this.#now()))
   }
 
-  /** A node could not be disrupted. */
-  failed(nodeClaim: string, nodePool: string, reason: DisruptionReason): void {
-    this.#pools.failed(`${reason}/${nodePool}`, this.#now())
+  /** A node could not be disrupted; with `pool`, for a reason that others of its pool share. */
+  failed(nodeClaim: string, pool?: { readonly nodePool: string; readonly reason: DisruptionReason }): void {
+    if (pool !== undefined) this.#pools.failed(`${pool.reason}/${pool.nodePool}`, this.#now())
     this.#claims.failed(nodeClaim, this.#now())
   }
 
@@ -99,7 +99,7 @@ export class DisruptionMemory {
       this.#pools.succeeded(`${reason}/${pool}`)
       this.#claims.succeeded(before.metadata.name)
     } else if (after.metadata.annotations[annotations.disruptionCommand] === undefined)
-      this.failed(before.metadata.name, pool, reason)
+      this.failed(before.metadata.name, { nodePool: pool, reason })
   }
 }
 

@@ -35,6 +35,7 @@ export async function nextDisruption(
   signal: AbortSignal,
 ): Promise<DisruptionOutcome> {
   const untilMs = deps.now() + pollMs
+  for (const method of input.abandoned ?? []) deps.disruptionMetrics.proposed(method, 'abandoned')
   await deps.cache.synced()
   const memory = memoryOf(deps)
   do {
