@@ -67,7 +67,8 @@ function clearedKeys({ loop, lift }: PauseChange, { keys, unreadable }: StoredPa
   if (lift?.all === true) return keys
   const scope = lift?.scope ?? wholeLoop
   const key = pauseKey(loop, scope)
-  return scope.kind === 'cluster' ? [key, ...unreadable] : [key]
+  // What ends by its time alone lifts nothing else.
+  return scope.kind === 'cluster' && lift !== undefined ? [key, ...unreadable] : [key]
 }
 
 /**
