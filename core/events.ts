@@ -65,6 +65,9 @@ const rules = {
   // A pause of disruption that covers the object, and its end: who, why, until when.
   DisruptionPaused: { type: 'Normal', own: true },
   DisruptionResumed: { type: 'Normal', own: true },
+  // What an operator asked of disruption by hand: who, and what came of it.
+  ConsolidateNow: { type: 'Normal', own: true },
+  PlanApplied: { type: 'Normal', own: true },
   // A VM whose tags or identities could not be changed.
   InPlaceUpdateFailed: { type: 'Warning', own: true },
 } as const satisfies Readonly<Record<string, EventRule>>

@@ -39,8 +39,10 @@ if (isQuick) enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/jo
 
 if (!isQuick) {
   const [
+    { registerApply },
     { registerBudgets },
     { registerCapacity },
+    { registerConsolidate },
     { registerConvert },
     { registerDoctor },
     { registerPause },
@@ -50,8 +52,10 @@ if (!isQuick) {
     { registerValidate },
     { registerWhy },
   ] = await Promise.all([
+    import('./operate/apply-command.ts'),
     import('./budgets/command.ts'),
     import('./capacity/command.ts'),
+    import('./operate/consolidate-command.ts'),
     import('./convert.ts'),
     import('./doctor/command.ts'),
     import('./operate/pause-command.ts'),
@@ -61,8 +65,10 @@ if (!isQuick) {
     import('./validate.ts'),
     import('./why/command.ts'),
   ])
+  registerApply(program)
   registerBudgets(program)
   registerCapacity(program)
+  registerConsolidate(program)
   registerConvert(program)
   registerDoctor(program)
   registerPause(program)

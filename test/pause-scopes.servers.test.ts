@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { WorkflowUpdateFailedError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
@@ -138,21 +135,10 @@ test('a pause of all shows on every NodePool, and a resume of everything lifts w
   expect(await shownOn('nodepools', 'general')).toBeUndefined()
 })
 
-/** Runs the command line as an operator does. Returns what it printed. */
-async function joiner(...args: readonly string[]): Promise<string> {
-  const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
-  const env = {
-    ...process.env,
-    KUBECONFIG: world.cluster.adminKubeconfig,
-    TEMPORAL_ADDRESS: world.cluster.temporalAddress,
-  }
-  return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
-}
-
 test('joiner pause, status and resume say who, why and until when', async () => {
-  const paused = await joiner('pause', '--nodepool', 'general', '--why', 'release day', '--for', '2h')
+  const paused = await world.joiner('pause', '--nodepool', 'general', '--why', 'release day', '--for', '2h')
   expect(paused).toMatch(/^disruption of NodePool "general" is paused by admin since .* until .*: release day\n$/)
-  const [text, json] = await Promise.all([joiner('status'), joiner('status', '--output', 'json')])
+  const [text, json] = await Promise.all([world.joiner('status'), world.joiner('status', '--output', 'json')])
   const status = JSON.parse(json) as unknown
   const scope = { kind: 'nodePool', name: 'general' }
   expect(status).toMatchObject({
@@ -162,8 +148,8 @@ test('joiner pause, status and resume say who, why and until when', async () => 
   })
   expect(text).toContain(`PAUSED  ${paused.trim()}`)
   const [resumed] = await Promise.all([
-    joiner('resume', '--all'),
-    expect(joiner('pause', '--why', 'x', '--cluster', 'elsewhere')).rejects.toMatchObject({
+    world.joiner('resume', '--all'),
+    expect(world.joiner('pause', '--why', 'x', '--cluster', 'elsewhere')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('the disruption loop of cluster "elsewhere" does not run'),
     }),

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { Client, Connection } from '@temporalio/client'
 import { stringify } from 'yaml'
 import type { JournalEntry } from '../deploy/local/azure/arm-deps.ts'
@@ -116,6 +119,17 @@ export class World {
     throw new Error(
       `not within ${ms / 1000} s: ${what} (last: ${last})\n${await this.#picture()}\njoiner's log:\n${tail}`,
     )
+  }
+
+  /** Runs the command line as an operator does. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
+  async joiner(...args: readonly string[]): Promise<string> {
+    const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
+    const env = {
+      ...process.env,
+      KUBECONFIG: this.cluster.adminKubeconfig,
+      TEMPORAL_ADDRESS: this.cluster.temporalAddress,
+    }
+    return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
   }
 
   async list(kind: keyof typeof paths): Promise<readonly Seen[]> {

@@ -112,7 +112,7 @@ export const commits = () =>
 
 /** What an operator waits for: it ends, one way or the other. */
 export const plans = () =>
-  proxyActivities<Pick<PlanningActivities, 'planDisruption'>>({
+  proxyActivities<Pick<PlanningActivities, 'planDisruption' | 'checkPlan'>>({
     taskQueue: queueOf('plan'),
     startToCloseTimeout: '2m',
     scheduleToCloseTimeout: '5m',

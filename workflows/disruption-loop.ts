@@ -1,29 +1,33 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
+import { rootCause, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import {
   continueAsNew,
-  log,
+  isCancellation,
   ParentClosePolicy,
   setCurrentDetails,
   setHandler,
   startChild,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from '../activities/planning/contract.ts'
+import type {
+  CommitOutcome,
+  DisruptionInput,
+  DisruptionOutcome,
+  DisruptionProposal,
+} from '../activities/planning/contract.ts'
 import { type DisruptionMethod, methodFacts } from '../core/disruption/command.ts'
-import { type ConsolidateRequest, consolidateAskedFor } from '../core/disruption/plan-requests.ts'
+import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan-requests.ts'
+import { type Pause, pauseText } from '../core/pauses.ts'
 import { disruptionCommandId } from '../core/task-queues.ts'
-import { commits, polls } from './activities.ts'
+import { commits, plans, polls } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'
-import { listenForPlans } from './disruption-requests.ts'
-import { consolidateNowSignal, loopStatusQuery } from './messages.ts'
+import { type DisruptionRequest, DisruptionRequests } from './disruption-requests.ts'
+import { loopStatusQuery, type RequestAnswer, type StartedCommand } from './messages.ts'
 import { LoopPause } from './pausing.ts'
 import { type LoopInput, untilCommand } from './provisioning-loop.ts'
 import { searchAttributes } from './search-attributes.ts'
 
 /** Between a proposal and its commit, so that pods about to land on a candidate save it (karpenter-core.md 4.9). */
 const validationDelayMs = 15_000
-/** Requests of operators that wait at once; a flood of signals is not worth a pass each. */
-const mostRequests = 20
 
 /** A proposal that waits to be committed. */
 interface Validating {
@@ -50,7 +54,7 @@ class DisruptionLoop {
   readonly #input: DisruptionLoopInput
   readonly #pause: LoopPause
   #rounds: number
-  #requests: ConsolidateRequest[]
+  readonly #requests: DisruptionRequests
   #validating: Validating[]
   /** Methods of proposals that were dropped, for the planner to count. */
   #abandoned: DisruptionMethod[] = []
@@ -62,9 +66,8 @@ class DisruptionLoop {
     this.#input = input
     this.#pause = new LoopPause('disruption', state?.pause, state?.partialPauses)
     this.#rounds = state?.rounds ?? 0
-    this.#requests = [...(state?.requests ?? [])]
+    this.#requests = new DisruptionRequests(state?.requests)
     this.#validating = [...(state?.validating ?? [])]
-    const force = (payload: unknown) => this.#ask(payload)
     this.#pause.listen(
       {
         pause:
@@ -72,13 +75,9 @@ class DisruptionLoop {
         resume:
           'Go on disrupting: {"scope": as it was paused, "all": true for every scope, "by": "..."}, all optional.',
       },
-      { [consolidateNowSignal.name]: force },
+      this.#requests.signals,
     )
-    setHandler(consolidateNowSignal, force, {
-      description:
-        'Evaluate at once, without waiting for consolidateAfter or the validation delay: {"nodePools": [names], "nodes": [names], "budget": nodes of each pool}, all optional. Budgets still hold.',
-    })
-    listenForPlans()
+    this.#requests.listen()
     setHandler(loopStatusQuery, () => ({
       doing: this.#doing,
       sinceMs: this.#sinceMs,
@@ -95,13 +94,14 @@ class DisruptionLoop {
   async run(): Promise<void> {
     if (this.#input.state === undefined) await this.#pause.recover()
     while (!workflowInfo().continueAsNewSuggested) await this.#step()
+    this.#requests.close('the loop begins a new run at this very moment; ask again')
     await this.#pause.finish()
     await continueAsNew<typeof disruptionLoop>({
       cluster: this.#input.cluster,
       state: {
         rounds: this.#rounds,
         ...this.#pause.state,
-        ...(this.#requests.length === 0 ? {} : { requests: this.#requests }),
+        ...(this.#requests.carried.length === 0 ? {} : { requests: this.#requests.carried }),
         ...(this.#validating.length === 0 ? {} : { validating: this.#validating }),
       },
     })
@@ -109,24 +109,29 @@ class DisruptionLoop {
 
   async #step(): Promise<void> {
     await this.#pause.apply()
-    if (this.#pause.current !== undefined) return this.#rest(this.#pause.current.reason)
+    if (this.#pause.current !== undefined) return this.#rest(this.#pause.current)
+    const request = this.#requests.take()
+    if (request !== undefined) {
+      request.answer = await this.#answerTo(request)
+      return
+    }
     const due = this.#validating.find(({ dueMs }) => dueMs <= Date.now())
     if (due !== undefined) {
       this.#validating = this.#validating.filter((each) => each !== due)
-      return this.#commit(due.proposal)
+      await this.#commit(due.proposal)
+      return
     }
-    const request = this.#requests.shift()
-    const outcome = request === undefined ? await this.#evaluate() : await this.#force(request)
+    const outcome = await this.#evaluate()
     if (outcome?.kind === 'paused') await this.#pause.recover()
     if (outcome?.kind === 'proposed') await this.#take(outcome.proposals)
   }
 
   /** What waits is dropped, not kept for the resume: a pause forbids it, and after the pause the cluster is another. */
-  async #rest(reason: string): Promise<void> {
-    this.#requests = []
+  async #rest(pause: Pause): Promise<void> {
+    this.#requests.refuseAll(pauseText('disruption', pause))
     this.#drop(() => true)
-    this.#enter(`paused (${reason})`)
-    await this.#pause.untilChanged(() => workflowInfo().continueAsNewSuggested)
+    this.#enter(`paused (${pause.reason})`)
+    await this.#pause.untilChanged(() => this.#requests.areWaiting || workflowInfo().continueAsNewSuggested)
   }
 
   /** The long poll ends when an operator asks for something, and when a proposal is due. */
@@ -144,29 +149,86 @@ class DisruptionLoop {
     return untilCommand(
       this.#pause,
       () => polls().nextDisruption.executeWithOptions({ summary: 'next command' }, [input]),
-      { alsoWhen: () => this.#requests.length > 0, ...untilDue(waiting) },
+      { alsoWhen: () => this.#requests.areWaiting, ...untilDue(waiting) },
     )
   }
 
-  async #force(request: ConsolidateRequest): Promise<DisruptionOutcome> {
-    this.#enter('evaluating, as an operator asks')
-    const hasScope = Object.keys(request).length > 0
-    return polls().nextDisruption.executeWithOptions({ summary: 'forced by consolidateNow' }, [
-      { once: true, forced: true, ...(hasScope ? { request } : {}) },
-    ])
+  /** Nothing that an operator asks for ends the loop: what fails is the answer. */
+  async #answerTo({ kind, request }: DisruptionRequest): Promise<RequestAnswer> {
+    try {
+      return kind === 'apply' ? await this.#apply(request) : await this.#consolidate(request)
+    } catch (error) {
+      if (isCancellation(error)) throw error
+      return { kind: 'refused', message: rootCause(error) ?? String(error) }
+    }
   }
 
-  /** Drift is committed at once, and so is what an operator asks for; what saves money waits, lest pods are about to come. */
+  async #consolidate(request: ConsolidateRequest): Promise<RequestAnswer> {
+    const partial = this.#pause.state.partialPauses ?? []
+    const inForce = partial.filter(({ untilMs }) => untilMs === undefined || untilMs > Date.now())
+    const paused = pauseOfRequest(request, inForce)
+    if (paused !== undefined) return { kind: 'refused', message: pauseText('disruption', paused) }
+    this.#enter('evaluating, as an operator asks')
+    const hasScope = Object.keys(request).length > 0
+    const outcome = await polls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
+      { once: true, forced: true, ...(hasScope ? { request } : {}) },
+    ])
+    if (outcome.kind === 'paused') {
+      await this.#pause.recover()
+      return { kind: 'refused', message: 'disruption is paused; joiner status says by whom' }
+    }
+    return this.#begin(outcome.kind === 'proposed' ? outcome.proposals : [], {
+      changes: [],
+      pauses: inForce.map((pause) => pauseText('disruption', pause)),
+    })
+  }
+
+  async #apply(request: ApplyRequest): Promise<RequestAnswer> {
+    this.#enter(`comparing plan ${request.id} with the cluster`)
+    const check = await plans().checkPlan.executeWithOptions({ summary: `plan ${request.id}` }, [request])
+    return check.kind === 'holds' ? this.#begin(check.proposals, { changes: check.changes, pauses: [] }) : check
+  }
+
+  /** Commits what an operator asked for, one after the other, as long as nobody pauses. */
+  async #begin(
+    proposals: readonly DisruptionProposal[],
+    told: Pick<DoneAnswer, 'changes' | 'pauses'>,
+  ): Promise<RequestAnswer> {
+    const started: StartedCommand[] = []
+    const rejected: DoneAnswer['rejected'][number][] = []
+    for (const proposal of proposals) {
+      const { id, reason } = proposal
+      const nodes = proposal.candidates.map(({ nodeName }) => nodeName)
+      const paused = this.#pause.current
+      if (paused !== undefined) {
+        rejected.push({ id, nodes, message: pauseText('disruption', paused) })
+        continue
+      }
+      const outcome = await this.#commit(proposal)
+      if (outcome.kind === 'rejected') rejected.push({ id, nodes, message: outcome.message })
+      else
+        started.push({
+          id,
+          reason,
+          nodes: outcome.candidates.map(({ nodeName }) => nodeName),
+          replacements: outcome.replacements.map(({ name }) => name),
+          savings: outcome.savings,
+        })
+    }
+    return { kind: 'done', started, rejected, ...told }
+  }
+
+  /** Drift is committed at once; what saves money waits, lest pods are about to come. */
   async #take(proposals: readonly DisruptionProposal[]): Promise<void> {
     const dueMs = Date.now() + validationDelayMs
     for (const proposal of proposals) {
       if (this.#pause.current !== undefined) return
-      if (proposal.forced || methodFacts[proposal.method].consolidationType === '') await this.#commit(proposal)
+      if (methodFacts[proposal.method].consolidationType === '') await this.#commit(proposal)
       else this.#validating.push({ proposal, dueMs })
     }
   }
 
-  async #commit(proposal: DisruptionProposal): Promise<void> {
+  async #commit(proposal: DisruptionProposal): Promise<CommitOutcome> {
     const { id, method, reason, decision, candidates } = proposal
     this.#enter(`committing ${textOf({ proposal })}`)
     const committed = await this.#pause.applyWhile(
@@ -175,7 +237,7 @@ class DisruptionLoop {
     // Nodes can be spoken for twice: by what waits, and by what an operator asked for meanwhile.
     const names = new Set(candidates.map(({ name }) => name))
     this.#drop((each) => each.proposal.candidates.some(({ name }) => names.has(name)))
-    if (committed.kind === 'rejected') return
+    if (committed.kind === 'rejected') return committed
     const { candidates: own, replacements, readyByMs, savings } = committed
     const { cluster } = this.#input
     try {
@@ -190,17 +252,12 @@ class DisruptionLoop {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     }
     this.#rounds += 1
+    return committed
   }
 
   #drop(isDropped: (waiting: Validating) => boolean): void {
     this.#abandoned.push(...this.#validating.filter(isDropped).map(({ proposal }) => proposal.method))
     this.#validating = this.#validating.filter((each) => !isDropped(each))
-  }
-
-  #ask(payload: unknown): void {
-    const request = consolidateAskedFor(payload)
-    if (request === undefined) log.warn('consolidateNow is ignored: it cannot be read', { request: payload })
-    else if (this.#requests.length < mostRequests) this.#requests.push(request)
   }
 
   #enter(what: string): void {
@@ -209,6 +266,8 @@ class DisruptionLoop {
     setCurrentDetails(`${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.`)
   }
 }
+
+type DoneAnswer = Extract<RequestAnswer, { readonly kind: 'done' }>
 
 function spokenFor(waiting: readonly Validating[]): NonNullable<DisruptionInput['validating']> {
   return {

@@ -1,15 +1,111 @@
-import { setHandler } from '@temporalio/workflow'
-import { planRefusal } from '../core/disruption/plan-requests.ts'
+import { condition, log, setHandler } from '@temporalio/workflow'
+import {
+  type ApplyRequest,
+  applyRefusal,
+  type ConsolidateRequest,
+  consolidateAskedFor,
+  consolidateRefusal,
+  planRefusal,
+} from '../core/disruption/plan-requests.ts'
 import { plans } from './activities.ts'
-import { planUpdate } from './messages.ts'
+import { applyUpdate, consolidateNowSignal, consolidateUpdate, planUpdate, type RequestAnswer } from './messages.ts'
+import type { SignalHandlers } from './pausing.ts'
 
-/** Begins to take what an operator asks of disruption by hand. */
-export function listenForPlans(): void {
-  setHandler(planUpdate, (request) => plans().planDisruption.executeWithOptions({ summary: 'plan' }, [request ?? {}]), {
-    description:
-      'Say what would be done now, and do nothing: {"nodePools": [...], "nodes": [...], "reasons": [...], "budget": most nodes of each pool, "now": true not to wait for consolidateAfter, "by": "..."}, all optional. Answers with the id of the plan.',
-    validator: (request) => refuse(planRefusal(request)),
-  })
+/** Requests that wait at once; a flood of them is not worth a pass each. */
+const mostWaiting = 20
+
+type Asked =
+  | { readonly kind: 'consolidate'; readonly request: ConsolidateRequest }
+  | { readonly kind: 'apply'; readonly request: ApplyRequest }
+
+/** What an operator asks for; whoever waits for the answer gets it once it stands here. */
+export type DisruptionRequest = Asked & { readonly isAwaited: boolean; answer?: RequestAnswer }
+
+/**
+ * What operators ask of disruption by hand. Handlers only queue it: the loop is the only one that commits, and does so one after the other.
+ * A plan changes nothing, so it waits for nobody.
+ */
+export class DisruptionRequests {
+  #waiting: DisruptionRequest[]
+  #closed: string | undefined
+
+  /** `carried`: what the run before had not begun. */
+  constructor(carried: readonly ConsolidateRequest[] = []) {
+    this.#waiting = carried.map((request) => ({ kind: 'consolidate', request, isAwaited: false }))
+  }
+
+  /** Handlers of the signals by name, for those that came before this run's first task. */
+  get signals(): SignalHandlers {
+    return { [consolidateNowSignal.name]: (payload) => this.#consolidateNow(payload) }
+  }
+
+  listen(): void {
+    const limits = '"nodePools": [names], "nodes": [names], "budget": nodes of each pool, "by": "..."'
+    const description = `Evaluate at once, without waiting for consolidateAfter or the validation delay: {${limits}}, all optional. Budgets still hold.`
+    setHandler(consolidateNowSignal, (payload) => this.#consolidateNow(payload), { description })
+    setHandler(
+      consolidateUpdate,
+      (payload) => this.#answerTo({ kind: 'consolidate', request: consolidateAskedFor(payload) ?? {} }),
+      {
+        description: `${description} Answers with what was begun.`,
+        validator: (payload) => refuse(consolidateRefusal(payload)),
+      },
+    )
+    setHandler(
+      planUpdate,
+      (payload) => plans().planDisruption.executeWithOptions({ summary: 'plan' }, [payload ?? {}]),
+      {
+        description: `Say what would be done now, and do nothing: {${limits}, "reasons": [...], "now": true not to wait for consolidateAfter}, all optional. Answers with the id of the plan.`,
+        validator: (payload) => refuse(planRefusal(payload)),
+      },
+    )
+    setHandler(applyUpdate, (request) => this.#answerTo({ kind: 'apply', request }), {
+      description:
+        'Carry out a plan, or say what has changed since: {"id": of the plan, "partial": true for the commands that still hold, "by": "..."}.',
+      validator: (payload) => refuse(applyRefusal(payload)),
+    })
+  }
+
+  get areWaiting(): boolean {
+    return this.#waiting.length > 0
+  }
+
+  /** What the next run begins with: updates do not outlive a run. */
+  get carried(): readonly ConsolidateRequest[] {
+    return this.#waiting.flatMap((each) => (each.kind === 'consolidate' && !each.isAwaited ? [each.request] : []))
+  }
+
+  take(): DisruptionRequest | undefined {
+    return this.#waiting.shift()
+  }
+
+  /** Drops all that wait, and answers whoever waits for it: nothing is done. */
+  refuseAll(message: string): void {
+    for (const each of this.#waiting.splice(0)) each.answer = { kind: 'refused', message }
+  }
+
+  /** Before a run ends: whoever waits for an answer has to ask the next one. */
+  close(message: string): void {
+    this.#closed = message
+    for (const each of this.#waiting) if (each.isAwaited) each.answer = { kind: 'refused', message }
+    this.#waiting = this.#waiting.filter(({ isAwaited }) => !isAwaited)
+  }
+
+  #consolidateNow(payload: unknown): void {
+    const request = consolidateAskedFor(payload)
+    if (request === undefined) log.warn('consolidateNow is ignored', { why: consolidateRefusal(payload) })
+    else if (this.#waiting.length < mostWaiting) this.#waiting.push({ kind: 'consolidate', request, isAwaited: false })
+  }
+
+  async #answerTo(asked: Asked): Promise<RequestAnswer> {
+    if (this.#closed !== undefined) return { kind: 'refused', message: this.#closed }
+    if (this.#waiting.length >= mostWaiting)
+      return { kind: 'refused', message: `${mostWaiting} requests wait already; ask again later` }
+    const request: DisruptionRequest = { ...asked, isAwaited: true }
+    this.#waiting.push(request)
+    await condition(() => request.answer !== undefined)
+    return request.answer as RequestAnswer
+  }
 }
 
 function refuse(why: string | undefined): void {

@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanSummary } from '../activities/planning/plan-contract.ts'
-import type { ConsolidateRequest, PlanRequest } from '../core/disruption/plan-requests.ts'
+import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
 import type { Pause } from '../core/pauses.ts'
 
@@ -26,6 +26,42 @@ export const consolidateNowSignal = defineSignal<[(ConsolidateRequest | null)?]>
 
 /** Answers with what a history holds of the plan; the plan itself stands in a ConfigMap of Joiner's namespace. */
 export const planUpdate = defineUpdate<PlanSummary, [PlanRequest | null]>('plan')
+
+/** A disruption command that was begun. */
+export interface StartedCommand {
+  readonly id: string
+  readonly reason: string
+  /** Names of the Nodes that go. */
+  readonly nodes: readonly string[]
+  /** Names of the NodeClaims that come. */
+  readonly replacements: readonly string[]
+  /** USD an hour. */
+  readonly savings: number
+}
+
+/** What came of a request that an operator made by hand. */
+export type RequestAnswer =
+  | {
+      readonly kind: 'done'
+      readonly started: readonly StartedCommand[]
+      /** What did not hold at the last live look. */
+      readonly rejected: readonly {
+        readonly id: string
+        readonly nodes: readonly string[]
+        readonly message: string
+      }[]
+      /** Why commands of a plan were left out. */
+      readonly changes: readonly string[]
+      /** Pauses of a part of the cluster, in words: nothing was begun there. */
+      readonly pauses: readonly string[]
+    }
+  /** The plan is not what it was, and nothing was done. */
+  | { readonly kind: 'changed'; readonly changes: readonly string[] }
+  /** Nothing was done: what forbids it, such as a pause. */
+  | { readonly kind: 'refused'; readonly message: string }
+
+export const applyUpdate = defineUpdate<RequestAnswer, [ApplyRequest]>('apply')
+export const consolidateUpdate = defineUpdate<RequestAnswer, [ConsolidateRequest | null]>('consolidate')
 
 export interface LifecycleStatus {
   readonly phase: string

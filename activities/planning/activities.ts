@@ -1,5 +1,6 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
+import { checkPlan } from './check-plan.ts'
 import type { PlanningActivities } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { nextDisruption } from './disruption.ts'
@@ -12,6 +13,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
   return translatingFailures<PlanningActivities>({
     nextProvisioning: () => withHeartbeats((signal) => nextProvisioning(deps, signal)),
     nextDisruption: (input) => withHeartbeats((signal) => nextDisruption(deps, input, signal)),
+    checkPlan: (request) => withHeartbeats(() => checkPlan(deps, request)),
     planDisruption: (request) => withHeartbeats(() => planDisruption(deps, request)),
     commitDisruption: ({ proposal }) => withHeartbeats(() => commitDisruption(deps, proposal)),
   })

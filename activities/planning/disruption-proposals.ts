@@ -7,9 +7,13 @@ const mostOfProposal = 100
 const mostOfAnswer = 300
 
 /** Commands as proposals, in their order. Nodes that are empty need not go together, so many of them are several proposals. */
-export function proposalsOf(commands: readonly DisruptionCommand[], forced: boolean): readonly DisruptionProposal[] {
+export function proposalsOf(
+  commands: readonly DisruptionCommand[],
+  forced: boolean,
+  most = mostOfAnswer,
+): readonly DisruptionProposal[] {
   const proposals: DisruptionProposal[] = []
-  let left = mostOfAnswer
+  let left = most
   for (const command of commands.flatMap(inParts)) {
     if (command.candidates.length > left && proposals.length > 0) break
     left -= command.candidates.length

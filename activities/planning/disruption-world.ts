@@ -62,6 +62,15 @@ export function viewOf(deps: PlanningDeps, pauses: Pauses): DisruptionView {
   })
 }
 
+/** Whether commands of a plan still hold, each with those before it decided that do. */
+export async function validateTogether(
+  deps: PlanningDeps,
+  proposals: readonly Proposed[],
+  { pauses, forced }: Pick<WorldOptions, 'pauses'> & Required<Pick<FilterSettings, 'forced'>>,
+): Promise<readonly Validation[]> {
+  return deps.evaluator.validateTogether({ ...requestFor(deps, pauses), forced }, proposals)
+}
+
 function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest {
   // A pod that was bound, or is gone, keeps no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))

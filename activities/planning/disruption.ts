@@ -13,6 +13,7 @@ import { type DisruptionMemory, memoryOf } from './disruption-memory.ts'
 import { proposalsOf } from './disruption-proposals.ts'
 import { evaluateCluster } from './disruption-world.ts'
 import { tellProtections } from './protection-events.ts'
+import { tellConsolidateNow } from './request-events.ts'
 import { instanceTypes } from './solve.ts'
 import { tellEvaluation } from './tell-evaluation.ts'
 import { recordVerdicts } from './verdicts.ts'
@@ -79,6 +80,7 @@ async function pass(deps: PlanningDeps, memory: DisruptionMemory, given: PassInp
   tellFindings(deps, evaluation)
   if (!input.forced) recordVerdicts(deps, evaluation)
   const proposals = proposalsOf(evaluation.commands, input.forced)
+  if (input.forced) tellConsolidateNow(deps, input.request ?? {}, proposals)
   const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
   if (!input.forced && proposals.length === 0) {
     const spareUntil = deps.now() + (hasScheduledBudgets(deps) ? spareScheduledMs : spareMs)

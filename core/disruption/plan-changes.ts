@@ -9,34 +9,24 @@ import type { DisruptionPlan, PlannedCandidate, PlannedDisruption } from './plan
 import { claimsOf, poolNamesOf, priceNow } from './plan-of.ts'
 import type { Proposed, Validation } from './validate.ts'
 
-/** What has changed for one command of a plan; none: it is as it was. */
-export interface CommandChanges {
-  /** From 1. */
-  readonly command: number
-  readonly changes: readonly string[]
-}
-
 /** Prices are sums of binary fractions. */
 const centsFraction = 1e-9
 
 /**
  * What a plan was made of and is not so any more: nodes that are gone or may not be disrupted now, pods that came, NodePools that were
- * edited, prices. Pods that went away leave less to move, and are no change. `view` without pauses.
+ * edited, prices; a list for each command. Pods that went away leave less to move, and are no change.
  */
 export function planChanges(
   { commands, nodePools, options }: DisruptionPlan,
   view: DisruptionView,
-): readonly CommandChanges[] {
+): readonly (readonly string[])[] {
   const claims = claimsOf(view)
   const pools = new Map(nodePools.map((pool) => [pool.name, poolChange(pool, view)]))
-  return commands.map((command, at) => ({
-    command: at + 1,
-    changes: [
-      ...[...new Set(poolNamesOf(command))].flatMap((name) => pools.get(name) ?? []),
-      ...command.candidates.flatMap((candidate) => nodeChanges(command, candidate, claims.get(candidate.uid), view)),
-      ...(options.now === true ? [] : command.candidates.flatMap((each) => restless(command, each, claims, view))),
-    ],
-  }))
+  return commands.map((command) => [
+    ...[...new Set(poolNamesOf(command))].flatMap((name) => pools.get(name) ?? []),
+    ...command.candidates.flatMap((candidate) => nodeChanges(command, candidate, claims.get(candidate.uid), view)),
+    ...(options.now === true ? [] : command.candidates.flatMap((each) => restless(command, each, claims, view))),
+  ])
 }
 
 function poolChange(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { applyRefusal, consolidateAskedFor, consolidateRefusal, planRefusal } from './plan-requests.ts'
+import { applyRefusal, consolidateAskedFor, consolidateRefusal, pauseOfRequest, planRefusal } from './plan-requests.ts'
 
 test.each<[unknown, RegExp | undefined]>([
   [undefined, undefined],
@@ -43,4 +43,13 @@ test('a signal that cannot be read does nothing rather than more than was meant'
   expect(consolidateAskedFor({ nodePools: ['general'], budget: null })).toEqual({ nodePools: ['general'] })
   expect(consolidateAskedFor({ nodePool: 'general' })).toBeUndefined()
   expect(consolidateAskedFor('general')).toBeUndefined()
+})
+
+test('a request of which all is paused cannot be carried out', () => {
+  const pause = (kind: 'nodePool' | 'node', name: string) => ({ reason: name, sinceMs: 0, scope: { kind, name } })
+  const pauses = [pause('nodePool', 'gpu'), pause('node', 'aks-1')]
+  expect(pauseOfRequest({ nodePools: ['gpu'] }, pauses)?.reason).toBe('gpu')
+  expect(pauseOfRequest({ nodePools: ['gpu', 'web'] }, pauses)).toBeUndefined()
+  expect(pauseOfRequest({ nodePools: ['web'], nodes: ['aks-1'] }, pauses)?.reason).toBe('aks-1')
+  expect(pauseOfRequest({}, pauses)).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 import { fieldsOf, longestText, objectOf, shown, textRefusal } from '../operator-requests.ts'
-import { isScopeName, pausableReasons } from '../pauses.ts'
+import { isScopeName, type Pause, pausableReasons, scopeOf } from '../pauses.ts'
 import type { PlanOptions } from './plan.ts'
 
 /** The payload of `plan`. */
@@ -10,6 +10,16 @@ export interface PlanRequest extends PlanOptions {
 
 /** The payload of `consolidate` and `consolidateNow`: what may be disrupted at once, without waiting for consolidateAfter. */
 export interface ConsolidateRequest extends Pick<PlanOptions, 'nodePools' | 'nodes' | 'budget'> {
+  /** Who asks. */
+  readonly by?: string
+}
+
+/** The payload of `apply`. */
+export interface ApplyRequest {
+  /** Of the plan. */
+  readonly id: string
+  /** Whether commands that still hold are begun although others do not. */
+  readonly partial?: boolean
   /** Who asks. */
   readonly by?: string
 }
@@ -69,6 +79,20 @@ export function consolidateAskedFor(request: unknown): ConsolidateRequest | unde
     ...(isGiven(budget) ? { budget } : {}),
     ...(isGiven(by) ? { by: by.slice(0, longestText) } : {}),
   }
+}
+
+/** The pause under which all that a request names lies: then nothing of it can be done. */
+export function pauseOfRequest({ nodePools, nodes }: ConsolidateRequest, pauses: readonly Pause[]): Pause | undefined {
+  const of = (kind: 'nodePool' | 'node', name: string) =>
+    pauses.find((pause) => {
+      const scope = scopeOf(pause)
+      return scope.kind === kind && scope.name === name
+    })
+  for (const [kind, names] of [['nodePool', nodePools] as const, ['node', nodes] as const]) {
+    const found = names?.map((name) => of(kind, name))
+    if (found?.every((pause) => pause !== undefined) === true) return found[0]
+  }
+  return undefined
 }
 
 function scopeRefusal(

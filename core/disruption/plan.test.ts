@@ -210,7 +210,7 @@ describe('a plan', () => {
 })
 
 describe('a plan is compared with the cluster as it is', () => {
-  const changesOf = (cluster: Cluster) => planChanges(plan(), world(cluster).view).flatMap(({ changes }) => changes)
+  const changesOf = (cluster: Cluster) => planChanges(plan(), world(cluster).view).flat()
 
   test('nothing has changed', () => expect(changesOf({})).toEqual([]))
 
@@ -263,7 +263,7 @@ describe('a plan is compared with the cluster as it is', () => {
       ),
     )
     const forced = planChanges(plan({}, { now: true }), world({ consolidatable: false }).view)
-    expect(forced.flatMap(({ changes }) => changes)).toEqual([])
+    expect(forced.flat()).toEqual([])
   })
 
   test('a new simulation has to come to the same, at no higher price', () => {

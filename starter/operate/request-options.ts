@@ -17,14 +17,19 @@ export interface RequestOptions extends TemporalOptions {
 
 /** Adds the options of whoever talks to Joiner by hand and needs its ConfigMaps. */
 export function requestOptions(command: Command): Command {
+  return askerOptions(
+    command.option(
+      '--namespace <name>',
+      "Joiner's namespace, where plans are kept",
+      process.env['JOINER_NAMESPACE'] ?? 'joiner',
+    ),
+  )
+}
+
+/** Adds the options of whoever asks Joiner for something. */
+export function askerOptions(command: Command): Command {
   return temporalOptions(
-    command
-      .option('--by <name>', 'who asks (default: the user that Kubernetes knows, else the one of this machine)')
-      .option(
-        '--namespace <name>',
-        "Joiner's namespace, where plans are kept",
-        process.env['JOINER_NAMESPACE'] ?? 'joiner',
-      ),
+    command.option('--by <name>', 'who asks (default: the user that Kubernetes knows, else the one of this machine)'),
   ).addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
 }
 
@@ -64,7 +69,7 @@ function count(text: string): number {
 }
 
 /** The options as a request holds them. */
-export function asked({ nodepool, node, reason, budget, now }: RequestOptions): PlanOptions {
+export function asked({ nodepool, node, reason, budget, now }: Partial<RequestOptions>): PlanOptions {
   return {
     ...(nodepool === undefined ? {} : { nodePools: nodepool }),
     ...(node === undefined ? {} : { nodes: node }),
