@@ -1,4 +1,4 @@
-import { conditionOf } from '../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { Blocked } from '../../core/disruption/candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, reasonOf } from '../../core/disruption/command.ts'
 import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
@@ -8,7 +8,7 @@ import { nodeClaimDrift } from '../../core/drift/pool-drift.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import { annotations, coreWellKnownLabels, labels } from '../../core/labels.ts'
 import { staticClaimRequirements } from '../../core/node-claim-template.ts'
-import type { Condition, NodeClaim, NodeClassRef, RequirementSpec } from '../../core/objects.ts'
+import type { Condition, NodeClaim, NodeClassRef, NodePool, RequirementSpec } from '../../core/objects.ts'
 import { serializeAll } from '../../core/requirements.ts'
 import { indexOf } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
@@ -158,24 +158,42 @@ function reconcile(
   const conditions: Record<string, ConditionsJson> = {}
   const claims = nodeClaims.map((claim) => {
     const nodePool = nodePools.find(({ metadata }) => metadata.name === claim.metadata.labels[labels.nodePool])
-    const drift = nodeClaimDrift({
-      claim,
-      nodePool,
-      instanceTypes: types,
-      now: Date.parse(now),
-      reservationIdLabel: reservationLabel,
-      wellKnownLabels: wellKnown,
-      provider: { kind: 'none' },
-    })
-    const at = nodePool && consolidatableAt(claim, nodePool)
-    const found = {
-      drifted: drift.kind === 'drifted' ? drift.reason : null,
-      consolidatable: at !== undefined && at <= Date.parse(now),
-    }
+    const found = reconciledConditions(claim, nodePool, types, Date.parse(now), wellKnown)
     conditions[claim.metadata.name] = found
     return withConditions(claim, found, now)
   })
   return { nodeClaims: claims, conditions }
+}
+
+/** Claims that are being deleted, and those whose pool is gone, are left as they are. */
+function reconciledConditions(
+  claim: NodeClaim,
+  nodePool: NodePool | undefined,
+  types: readonly InstanceType[],
+  now: number,
+  wellKnown: ReadonlySet<string>,
+): ConditionsJson {
+  const { conditions } = claim.status
+  const drifted = conditionOf(conditions, 'Drifted')
+  if (claim.metadata.deletionTimestamp !== undefined || nodePool === undefined)
+    return {
+      drifted: drifted?.status === 'True' ? (drifted.reason ?? '') : null,
+      consolidatable: isTrue(conditions, 'Consolidatable'),
+    }
+  const drift = nodeClaimDrift({
+    claim,
+    nodePool,
+    instanceTypes: types,
+    now,
+    reservationIdLabel: reservationLabel,
+    wellKnownLabels: wellKnown,
+    provider: { kind: 'none' },
+  })
+  const at = consolidatableAt(claim, nodePool)
+  return {
+    drifted: drift.kind === 'drifted' ? drift.reason : null,
+    consolidatable: at !== undefined && at <= now,
+  }
 }
 
 function withConditions(claim: NodeClaim, { drifted, consolidatable }: ConditionsJson, now: string): NodeClaim {
