@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loopStatusQuery } from '../workflows/messages.ts'
+import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
 let world: World
@@ -178,6 +178,50 @@ test('a replacement that never comes up is taken back with all that was done for
     return claims.length === 1 && claims[0]?.metadata.labels?.['team'] === 'green'
   })
 }, 180_000)
+
+test('a pause while a replacement starts: the command is taken back, and the rollout goes on after the resume', async () => {
+  const loop = world.loop('disruption')
+  const [old] = await untilSettled('drifting', 1, 1)
+  await world.timing({ bootMs: 4000 })
+  await patchPool('drifting', { template: { metadata: { labels: { team: 'red' } } } })
+  await world.until('a replacement starts', async () =>
+    (await traces('drifting')).some((t) => t.includes(replacementFor)),
+  )
+  await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'audit', scope: { nodePool: 'drifting' } }] })
+  await world.until(
+    'the command is undone',
+    async () => (await claimsOf('drifting')).length === 1 && (await traces('drifting')).length === 0,
+  )
+  const [kept] = await claimsOf('drifting')
+  expect([kept?.metadata.uid, kept?.metadata.deletionTimestamp]).toEqual([old?.metadata.uid, undefined])
+  await world.timing({ bootMs: 0 })
+  await loop.executeUpdate(resumeUpdate, { args: [{ scope: { nodePool: 'drifting' } }] })
+  await world.until('the node is replaced', async () => {
+    const claims = await claimsOf('drifting')
+    return claims.length === 1 && claims[0]?.metadata.labels?.['team'] === 'red'
+  })
+}, 180_000)
+
+test('consolidateNow takes what it is limited to and no more, without waiting', async () => {
+  const pool = savingPool('asked', ['2'], '1h')
+  await world.apply(
+    pool,
+    deployment({ name: 'asked', replicas: 3, apart: true, nodeSelector: { [poolLabel]: 'asked' } }),
+  )
+  await untilSettled('asked', 3, 3)
+  await world.scale('asked', 0)
+  await world.until('the pods are gone', async () => (await world.running('asked')) === 0)
+  const loop = world.loop('disruption')
+  await loop.signal(consolidateNowSignal, { nodePools: ['asked'], budget: 1 })
+  await world.until('one node is gone', async () => (await claimsOf('asked')).length === 2)
+  const [one, other] = await claimsOf('asked')
+  await loop.signal('consolidateNow', { nodes: 'all of them' })
+  await loop.signal(consolidateNowSignal, { nodes: [one?.status?.nodeName ?? ''] })
+  await world.until('the node that was named is gone', async () => (await claimsOf('asked')).length === 1)
+  expect((await claimsOf('asked'))[0]?.metadata.uid).toBe(other?.metadata.uid)
+  await loop.signal(consolidateNowSignal, { nodePools: ['asked'] })
+  await world.until('the last one is gone', async () => (await claimsOf('asked')).length === 0)
+}, 120_000)
 
 test('pods that must not be disrupted appear during the validation delay: nothing happens', async () => {
   await world.apply(savingPool('held', ['4']))

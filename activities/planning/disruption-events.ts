@@ -6,6 +6,7 @@ import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { EventReason } from '../../core/events.ts'
 import { annotations } from '../../core/labels.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
+import { isReschedulable } from '../../core/pod-rules.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
@@ -82,15 +83,12 @@ export function tellRejected(
   deps.log.info({ command: id, reason, why: message }, 'a proposed disruption is not carried out')
   if (methodFacts[method].consolidationType === '') return
   deps.disruptionMetrics.validationFailed(method, refs.length)
-  const nodes = refs.map(({ nodeName }) => nodeName).join(', ')
-  const instead = replacements === 0 ? '' : ` and replacing with ${replacements}`
-  const command = `${decision}, terminating ${refs.length} nodes ${nodes}${instead}`
-  for (const { name, nodeName } of refs)
-    for (const about of [deps.cache.nodeClaims.get(name), deps.cache.nodes.get(nodeName)])
-      if (about !== undefined)
-        deps.events.record({
-          about: subject(about),
-          reason: 'ConsolidationRejected',
-          message: `Consolidation rejected: ${command}, reason: ${reason} (${savingsText(savings)})`,
-        })
+  const known = refs.flatMap(({ name, nodeName }) => {
+    const [nodeClaim, node] = [deps.cache.nodeClaims.get(name), deps.cache.nodes.get(nodeName)]
+    if (nodeClaim === undefined || node === undefined) return []
+    return [{ nodeClaim, node, reschedulable: deps.cache.pods.by('byNode', nodeName).filter(isReschedulable) }]
+  })
+  const command = commandText({ decision, candidates: known, replacements })
+  const text = `Consolidation rejected: ${command}, reason: ${reason} (${savingsText(savings)})`
+  tellCandidates(deps, known, 'ConsolidationRejected', text)
 }

@@ -51,6 +51,17 @@ test('a replacement names its capacity type if there is only one, and its first 
   )
 })
 
+test('what is only known by number is told by number', () => {
+  const text = (replacements: number) =>
+    commandText({ decision: 'replace', candidates: [candidate('a', 1)], replacements })
+  const going = 'replace, terminating 1 nodes (1 pods) a/D4/spot'
+  expect([0, 1, 2].map(text)).toEqual([
+    going,
+    `${going} and replacing with 1 node`,
+    `${going} and replacing with 2 nodes`,
+  ])
+})
+
 test('several replacements are counted', () => {
   const replacements = [replacement(['spot'], ['D2']), replacement(['on-demand'], ['E2'])]
   expect(commandText({ decision: 'replace', candidates: [candidate('a', 9)], replacements })).toBe(

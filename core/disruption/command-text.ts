@@ -1,22 +1,29 @@
 import { labels } from '../labels.ts'
 import { allows } from '../requirement.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
-import type { DisruptionCommand } from './command.ts'
+import type { Candidate } from './candidates.ts'
+import type { Decision } from './command.ts'
 
 /** Names of types that a text lists before it only counts the rest. */
 const mostTypes = 5
 
+/** As much of a command as its text tells. */
+export interface TellableCommand {
+  readonly decision: Decision
+  readonly candidates: readonly Pick<Candidate, 'node' | 'reschedulable'>[]
+  /** A number where nothing else is known of them any more. */
+  readonly replacements: readonly PlannedNodeClaim[] | number
+}
+
 /** A command as upstream's events tell it: the decision, the nodes with their types, and what takes their place. */
-export function commandText({
-  decision,
-  candidates,
-  replacements,
-}: Pick<DisruptionCommand, 'decision' | 'candidates' | 'replacements'>): string {
+export function commandText({ decision, candidates, replacements }: TellableCommand): string {
   const pods = candidates.reduce((sum, { reschedulable }) => sum + reschedulable.length, 0)
   const nodes = candidates.map(({ node: { metadata } }) =>
     [metadata.name, metadata.labels[labels.instanceType] ?? '', metadata.labels[labels.capacityType] ?? ''].join('/'),
   )
   const going = `${decision}, terminating ${candidates.length} nodes (${pods} pods) ${nodes.join(', ')}`
+  if (typeof replacements === 'number')
+    return replacements === 0 ? going : `${going} and replacing with ${replacements} node${replacements > 1 ? 's' : ''}`
   const [first] = replacements
   if (first === undefined) return going
   const types = `from types ${typesText(first.instanceTypes)}`
