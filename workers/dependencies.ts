@@ -19,6 +19,7 @@ import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import { observeBudgets } from '../activities/planning/budget-metrics.ts'
+import { observeCommandsInFlight } from '../activities/planning/commands-in-flight.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
@@ -92,6 +93,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
   if (config.JOINER_ROLES.includes('planner')) {
     observeBudgets(cache, now)
+    observeCommandsInFlight(cache.nodeClaims)
     observeNodePoolCost({
       nodeClaims: () => cache.nodeClaims.values(),
       instanceTypes: () => instanceTypes({ cache, catalogue }),

@@ -170,9 +170,11 @@ class DisruptionLoop {
     if (paused !== undefined) return { kind: 'refused', message: pauseText('disruption', paused) }
     this.#enter('evaluating, as an operator asks')
     const hasScope = Object.keys(request).length > 0
-    const outcome = await polls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
-      { once: true, forced: true, ...(hasScope ? { request } : {}) },
-    ])
+    const outcome = await this.#pause.applyWhile(
+      polls().nextDisruption.executeWithOptions({ summary: 'consolidate now' }, [
+        { once: true, forced: true, ...(hasScope ? { request } : {}) },
+      ]),
+    )
     if (outcome.kind === 'paused') {
       await this.#pause.recover()
       return { kind: 'refused', message: 'disruption is paused; joiner status says by whom' }
@@ -199,6 +201,7 @@ class DisruptionLoop {
     for (const proposal of proposals) {
       const { id, reason } = proposal
       const nodes = proposal.candidates.map(({ nodeName }) => nodeName)
+      await this.#pause.apply()
       const paused = this.#pause.current
       if (paused !== undefined) {
         rejected.push({ id, nodes, message: pauseText('disruption', paused) })
@@ -222,6 +225,7 @@ class DisruptionLoop {
   async #take(proposals: readonly DisruptionProposal[]): Promise<void> {
     const dueMs = Date.now() + validationDelayMs
     for (const proposal of proposals) {
+      await this.#pause.apply()
       if (this.#pause.current !== undefined) return
       if (methodFacts[proposal.method].consolidationType === '') await this.#commit(proposal)
       else this.#validating.push({ proposal, dueMs })

@@ -4,13 +4,11 @@ import { type DisruptionCommand, methodFacts } from '../../core/disruption/comma
 import { commandText, savingsText } from '../../core/disruption/command-text.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { EventReason } from '../../core/events.ts'
-import { annotations } from '../../core/labels.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pod-rules.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
-import { commandMethod } from './disruption-proposals.ts'
 
 /** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function tellFindings(deps: PlanningDeps, evaluation: Evaluation): void {
@@ -56,21 +54,6 @@ function tellDecided(deps: PlanningDeps, command: DisruptionCommand): void {
     const own = candidates.filter(({ nodePool }) => nodePool.metadata.name === score.nodePool)
     tellCandidates(deps, own, 'ConsolidationApproved', scoreText(score))
   }
-}
-
-/** The gauge of the commands that run, by the stamps of their candidates. */
-export function measureInFlight({ cache, disruptionMetrics }: PlanningDeps): void {
-  const running = new Set<string>()
-  for (const { metadata } of cache.nodeClaims.values()) {
-    const stamp = metadata.annotations[annotations.disruptionCommand]
-    if (stamp !== undefined) running.add(stamp)
-  }
-  disruptionMetrics.inFlight(
-    [...running].flatMap((id) => {
-      const method = commandMethod(id)
-      return method === undefined ? [] : [{ method }]
-    }),
-  )
 }
 
 /** A proposal did not hold when it was looked at again. Only what had been consolidation is told, as upstream. */

@@ -30,7 +30,8 @@ const mostScore = 1000
 
 /**
  * What is told of disruption as it happens, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1,
- * karpenter-1.15.md 6). Budgets and costs are looked up when asked: `budget-metrics.ts`, `node-pool-cost.ts`.
+ * karpenter-1.15.md 6). Budgets, costs and commands in flight are looked up when asked: `budget-metrics.ts`, `node-pool-cost.ts`,
+ * `commands-in-flight.ts`.
  */
 export class DisruptionMetrics {
   readonly #all: ReturnType<typeof create>
@@ -101,12 +102,6 @@ export class DisruptionMetrics {
     const of = { decision, nodepool: nodePool, policy }
     this.#all.moves.inc(of)
     if (score !== undefined) this.#all.score.observe(of, Math.min(score, mostScore))
-  }
-
-  /** The commands that run now, all of them. */
-  inFlight(commands: Iterable<Pick<CommandFacts, 'method'>>): void {
-    this.#all.inFlight.reset()
-    for (const { method } of commands) this.#all.inFlight.inc(labelsOf(method))
   }
 
   /** A command is done, and a pool costs so many USD an hour less than before. What costs more, as drift may, is not counted. */
@@ -194,7 +189,6 @@ function create(registry: Registry) {
       registers: [registry],
     }),
     moves: counter('karpenter_consolidation_moves_total', ofMove, 'Consolidations of single nodes that were judged.'),
-    inFlight: gauge('joiner_disruption_commands_in_flight', ofMethod, 'Disruption commands that are running.'),
     savings: counter(
       'joiner_disruption_savings_dollars_per_hour_total',
       ['nodepool', 'reason'],

@@ -8,7 +8,7 @@ import { releaseAbandoned } from './abandoned.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
 import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
-import { measureInFlight, tellFindings } from './disruption-events.ts'
+import { tellFindings } from './disruption-events.ts'
 import { type DisruptionMemory, memoryOf } from './disruption-memory.ts'
 import { proposalsOf } from './disruption-proposals.ts'
 import { evaluateCluster } from './disruption-world.ts'
@@ -45,7 +45,6 @@ export async function nextDisruption(
     await keepClaimConditions(deps)
     tellProtections(deps)
     await releaseAbandoned(deps, memory, signal)
-    measureInFlight(deps)
     const startedAt = deps.now()
     // What comes from here on may not be in the evaluation any more.
     const { changes, urgentChanges } = memory
