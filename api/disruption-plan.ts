@@ -60,8 +60,10 @@ const schema = z.object({
       nodeClaim: name,
       node: name.optional(),
       nodePool: name,
-      reasons: z.array(z.string()),
+      price: amount,
+      moves: z.array(z.looseObject({ methods: z.array(z.string()), outcome: z.string(), message: z.string() })),
       forgone: amount,
+      waitsUntil: z.string().optional(),
     }),
   ),
   budgets: z.array(

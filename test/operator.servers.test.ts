@@ -58,10 +58,10 @@ async function planned(...options: readonly string[]): Promise<DisruptionPlan> {
 }
 
 /** What a command of Joiner that does not do what was asked for printed. */
-async function refusal(...options: readonly string[]): Promise<{ readonly code: number; readonly stdout: string }> {
+async function refusal(...options: readonly string[]): Promise<{ readonly code: number; readonly stderr: string }> {
   return world.joiner(...options).then(
-    (stdout) => ({ code: 0, stdout }),
-    (error: { readonly code: number; readonly stdout: string }) => error,
+    (printed) => ({ code: 0, stderr: `not refused: ${printed}` }),
+    (error: { readonly code: number; readonly stderr: string }) => error,
   )
 }
 
@@ -74,7 +74,10 @@ test('a plan says what would go, come and move, and nothing is done', async () =
   const idle = await planned()
   expect(idle.commands).toEqual([])
   expect(idle.blockers.map(({ node = '' }) => node).sort()).toEqual(nodes)
-  for (const { reasons } of idle.blockers) expect(reasons.join()).toMatch(/consolidateAfter .* is not over until/)
+  for (const { moves, waitsUntil } of idle.blockers) {
+    expect(moves.map(({ message }) => message).join()).toContain('not consolidatable yet')
+    expect(Date.parse(waitsUntil ?? '')).toBeGreaterThan(Date.now())
+  }
   const { commands, cost } = await planned('--now')
   expect(commands).toMatchObject([
     { reason: 'Underutilized', decision: 'replace', replacements: [{ instanceTypes: ['Standard_D2s_v5'], pods: 2 }] },
@@ -104,15 +107,15 @@ test('a plan whose pods must not be disrupted any more is not applied: what chan
   const [pod] = await world.list('pods')
   const name = pod?.metadata.name ?? ''
   await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt=true'])
-  const { code, stdout } = await refusal('apply', id)
+  const { code, stderr } = await refusal('apply', id)
   expect(code).toBe(1)
-  expect(stdout).toContain(`command 1: node ${pod?.spec.nodeName}: Pod has "karpenter.sh/do-not-disrupt" annotation`)
-  expect(stdout).toContain(`(Pod=default/${name})`)
-  expect(stdout).toContain('nothing was done')
+  expect(stderr).toContain(`command 1: node ${pod?.spec.nodeName}: Pod has "karpenter.sh/do-not-disrupt" annotation`)
+  expect(stderr).toContain(`(Pod=default/${name})`)
+  expect(stderr).toContain('nothing was done')
   await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt-'])
   expect(await nodeNames()).toEqual(nodes)
   expect((await world.list('nodes')).flatMap(({ spec }) => spec.taints ?? [])).toEqual([])
-  expect((await refusal('apply', '7fffffff')).stdout).toContain('there is no plan 7fffffff')
+  expect((await refusal('apply', '7fffffff')).stderr).toContain('there is no plan 7fffffff')
 })
 
 test('under a pause nothing is consolidated or applied, and the pause is named', async () => {
@@ -124,7 +127,7 @@ test('under a pause nothing is consolidated or applied, and the pause is named',
   for (const asked of [['consolidate'], ['apply', plan.id]])
     expect(await refusal(...asked)).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^all disruption is paused by alice .*release day\n$/),
+      stderr: expect.stringMatching(/^all disruption is paused by alice .*release day\n$/),
     })
   const scope = { nodePool: 'general' }
   await loop.executeUpdate(pauseUpdate, { args: [{ reason: 'audit', scope }] })
@@ -133,7 +136,7 @@ test('under a pause nothing is consolidated or applied, and the pause is named',
     ['consolidate', '--nodepool', 'general'],
     ['apply', plan.id],
   ])
-    expect((await refusal(...asked)).stdout).toMatch(/^disruption of NodePool "general" is paused .*audit\n$/)
+    expect((await refusal(...asked)).stderr).toMatch(/^disruption of NodePool "general" is paused .*audit\n$/)
   await loop.executeUpdate(resumeUpdate, { args: [{ all: true }] })
 })
 
@@ -151,7 +154,7 @@ test('a plan is applied: two half-empty nodes become one', async () => {
     involvedObject: { name: 'general' },
     message: expect.stringMatching(/is carried out as admin asked: .* can go$/),
   })
-  expect((await refusal('apply', join(directory, 'plan.json'))).stdout).toContain('is gone')
+  expect((await refusal('apply', join(directory, 'plan.json'))).stderr).toContain('is gone')
 }, 60_000)
 
 test('consolidate takes what its budget allows, without waiting for consolidateAfter', async () => {

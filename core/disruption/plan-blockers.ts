@@ -1,14 +1,14 @@
-import { conditionOf, isTrue } from '../conditions.ts'
-import { labels } from '../labels.ts'
-import type { NodeClaim, NodePool } from '../objects.ts'
-import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
-import { type DisruptionView, typeNamed } from './candidates.ts'
+import type { DisruptionView } from './candidates.ts'
 import { consolidatableAt } from './consolidatable.ts'
-import { nodePrice } from './costs.ts'
 import type { Evaluation } from './evaluate.ts'
 import type { PlanBlocker, PlanOptions } from './plan.ts'
+import type { Move, Verdict } from './verdict.ts'
+import { verdictsOf } from './verdicts.ts'
 
-/** Every node within the options that an evaluation leaves alone, with what keeps it; the dearest first. */
+/** What stands in the way of a node that could go; else only what is not about it can be told. */
+const weighty: ReadonlySet<Move['outcome']> = new Set(['blocked', 'hindered', 'rejected', 'budget'])
+
+/** Every node within the options that an evaluation leaves alone, with what keeps it, as verdicts tell; the dearest first. */
 export function planBlockers(
   evaluation: Evaluation,
   view: DisruptionView,
@@ -17,78 +17,48 @@ export function planBlockers(
   const chosen = new Set(
     evaluation.commands.flatMap(({ candidates }) => candidates.map(({ nodeClaim }) => nodeClaim.metadata.name)),
   )
-  const told = reasonsByClaim(evaluation, options)
-  return view.nodes
-    .flatMap((one): readonly PlanBlocker[] => {
-      const { node, claim } = one
-      const own = labelsOf(one)
-      const nodePool = own[labels.nodePool]
-      if (claim === undefined || nodePool === undefined || chosen.has(claim.metadata.name)) return []
-      if (!isAskedFor(one, nodePool, options)) return []
-      const reasons = told.get(claim.metadata.name) ?? [
-        silentReason(claim, view.nodePools.get(nodePool), view, options),
-      ]
-      return [
-        {
-          nodeClaim: claim.metadata.name,
-          ...(node === undefined ? {} : { node: node.metadata.name }),
-          nodePool,
-          reasons,
-          forgone: nodePrice(own, typeNamed(view.instanceTypes.get(nodePool) ?? [], own[labels.instanceType])),
-        },
-      ]
-    })
-    .sort((a, b) => b.forgone - a.forgone || (a.nodeClaim < b.nodeClaim ? -1 : 1))
+  const waits = options.now === true ? new Map<string, string>() : windowEnds(view)
+  return verdictsOf(evaluation, view, () => undefined)
+    .filter(({ nodeClaim, nodePool }) => nodePool !== '' && !chosen.has(nodeClaim))
+    .map((verdict) => blocker(verdict, waits.get(verdict.nodeClaim), evaluation, options))
+    .sort((a, b) => b.price - a.price || (a.nodeClaim < b.nodeClaim ? -1 : 1))
 }
 
-function isAskedFor({ node, claim }: StateNode, nodePool: string, { nodePools, nodes }: PlanOptions): boolean {
-  if (nodePools?.includes(nodePool) === false) return false
-  return (
-    nodes === undefined ||
-    [node?.metadata.name, claim?.metadata.name].some((name) => name !== undefined && nodes.includes(name))
-  )
-}
-
-function reasonsByClaim(
-  { blocked, notes, commands }: Evaluation,
+function blocker(
+  { nodeClaim, node, nodePool, price = 0, moves }: Verdict,
+  waitsUntil: string | undefined,
+  { commands }: Evaluation,
   { budget }: PlanOptions,
-): ReadonlyMap<string, readonly string[]> {
-  const told = new Map<string, Set<string>>()
-  const tell = (name: string, message: string) => told.set(name, (told.get(name) ?? new Set()).add(message))
-  for (const { object, message } of blocked) if (object.kind === 'NodeClaim') tell(object.name, message)
-  const taken = (pool: string) =>
-    commands.flatMap(({ candidates }) => candidates).filter(({ nodePool }) => nodePool.metadata.name === pool).length
-  for (const { candidate, outcome, message, event } of notes) {
-    const pool = candidate.nodePool.metadata.name
-    // What has an event stands among the blocked.
-    if (outcome === 'chosen' || event !== undefined) continue
-    const isOwn = outcome === 'budget' && budget !== undefined && taken(pool) >= budget
-    tell(
-      candidate.nodeClaim.metadata.name,
-      isOwn ? `the budget that was asked for, ${budget} of each NodePool, is used up` : message,
-    )
+): PlanBlocker {
+  const taken = commands
+    .flatMap(({ candidates }) => candidates)
+    .filter((each) => each.nodePool.metadata.name === nodePool).length
+  const isOwnBudget = budget !== undefined && taken >= budget
+  const told = moves.filter(({ outcome }) => weighty.has(outcome))
+  return {
+    nodeClaim,
+    ...(node === undefined ? {} : { node }),
+    nodePool,
+    price,
+    moves: (told.length === 0 ? moves : told).map((move) =>
+      move.outcome === 'budget' && isOwnBudget
+        ? { ...move, message: `the budget that was asked for, ${budget} of each NodePool, is used up` }
+        : move,
+    ),
+    forgone: Math.max(0, ...moves.map(({ savingsForgone = 0 }) => savingsForgone)),
+    ...(waitsUntil === undefined ? {} : { waitsUntil }),
   }
-  return new Map([...told].map(([name, messages]) => [name, [...messages]]))
 }
 
-/** Why nobody looked at a node, or said nothing about it. */
-function silentReason(
-  claim: NodeClaim,
-  pool: NodePool | undefined,
-  { now }: DisruptionView,
-  { now: isForced = false, reasons }: PlanOptions,
-): string {
-  const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
-  const wanted = reasons === undefined ? '' : ` for reason ${reasons.join(' or ')}`
-  if (!isForced && at !== undefined && (at > now || !isTrue(claim.status.conditions, 'Consolidatable')))
-    return at > now
-      ? `consolidateAfter of its NodePool is not over until ${new Date(at).toISOString()}; --now does not wait for it`
-      : 'it is about to become consolidatable'
-  if (
-    reasons?.length === 1 &&
-    reasons[0] === 'Drifted' &&
-    conditionOf(claim.status.conditions, 'Drifted') === undefined
+/** Until when nodes are left alone because pods came or went, by NodeClaim. */
+function windowEnds({ nodes, nodePools, now }: DisruptionView): ReadonlyMap<string, string> {
+  return new Map(
+    nodes.flatMap(({ claim }) => {
+      const pool = nodePools.get(claim?.metadata.labels['karpenter.sh/nodepool'] ?? '')
+      const at = claim === undefined || pool === undefined ? undefined : consolidatableAt(claim, pool)
+      return claim === undefined || at === undefined || at <= now
+        ? []
+        : [[claim.metadata.name, new Date(at).toISOString()] as const]
+    }),
   )
-    return 'it has not drifted'
-  return `nothing is to be gained${wanted} beside what is planned`
 }

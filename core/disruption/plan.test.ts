@@ -150,7 +150,7 @@ describe('a plan', () => {
       {},
       /do-not-disrupt.*Pod=default\/web-1/,
     ],
-    ['consolidateAfter', { consolidatable: false }, {}, /consolidateAfter .* is not over until 2026-01-01T01:00:29/],
+    ['consolidateAfter', { consolidatable: false }, {}, /consolidatable yet[^]*2026-01-01T01:00:29/],
     ['the budget of the request', {}, { budget: 1 }, /the budget that was asked for, 1 of each NodePool, is used up/],
     [
       'the policy',
@@ -164,11 +164,12 @@ describe('a plan', () => {
       {},
       /budgets of NodePool default allow no more/,
     ],
-    ['another reason', {}, { reasons: ['Drifted'] }, /it has not drifted/],
+    ['another reason', {}, { reasons: ['Drifted'] }, /the node has not drifted/],
   ])('says what keeps a node: %s', (_, cluster, options, expected) => {
     const { blockers } = plan(cluster, options)
-    expect(blockers.flatMap(({ reasons }) => reasons).join('\n')).toMatch(expected)
-    expect(blockers[0]?.forgone).toBe(0.4)
+    const told = blockers.flatMap(({ moves, waitsUntil = '' }) => [...moves.map(({ message }) => message), waitsUntil])
+    expect(told.join('\n')).toMatch(expected)
+    expect(blockers[0]?.price).toBe(0.4)
   })
 
   test('without waiting for consolidateAfter', () => {

@@ -1,5 +1,6 @@
 import type { Decision, DisruptionMethod, DisruptionReason } from './command.ts'
 import type { DisruptionScope } from './filters.ts'
+import type { Move } from './verdict.ts'
 
 /** What an operator asks to be planned, or done at once. */
 export interface PlanOptions extends DisruptionScope {
@@ -65,10 +66,14 @@ export interface PlanBlocker {
   readonly nodeClaim: string
   readonly node?: string
   readonly nodePool: string
-  /** What keeps it, in words: the pod, PodDisruptionBudget, constraint, budget or pause. */
-  readonly reasons: readonly string[]
-  /** What would be saved at most if it could go, in USD an hour. */
+  /** USD an hour; 0: not known. */
+  readonly price: number
+  /** What keeps it: each thing that could have been done, with the pods, constraints, PodDisruptionBudgets, budgets or pauses in its way. */
+  readonly moves: readonly Move[]
+  /** At most so much is not saved because of that, in USD an hour. */
   readonly forgone: number
+  /** RFC 3339: until when its NodePool's consolidateAfter leaves it alone, which a plan with `now` does not wait for. */
+  readonly waitsUntil?: string
 }
 
 /** A pool's budget that allows no more than the plan takes. */

@@ -48,8 +48,34 @@ const plan: DisruptionPlan = {
       nodeClaim: 'c3',
       node: 'n3',
       nodePool: 'general',
-      reasons: ['Pdb prevents pod evictions (PodDisruptionBudget=[default/web])'],
+      price: 0.2,
+      moves: [
+        {
+          methods: ['multi-node'],
+          outcome: 'blocked',
+          message: 'Pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
+          podDisruptionBudgets: ['default/web'],
+          savingsForgone: 0.2,
+        },
+      ],
       forgone: 0.2,
+    },
+    {
+      nodeClaim: 'c4',
+      node: 'n4',
+      nodePool: 'general',
+      price: 0.1,
+      moves: [
+        {
+          methods: ['single-node'],
+          outcome: 'hindered',
+          message: 'Not all pods would find another place',
+          pods: [{ name: 'default/db-0', constraint: 'no zone fits ' }, { name: 'default/db-1' }],
+          morePods: 3,
+        },
+      ],
+      forgone: 0.1,
+      waitsUntil: '2026-11-21T12:10:00.000Z',
     },
   ],
   budgets: [{ nodePool: 'general', reason: 'Underutilized', nodes: 20, allowed: 3, disrupted: 1 }],
@@ -81,6 +107,7 @@ test('a plan for people', () => {
     'Nodes that stay, what each costs, and why:',
     'NODE  NODEPOOL  USD/MONTH  WHY',
     'n3    general   146.00     Pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
+    'n4    general   73.00      waits until 2026-11-21T12:10:00Z (--now does not); Not all pods would find another place: default/db-0 (no zone fits) and 4 pods more',
   ])
 })
 
@@ -92,7 +119,7 @@ test('of many pods and nodes a few are printed, unless all are asked for', () =>
   const long: DisruptionPlan = {
     ...plan,
     commands: [{ ...command, candidates: [{ ...first, pods }] }],
-    blockers: Array.from({ length: 40 }, () => plan.blockers).flat(),
+    blockers: Array.from({ length: 20 }, () => plan.blockers).flat(),
     leftOut: { commands: 2, blockers: 5 },
   }
   const text = planText(long)

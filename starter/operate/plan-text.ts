@@ -6,10 +6,12 @@ import type {
   PlannedDisruption,
   PlannedReplacement,
 } from '../../core/disruption/plan.ts'
-import { aligned, counted, few, monthly } from '../simulate/words.ts'
+import { aligned, counted, monthly } from '../simulate/words.ts'
 
 const mostPods = 20
 const mostBlockers = 30
+/** Things that could have been done, of each node that stays. */
+const mostReasons = 2
 
 /** A plan for people. `all`: every pod that moves and every node that stays, however many. */
 export function planText(plan: DisruptionPlan, all = false): string {
@@ -142,6 +144,20 @@ function blockersText({ blockers, leftOut }: DisruptionPlan, all: boolean): stri
   ].join('\n')
 }
 
-function blockerRow({ node, nodeClaim, nodePool, forgone, reasons }: PlanBlocker, all: boolean): readonly string[] {
-  return [node ?? nodeClaim, nodePool, priceText(forgone), all ? reasons.join('; ') : few(reasons, 2)]
+function blockerRow(
+  { node, nodeClaim, nodePool, price, moves, waitsUntil }: PlanBlocker,
+  all: boolean,
+): readonly string[] {
+  const wait = waitsUntil === undefined ? [] : [`waits until ${waitsUntil.slice(0, 19)}Z (--now does not)`]
+  const reasons = [...wait, ...new Set(moves.map(moveText))]
+  return [node ?? nodeClaim, nodePool, priceText(price), (all ? reasons : reasons.slice(0, mostReasons)).join('; ')]
+}
+
+/** On one line; the messages of what is blocked name pods and PodDisruptionBudgets already. */
+function moveText({ outcome, message, pods = [], morePods = 0 }: PlanBlocker['moves'][number]): string {
+  if (outcome !== 'hindered' || pods.length === 0) return message
+  const [first] = pods
+  const more = pods.length - 1 + morePods
+  const constraint = first?.constraint === undefined ? '' : ` (${first.constraint.trim()})`
+  return `${message}: ${first?.name}${constraint}${more === 0 ? '' : ` and ${counted(more, 'pod')} more`}`
 }

@@ -19,7 +19,8 @@ export async function carryOut(
 ): Promise<number> {
   const isJson = options.output === 'json'
   const say = isJson ? console.error : console.log
-  if (!isJson) for (const line of answerLines(answer, nothing)) say(line)
+  const tell = answer.kind === 'done' ? say : console.error
+  if (!isJson) for (const line of answerLines(answer, nothing)) tell(line)
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, say) : []
   if (isJson) console.log(JSON.stringify({ ...answer, ...(options.wait ? { ended } : {}) }, null, 2))
