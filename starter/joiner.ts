@@ -12,6 +12,8 @@ const program = new Command('joiner')
   .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
   .showHelpAfterError('(see joiner --help)')
   .version(version, '-V, --version', 'print the version')
+  // As the help of the commands says: 2 for options that cannot be read.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 
 program
   .command('version')
