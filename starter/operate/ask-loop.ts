@@ -50,14 +50,20 @@ export async function askLoop(access: TemporalAccess, loop: LoopName, { what, re
   }
 }
 
-/** Asks the disruption loop for what only its answer is worth. Errors: a refusal, a loop that does not run, no answer in time. */
+/** Asks the disruption loop for what only its answer is worth; Ctrl-C ends the waiting and says so. Errors: a refusal, a loop that does not run, no answer in time. */
 export async function askDisruption<Answer, Request>(
   access: TemporalAccess,
   update: UpdateDefinition<Answer, [Request]>,
   request: Request,
   limitMs: number,
 ): Promise<Answer> {
+  const stop = () => {
+    console.error('interrupted; what was asked may be carried out all the same: joiner status tells')
+    process.exit(130)
+  }
+  process.once('SIGINT', stop)
   const answer = await answerOf(access, 'disruption', update, request, limitMs)
+  process.off('SIGINT', stop)
   if (answer !== undefined) return answer
   throw new CommandError(
     `${noAnswer(access.cluster, limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
