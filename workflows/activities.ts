@@ -25,6 +25,7 @@ export const undoing = () =>
   proxyActivities<Pick<KubernetesActivities, 'undoCommand'>>({
     taskQueue: queueOf('core'),
     startToCloseTimeout: '2m',
+    heartbeatTimeout: '10s',
     retry: steadyRetry,
   })
 

@@ -16,7 +16,7 @@ export function createKubernetesActivities(deps: CommandDeps): KubernetesActivit
     finalize: ({ claim }) => finalize(deps, claim),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
-    undoCommand: (input) => undoCommand(deps, input),
+    undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
     awaitRegistration: ({ claim }) => withHeartbeats((signal) => awaitRegistration(deps, claim, signal)),
     awaitInitialization: ({ claim }) => withHeartbeats((signal) => awaitInitialization(deps, claim, signal)),

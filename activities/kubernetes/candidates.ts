@@ -12,7 +12,7 @@ import type { CandidateRef, CommandWork, DeletionOutcome } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { cachedClaim, liveClaim } from './object-writes.ts'
-import { claimNode, deleteClaim, liveNode } from './observe.ts'
+import { claimNode, deleteClaim, readNode } from './observe.ts'
 import { readPauses } from './pauses.ts'
 
 /** What the activities of disruption commands work with. */
@@ -69,7 +69,7 @@ async function lastLook(
   const { nodePool, nodeName, name: nodeClaim } = ref
   const paused = pauses.covering({ nodePool, node: nodeName, nodeClaim, reason: methodFacts[method].reason })
   if (paused !== undefined) return refused(pauseText('disruption', paused))
-  const node = await liveNode(deps, claim)
+  const node = await readNode(deps, claim)
   if (node === undefined) return { kind: 'free', claim, pods: 0 }
   if ([node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
     return refused(`the node has ${annotations.doNotDisrupt} by now`)

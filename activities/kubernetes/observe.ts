@@ -71,8 +71,11 @@ export function claimNode(deps: KubernetesDeps, claim: NodeClaim): Node | undefi
  * that is gone.
  */
 export async function liveNode(deps: KubernetesDeps, claim: NodeClaim): Promise<Node | undefined> {
-  const cached = claimNode(deps, claim)
-  if (cached !== undefined) return cached
+  return claimNode(deps, claim) ?? readNode(deps, claim)
+}
+
+/** The Node of a claim as the API server has it now; undefined when there is none. */
+export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<Node | undefined> {
   const { providerId } = claim.status
   if (providerId === undefined) return undefined
   try {
