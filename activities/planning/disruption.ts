@@ -143,7 +143,7 @@ async function untilWorthALook(
   { urgentChanges, nextMs, rest }: { readonly urgentChanges: number; readonly nextMs: number; readonly rest: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const wakeMs = Math.min(lookEveryMs, Math.max(nextMs - deps.now(), 100))
+  const wakeMs = Math.min(lookEveryMs, Math.max(nextMs - deps.now(), 100, rest))
   const isNews = () => memory.urgentChanges > urgentChanges
   // The memory listens before any wait does, so its count is up to date here.
   if (isNews() || (await deps.cache.changeWithin(wakeMs, isNews, signal)))
