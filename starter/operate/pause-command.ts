@@ -13,7 +13,9 @@ interface Common extends ScopeOptions, TemporalOptions {
 /** Adds `pause` and `resume`. */
 export function registerPause(program: Command): void {
   common(program.command('pause'))
-    .description('hold disruption, or a part of it, or provisioning; what has begun ends as it would have')
+    .description(
+      'hold disruption, or a part of it, or provisioning; nodes that are being deleted already go all the same',
+    )
     .requiredOption('--why <text>', 'shown wherever the pause shows')
     .option('--for <duration>', 'end by itself after this time, such as 2h')
     .option('--until <time>', 'end by itself at this time, such as 2026-12-01T06:00:00Z')

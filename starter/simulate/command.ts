@@ -13,6 +13,9 @@ Manifests stand for a cluster as it is:
   - Pods of nodes that are being deleted move, unless a PodDisruptionBudget never lets them go; that its status allows
     no disruption just now keeps none. v1beta1 NodePools and NodeClaims are converted.
   - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
+A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what of a cluster would be
+disrupted, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
+flags about placement.
 --complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
 node and without a PodScheduled condition is pending.
 Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
@@ -43,7 +46,7 @@ export function registerSimulate(program: Command): void {
     .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
     .option('--time', 'write what each round took to standard error, as a line of JSON')
     .option('--rounds <count>', 'solve so many times in one process', roundCount, 1)
-    .description('say where pods would go and what that would cost, without a cluster')
+    .description('say where pods would go and what that would cost, or what would be disrupted, without a cluster')
     .addHelpText('after', manifestHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (files: readonly string[], settings: SimulateSettings) => {
