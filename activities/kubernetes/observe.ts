@@ -74,16 +74,23 @@ export async function liveNode(deps: KubernetesDeps, claim: NodeClaim): Promise<
   return claimNode(deps, claim) ?? readNode(deps, claim)
 }
 
-/** The Node of a claim as the API server has it now; undefined when there is none. */
+/**
+ * The Node of a claim as the API server has it now; undefined when there is none. A launch whose answer was lost may have left a VM, and so a
+ * Node, that the claim's status does not name: it is known by the VM's name.
+ */
 export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<Node | undefined> {
-  const { providerId } = claim.status
-  if (providerId === undefined) return undefined
+  const { nodeName, providerId } = claim.status
+  // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
+  const vm = providerId?.slice(providerId.lastIndexOf('/') + 1) ?? `aks-${claim.metadata.name}`
   try {
-    // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
-    const name = claim.status.nodeName ?? providerId.slice(providerId.lastIndexOf('/') + 1)
-    const json = await deps.client.get(resourcePath('nodes', name))
+    const json = await deps.client.get(resourcePath('nodes', nodeName ?? vm))
     const node = decodeNode(json)
-    if (node.providerId?.toLowerCase() !== providerId.toLowerCase()) return undefined
+    const found = node.providerId?.toLowerCase()
+    const isOwn =
+      providerId === undefined
+        ? found?.endsWith(`/virtualmachines/${vm.toLowerCase()}`) === true
+        : found === providerId.toLowerCase()
+    if (!isOwn) return undefined
     deps.cache.upsert('Node', json)
     return node
   } catch (error) {

@@ -1,0 +1,37 @@
+import pino from 'pino'
+import { describe, expect, test } from 'vitest'
+import { sampleClaim } from '../../core/sample-objects.ts'
+import { ApiError } from './client.ts'
+import { ClusterCache } from './cluster-cache.ts'
+import { liveNode } from './observe.ts'
+
+const group = 'azure:///subscriptions/s/resourceGroups/mc/providers/Microsoft.Compute/virtualMachines'
+
+/** The Node that is found where the API server has `nodes`: provider ids by name. */
+async function found(nodes: Readonly<Record<string, string>>, status: object): Promise<string | undefined> {
+  const get = async (path: string) => {
+    const name = path.slice(path.lastIndexOf('/') + 1)
+    const providerID = nodes[name]
+    if (providerID === undefined) throw new ApiError(404, 'NotFound', path)
+    return { metadata: { name, uid: name, resourceVersion: '1' }, spec: { providerID } }
+  }
+  const cache = new ClusterCache({} as never, pino({ level: 'silent' }))
+  const sample = sampleClaim('', { metadata: { name: 'general-x1' } })
+  const { nodeName: _, providerId: __, ...rest } = sample.status
+  const claim = { ...sample, status: { ...rest, ...status } }
+  return (await liveNode({ cache, client: { get } } as never, claim))?.metadata.name
+}
+
+describe('the Node of a claim, where the cache has none', () => {
+  const own = { 'aks-general-x1': `${group}/aks-general-x1` }
+  const other = { 'aks-general-x1': `${group}/aks-other` }
+  test.each([
+    ['its provider id names it', own, { providerId: `${group.toLowerCase()}/aks-general-x1` }, 'aks-general-x1'],
+    ['another VM has its name', other, { providerId: `${group}/aks-general-x1` }, undefined],
+    ['the answer to its launch was lost', own, {}, 'aks-general-x1'],
+    ['the answer was lost, and another VM has the name', other, {}, undefined],
+    ['there is none', {}, {}, undefined],
+  ])('%s', async (_, nodes, status, name) => {
+    expect(await found(nodes, status)).toBe(name)
+  })
+})
