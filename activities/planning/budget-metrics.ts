@@ -1,6 +1,6 @@
 import { Gauge, type Registry, register } from 'prom-client'
 import { allowedDisruptions } from '../../core/disruption/budgets.ts'
-import { budgetUse } from '../../core/disruption/candidates.ts'
+import { budgetUses } from '../../core/disruption/candidates.ts'
 import { labels } from '../../core/labels.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { pausableReasons } from '../../core/pauses.ts'
@@ -59,7 +59,8 @@ interface Count {
 /** By the rule by which the planner counts. */
 function countsOf(cluster: ObservedCluster): readonly Count[] {
   const nodes = stateNodes({ nodes: [...cluster.nodes.values()], nodeClaims: [...cluster.nodeClaims.values()] })
-  const counted = Map.groupBy(nodes, (one) => `${labelsOf(one)[labels.nodePool]}/${budgetUse(one, {})}`)
+  const uses = budgetUses(nodes, {})
+  const counted = Map.groupBy(nodes, (one) => `${labelsOf(one)[labels.nodePool]}/${uses.get(one)}`)
   return [...cluster.nodePools.values()].map((pool) => {
     const of = (use: string) => counted.get(`${pool.metadata.name}/${use}`)?.length ?? 0
     return { pool, nodes: of('counted') + of('disrupted'), consuming: of('disrupted') }

@@ -1,9 +1,9 @@
 import type { DisruptionView } from '../../core/disruption/candidates.ts'
 import type { Evaluation, EvaluationSettings } from '../../core/disruption/evaluate.ts'
 import type { FilterSettings } from '../../core/disruption/filters.ts'
+import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
-import { annotations } from '../../core/labels.ts'
 import type { Pauses } from '../../core/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { PlanningDeps } from './dependencies.ts'
@@ -80,7 +80,7 @@ function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest
     instanceTypes: instanceTypes(deps),
     options: { preferencePolicy, minValuesPolicy, reservedCapacity },
     defaultSpread,
-    nominated: new Set([...deps.nominations.targets(deps.now()), ...replacementsInUse(deps)]),
+    nominated: new Set([...deps.nominations.targets(deps.now()), ...awaited(deps)]),
     pauses: pauses.inForce,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
@@ -88,15 +88,9 @@ function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest
   }
 }
 
-/** Replacements whose command has not ended: the pods that they were made for have not all come. */
-function* replacementsInUse({ cache }: PlanningDeps): Iterable<string> {
-  const commands = new Set<string>()
-  for (const { metadata } of cache.nodeClaims.values()) {
-    const stamp = metadata.annotations[annotations.disruptionCommand]
-    if (stamp !== undefined) commands.add(stamp)
-  }
-  for (const { metadata, status } of commands.size === 0 ? [] : cache.nodeClaims.values()) {
-    if (!commands.has(metadata.annotations[annotations.replacementFor] ?? '')) continue
+/** Names of replacements of commands under way, and of their Nodes. */
+function* awaited({ cache }: PlanningDeps): Iterable<string> {
+  for (const { metadata, status } of replacementsInUse(cache.nodeClaims.values())) {
     yield metadata.name
     if (status.nodeName !== undefined) yield status.nodeName
   }

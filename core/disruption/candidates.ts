@@ -8,6 +8,7 @@ import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pod-rule
 import { isLeaving, labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import { nodePrice, rescheduleCost } from './costs.ts'
 import { evictionBlockedBy } from './pod-disruption-budgets.ts'
+import { replacementsInUse } from './replacements-in-use.ts'
 
 /** What disruption decides on, read at one moment. */
 export interface DisruptionView {
@@ -215,11 +216,27 @@ export interface PoolCount {
   readonly disrupted: readonly string[]
 }
 
-/** How a pool's budgets see a node: not at all, as one of its nodes, or as one that uses them up (reference/karpenter-core.md 4.10, reference/karpenter-1.15.md 4.10). */
-export function budgetUse(
-  { node, claim }: StateNode,
+type BudgetUse = 'none' | 'counted' | 'disrupted'
+
+/**
+ * How budgets see each node: not at all, as one of its pool's nodes, or as one that uses them up (reference/karpenter-core.md 4.10,
+ * reference/karpenter-1.15.md 4.10). A node and its replacement are one node: otherwise the replacements of a rollout would raise a percentage,
+ * and 10 % of 100 nodes would be 11.
+ */
+export function budgetUses(
+  nodes: readonly StateNode[],
   view: Pick<DisruptionView, 'commandId' | 'spokenFor'>,
-): 'none' | 'counted' | 'disrupted' {
+): ReadonlyMap<StateNode, BudgetUse> {
+  const replacements = replacementsInUse(nodes.flatMap(({ claim }) => claim ?? []))
+  return new Map(
+    nodes.map((one) => {
+      const use = budgetUse(one, view)
+      return [one, use === 'counted' && one.claim !== undefined && replacements.has(one.claim) ? 'none' : use]
+    }),
+  )
+}
+
+function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'commandId' | 'spokenFor'>): BudgetUse {
   if (node === undefined || claim === undefined) return 'none'
   const isRebooting = isTrue(claim.status.conditions, 'Rebooting')
   if (node.metadata.labels[labels.initialized] !== 'true' && !isRebooting) return 'none'
@@ -230,8 +247,7 @@ export function budgetUse(
 /** What the budgets of each pool count. */
 export function poolCounts(view: DisruptionView): ReadonlyMap<string, PoolCount> {
   const counts = new Map<string, { nodes: number; disrupted: string[] }>()
-  for (const one of view.nodes) {
-    const use = budgetUse(one, view)
+  for (const [one, use] of budgetUses(view.nodes, view)) {
     if (use === 'none') continue
     const pool = labelsOf(one)[labels.nodePool] ?? ''
     const count = counts.get(pool) ?? { nodes: 0, disrupted: [] }

@@ -56,6 +56,12 @@ function node(name: string, type = 'four', conditions: readonly string[] = ['Con
   }
 }
 
+/** The same node as one of the nodes of a command, or as one of its replacements. */
+const marked = (one: ReturnType<typeof node>, annotation: string) => ({
+  ...one,
+  claim: { ...one.claim, metadata: { ...one.claim.metadata, annotations: { [annotation]: 'x' } } },
+})
+
 const pod = (name: string, nodeName: string, cpu: string, change: Parameters<typeof samplePod>[1] = {}) =>
   samplePod(name, {
     nodeName,
@@ -128,15 +134,47 @@ describe('evaluate', () => {
     ])
   })
 
-  it('begins a rollout with a tenth of the budget and goes on for as long as there is budget', () => {
+  it('begins a rollout with a fifth of the budget at a time and goes on for as long as there is budget', () => {
     const nodes = Array.from({ length: 30 }, (_, at) => node(`n${String(at).padStart(2, '0')}`, 'four', ['Drifted']))
     const pods = nodes.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3'))
     const of = (budget: string, view: WorldSettings['view'] = {}) =>
       found(world(nodes, { pods, nodePools: [pool({ budgets: [{ nodes: budget }] })] }, view))
-    expect(of('20')).toEqual(['drift replace n00 by four|eight', 'drift replace n01 by four|eight'])
+    expect(of('10')).toEqual(['drift replace n00 by four|eight', 'drift replace n01 by four|eight'])
     expect(of('3', { spokenFor: new Set(['n00-claim', 'n01-claim']) })).toEqual(['drift replace n02 by four|eight'])
     expect(of('2', { spokenFor: new Set(['n00-claim', 'n01-claim']) })).toEqual([])
     expect(of('0')).toEqual([])
+  })
+
+  it('counts a node and its replacement as one node of its pool, until the command has ended', () => {
+    const command = 'joiner.sh/disruption-command'
+    const old = Array.from({ length: 9 }, (_, at) => node(`n${at}`, 'four', ['Drifted']))
+    const pods = old.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3'))
+    const [going, replacement] = [node('going'), node('replacement')]
+    const nodePools = [pool({ budgets: [{ nodes: '10%' }] })]
+    const drift = (...others: ReturnType<typeof node>[]) =>
+      found(world([...old, ...others], { pods, nodePools }), { methods: ['drift'] })
+    const replacing = marked(replacement, 'joiner.sh/replacement-for')
+    // 10 % of 10 nodes; 11 would make it two.
+    expect(drift(marked(going, command), replacing)).toEqual([])
+    expect(drift(replacing)).toHaveLength(1)
+  })
+
+  it('leaves replacements of commands under way to the pods that they were made for', () => {
+    const drifted = node('drifted', 'four', ['Drifted'])
+    const going = marked(node('going'), 'joiner.sh/disruption-command')
+    const replacement = marked(node('replacement'), 'joiner.sh/replacement-for')
+    const starting = {
+      ...replacement,
+      node: sampleNode('replacement', { metadata: { labels: { 'karpenter.sh/initialized': 'false' } } }),
+    }
+    // The larger pod is placed first, and a node that is not up yet is no place for a pod that runs.
+    const pods = [pod('p', 'drifted', '3500m'), pod('q', 'going', '3')]
+    const drift = (...nodes: ReturnType<typeof node>[]) => found(world(nodes, { pods }), { methods: ['drift'] })
+    expect(drift(drifted, going, starting)).toEqual(['drift replace drifted by four|eight'])
+    expect(drift(drifted, going, replacement)).toEqual(['drift replace drifted by four|eight'])
+    // Without a command that it waits for it is a node like any other.
+    expect(drift(drifted, starting)).toEqual([])
+    expect(drift(drifted, replacement)).toEqual(['drift delete drifted'])
   })
 
   it('lets no node that cannot be replaced keep the others', () => {

@@ -49,8 +49,8 @@ export interface Evaluation {
 
 /** Single nodes that are consolidated in one pass: each one more asks for another look at the cluster as it will be. */
 const mostSingleCommands = 20
-/** A rollout begins with a tenth of its budget at a time: nodes that come and go in step would leave the budget empty in between. */
-const driftShare = 0.1
+/** A rollout begins with a fifth of its budget at a time: nodes that come and go in step would leave the budget empty in between. */
+const driftShare = 0.2
 
 const order: readonly DisruptionMethod[] = ['emptiness', 'drift', 'multi-node', 'single-node']
 

@@ -16,7 +16,7 @@ export interface SimulationInput {
   readonly movable: (node: string) => Movable
   /** Names of nodes whose consolidateAfter window is open: running pods are not moved there to save money. */
   readonly closed: ReadonlySet<string>
-  /** Names of nodes that are spoken for: nothing is moved there. */
+  /** Names of places that are spoken for, or kept for the pods of others: nothing is moved there. */
   readonly leaving?: ReadonlySet<string>
   readonly memory?: SolverMemory
 }

@@ -9,6 +9,7 @@ import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { labelsOf } from '../scheduling/state-nodes.ts'
 import type { DisruptionView } from './candidates.ts'
 import type { DisruptionCommand } from './command.ts'
+import { replacementsInUse } from './replacements-in-use.ts'
 import { type Movable, Simulator } from './simulation.ts'
 
 /** A cluster as disruption sees it. */
@@ -73,7 +74,7 @@ export function disruptionWorld(
     options: { ...scheduling, reservedOfferings: 'Fallback' },
     movable,
     closed: forced ? new Set() : openWindows(view),
-    leaving: spokenFor(view),
+    leaving: new Set([...spokenFor(view), ...keptForOthers(view)]),
     ...(memory === undefined ? {} : { memory }),
   })
   return { view, simulator }
@@ -103,6 +104,16 @@ function spokenFor({ nodes, spokenFor: claims }: DisruptionView): ReadonlySet<st
   return new Set(
     nodes.flatMap(({ node, claim }) => (node && claim && claims.has(claim.metadata.name) ? [node.metadata.name] : [])),
   )
+}
+
+/**
+ * Names of replacements of commands under way: the pods that they were made for are still to come. Whatever else moved there would be found
+ * without a place by the time they have.
+ */
+function* keptForOthers({ nodes }: DisruptionView): Iterable<string> {
+  const replacements = replacementsInUse(nodes.flatMap(({ claim }) => claim ?? []))
+  for (const { node, claim } of replacements.size === 0 ? [] : nodes)
+    if (claim !== undefined && replacements.has(claim)) yield node?.metadata.name ?? claim.metadata.name
 }
 
 /** Names of nodes that changed too lately for their pool's consolidateAfter: to save money nothing is moved there (reference/karpenter-core.md 3.4). */

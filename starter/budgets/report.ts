@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { type BudgetFinding, budgetFindings } from '../../core/disruption/budget-check.ts'
 import { type BudgetPeriod, budgetForecast } from '../../core/disruption/budget-forecast.ts'
-import { budgetUse } from '../../core/disruption/candidates.ts'
+import { budgetUses } from '../../core/disruption/candidates.ts'
 import { labels } from '../../core/labels.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
 import type { Budget, Node, NodeClaim, NodePool } from '../../core/objects.ts'
@@ -106,9 +106,7 @@ interface CountedNode {
 
 /** The nodes that budgets count, by the very rule by which the planner counts them. */
 function countedNodes(cluster: ReadCluster): readonly CountedNode[] {
-  return stateNodes(cluster).flatMap((one) => {
-    const use = budgetUse(one, {})
-    const { claim, node } = one
+  return [...budgetUses(stateNodes(cluster), {})].flatMap(([{ claim, node }, use]) => {
     if (use === 'none' || claim === undefined || node === undefined) return []
     return [{ claim, node, isConsuming: use === 'disrupted' }]
   })

@@ -1,0 +1,15 @@
+import { annotations } from '../labels.ts'
+import type { NodeClaim } from '../objects.ts'
+
+/** Replacements whose command has not ended: the pods that they were made for have not all come, and what they replace is still there. */
+export function replacementsInUse(claims: Iterable<NodeClaim>): ReadonlySet<NodeClaim> {
+  const commands = new Set<string>()
+  const replacements: (readonly [string, NodeClaim])[] = []
+  for (const claim of claims) {
+    const { [annotations.disruptionCommand]: stamp, [annotations.replacementFor]: replaced } =
+      claim.metadata.annotations
+    if (stamp !== undefined) commands.add(stamp)
+    if (replaced !== undefined) replacements.push([replaced, claim])
+  }
+  return new Set(replacements.filter(([command]) => commands.has(command)).map(([, claim]) => claim))
+}
