@@ -11,13 +11,14 @@ export const traceKeys = {
 const { taint, condition, stamp, replacementFor } = traceKeys
 const claims = '/apis/karpenter.sh/v1/nodeclaims'
 
-/** A node that is to be replaced, with what one pod runs on it. */
+/** A node that is to be disrupted. */
 export interface Old {
   readonly pool: string
   readonly claim: string
   readonly uid: string
   readonly node: string
-  readonly pod: string
+  /** Names. */
+  readonly pods: readonly string[]
 }
 
 /** How to tell the writes of a command over one node, in the order in which they come, and those that undo it. */
