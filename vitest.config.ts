@@ -10,6 +10,7 @@ const layers = [
   'deploy',
   'test/vectors',
   'test/api',
+  'test/proofs',
   'test/scheduler-equivalence',
 ]
 

@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { armCalls } from './arm-calls.ts'
+import { consolidation } from './consolidation.ts'
 import { disruption } from './disruption.ts'
 import { disruptionParityReport } from './disruption-parity.ts'
+import { driftRollout } from './drift-rollout.ts'
 import { fallback } from './fallback.ts'
 import { parity } from './parity.ts'
 import { planner } from './planner.ts'
@@ -103,6 +105,22 @@ program
   .option('--seed <count>', 'what the chances of faults follow from', count, 1)
   .action(async ({ pods, cycles, seed }: { readonly pods: number; readonly cycles: number; readonly seed: number }) =>
     stormReport({ pods, cycles, seed, killEveryMs: 20_000, throttleEveryMs: 7000, limitMs: 240_000 }),
+  )
+program
+  .command('consolidation')
+  .description('an underutilised cluster of spread workloads shrinks, and a watcher counts healthy pods at each change')
+  .option('--nodes <count>', 'how many there are before', count, 60)
+  .option('--budget <nodes>', "the NodePool's budget", '30%')
+  .action(async ({ nodes, budget }: { readonly nodes: number; readonly budget: string }) =>
+    consolidation({ nodes, budget, within: 0.1, consolidateAfter: '10s', limitMs: 300_000, quietMs: 45_000 }),
+  )
+program
+  .command('drift-rollout')
+  .description('all nodes of a NodePool drift; how well its budget is kept, and used, at each change')
+  .option('--nodes <count>', 'how many', count, 100)
+  .option('--percent <count>', 'the budget, in percent', count, 10)
+  .action(async ({ nodes, percent }: { readonly nodes: number; readonly percent: number }) =>
+    driftRollout({ nodes, percent, least: Math.floor((nodes * percent * 0.8) / 100), limitMs: 600_000 }),
   )
 program
   .command('workload')
