@@ -102,9 +102,9 @@ export const polls = () =>
     retry: { initialInterval: '500ms', backoffCoefficient: 1 },
   })
 
-/** The commit of a disruption: the only writer, so its outcome is awaited whatever happens. */
+/** The commit of disruptions: the only writer, so its outcome is awaited whatever happens. */
 export const commits = () =>
-  proxyActivities<Pick<PlanningActivities, 'commitDisruption'>>({
+  proxyActivities<Pick<PlanningActivities, 'commitDisruptions'>>({
     taskQueue: queueOf('plan'),
     startToCloseTimeout: '2m',
     heartbeatTimeout: '10s',

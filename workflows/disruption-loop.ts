@@ -28,6 +28,8 @@ import { searchAttributes } from './search-attributes.ts'
 
 /** Between a proposal and its commit, so that pods about to land on a candidate save it (karpenter-core.md 4.9). */
 const validationDelayMs = 15_000
+/** Proposals that one commit begins. */
+const mostAtOnce = 10
 
 /** A proposal that waits to be committed. */
 interface Validating {
@@ -115,10 +117,10 @@ class DisruptionLoop {
       request.answer = await this.#answerTo(request)
       return
     }
-    const due = this.#validating.find(({ dueMs }) => dueMs <= Date.now())
-    if (due !== undefined) {
-      this.#validating = this.#validating.filter((each) => each !== due)
-      await this.#commit(due.proposal)
+    const due = this.#validating.filter(({ dueMs }) => dueMs <= Date.now()).slice(0, mostAtOnce)
+    if (due.length > 0) {
+      this.#validating = this.#validating.filter((each) => !due.includes(each))
+      await this.#commit(due.map(({ proposal }) => proposal))
       return
     }
     const outcome = await this.#evaluate()
@@ -191,32 +193,33 @@ class DisruptionLoop {
     return check.kind === 'holds' ? this.#begin(check.proposals, { changes: check.changes, pauses: [] }) : check
   }
 
-  /** Commits what an operator asked for, one after the other, as long as nobody pauses. */
+  /** Commits what an operator asked for, as long as nobody pauses. */
   async #begin(
     proposals: readonly DisruptionProposal[],
     told: Pick<DoneAnswer, 'changes' | 'pauses'>,
   ): Promise<RequestAnswer> {
     const started: StartedCommand[] = []
     const rejected: DoneAnswer['rejected'][number][] = []
-    for (const proposal of proposals) {
-      const { id, reason } = proposal
-      const nodes = proposal.candidates.map(({ nodeName }) => nodeName)
+    for (const some of inParts(proposals)) {
       await this.#pause.apply()
       const paused = this.#pause.current
-      if (paused !== undefined) {
-        rejected.push({ id, nodes, message: pauseText('disruption', paused) })
-        continue
+      const outcomes =
+        paused === undefined
+          ? await this.#commit(some)
+          : some.map((): CommitOutcome => ({ kind: 'rejected', message: pauseText('disruption', paused) }))
+      for (const [at, { id, reason, candidates }] of some.entries()) {
+        const outcome = outcomes[at] as CommitOutcome
+        if (outcome.kind === 'rejected')
+          rejected.push({ id, nodes: candidates.map(({ nodeName }) => nodeName), message: outcome.message })
+        else
+          started.push({
+            id,
+            reason,
+            nodes: outcome.candidates.map(({ nodeName }) => nodeName),
+            replacements: outcome.replacements.map(({ name }) => name),
+            savings: outcome.savings,
+          })
       }
-      const outcome = await this.#commit(proposal)
-      if (outcome.kind === 'rejected') rejected.push({ id, nodes, message: outcome.message })
-      else
-        started.push({
-          id,
-          reason,
-          nodes: outcome.candidates.map(({ nodeName }) => nodeName),
-          replacements: outcome.replacements.map(({ name }) => name),
-          savings: outcome.savings,
-        })
     }
     return { kind: 'done', started, rejected, ...told }
   }
@@ -224,39 +227,44 @@ class DisruptionLoop {
   /** Drift is committed at once; what saves money waits, lest pods are about to come. */
   async #take(proposals: readonly DisruptionProposal[]): Promise<void> {
     const dueMs = Date.now() + validationDelayMs
-    for (const proposal of proposals) {
+    const isUrgent = ({ method }: DisruptionProposal) => methodFacts[method].consolidationType === ''
+    for (const proposal of proposals) if (!isUrgent(proposal)) this.#validating.push({ proposal, dueMs })
+    for (const some of inParts(proposals.filter(isUrgent))) {
       await this.#pause.apply()
       if (this.#pause.current !== undefined) return
-      if (methodFacts[proposal.method].consolidationType === '') await this.#commit(proposal)
-      else this.#validating.push({ proposal, dueMs })
+      await this.#commit(some)
     }
   }
 
-  async #commit(proposal: DisruptionProposal): Promise<CommitOutcome> {
-    const { id, method, reason, decision, candidates } = proposal
-    this.#enter(`committing ${textOf({ proposal })}`)
-    const committed = await this.#pause.applyWhile(
-      commits().commitDisruption.executeWithOptions({ summary: id }, [{ proposal }]),
+  async #commit(proposals: readonly DisruptionProposal[]): Promise<readonly CommitOutcome[]> {
+    const summary = proposals.map((proposal) => textOf({ proposal })).join(', ')
+    this.#enter(`committing ${summary}`)
+    const outcomes = await this.#pause.applyWhile(
+      commits().commitDisruptions.executeWithOptions({ summary: summary.slice(0, 200) }, [{ proposals }]),
     )
     // Nodes can be spoken for twice: by what waits, and by what an operator asked for meanwhile.
-    const names = new Set(candidates.map(({ name }) => name))
+    const names = new Set(proposals.flatMap(({ candidates }) => candidates.map(({ name }) => name)))
     this.#drop((each) => each.proposal.candidates.some(({ name }) => names.has(name)))
-    if (committed.kind === 'rejected') return committed
-    const { candidates: own, replacements, readyByMs, savings } = committed
+    await Promise.all(proposals.map((proposal, at) => this.#start(proposal, outcomes[at] as CommitOutcome)))
+    return outcomes
+  }
+
+  async #start({ id, method, reason, decision }: DisruptionProposal, outcome: CommitOutcome): Promise<void> {
+    if (outcome.kind === 'rejected') return
+    const { candidates, replacements, readyByMs, savings } = outcome
     const { cluster } = this.#input
     try {
       await startChild(disruptionCommand, {
         workflowId: disruptionCommandId(cluster, id),
         parentClosePolicy: ParentClosePolicy.ABANDON,
-        args: [{ cluster, id, method, reason, decision, candidates: own, replacements, readyByMs, savings }],
-        staticSummary: `${reason}: ${decision} ${own.length} nodes`,
-        typedSearchAttributes: attributesOf(cluster, own),
+        args: [{ cluster, id, method, reason, decision, candidates, replacements, readyByMs, savings }],
+        staticSummary: `${reason}: ${decision} ${candidates.length} nodes`,
+        typedSearchAttributes: attributesOf(cluster, candidates),
       })
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     }
     this.#rounds += 1
-    return committed
   }
 
   #drop(isDropped: (waiting: Validating) => boolean): void {
@@ -269,6 +277,12 @@ class DisruptionLoop {
     this.#doing = what
     setCurrentDetails(`${what} since ${new Date(this.#sinceMs).toISOString()}; ${this.#rounds} commands started.`)
   }
+}
+
+function inParts(proposals: readonly DisruptionProposal[]): readonly (readonly DisruptionProposal[])[] {
+  return Array.from({ length: Math.ceil(proposals.length / mostAtOnce) }, (_, at) =>
+    proposals.slice(at * mostAtOnce, (at + 1) * mostAtOnce),
+  )
 }
 
 type DoneAnswer = Extract<RequestAnswer, { readonly kind: 'done' }>

@@ -4,7 +4,7 @@ import { checkPlan } from './check-plan.ts'
 import type { PlanningActivities } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { nextDisruption } from './disruption.ts'
-import { commitDisruption } from './disruption-commit.ts'
+import { commitDisruptions } from './disruption-commit.ts'
 import { planDisruption } from './plan-disruption.ts'
 import { nextProvisioning } from './provisioning.ts'
 
@@ -15,6 +15,6 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
     nextDisruption: (input) => withHeartbeats((signal) => nextDisruption(deps, input, signal)),
     checkPlan: (request) => withHeartbeats(() => checkPlan(deps, request)),
     planDisruption: (request) => withHeartbeats(() => planDisruption(deps, request)),
-    commitDisruption: ({ proposal }) => withHeartbeats(() => commitDisruption(deps, proposal)),
+    commitDisruptions: ({ proposals }) => withHeartbeats(() => commitDisruptions(deps, proposals)),
   })
 }

@@ -71,6 +71,9 @@ export interface PlanningActivities extends PlanActivities {
   nextProvisioning(): Promise<ProvisioningOutcome>
   /** Evaluates the cluster until something should be disrupted. */
   nextDisruption(input: DisruptionInput): Promise<DisruptionOutcome>
-  /** Checks a proposal against live state, marks its candidates and creates their replacements. Run again, it finds that done, or undoes it. */
-  commitDisruption(input: { readonly proposal: DisruptionProposal }): Promise<CommitOutcome>
+  /**
+   * Checks proposals of one evaluation against live state, marks their candidates and creates the replacements. Run again, it finds that done,
+   * or undoes it. Answers in their order.
+   */
+  commitDisruptions(input: { readonly proposals: readonly DisruptionProposal[] }): Promise<readonly CommitOutcome[]>
 }

@@ -1,5 +1,6 @@
 import { conditionOf } from '../../core/conditions.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
+import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { sameTaint } from '../../core/taints.ts'
@@ -18,7 +19,7 @@ import type { PlanningDeps } from './dependencies.ts'
 import { tellRejected } from './disruption-events.ts'
 import { memoryOf } from './disruption-memory.ts'
 import { commandDigest } from './disruption-proposals.ts'
-import { validateProposal } from './disruption-world.ts'
+import { validateTogether } from './disruption-world.ts'
 import { Fence, FenceLostError } from './fence.ts'
 import { PoolLimits } from './pool-limits.ts'
 
@@ -34,29 +35,63 @@ const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
 const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as const
 
 /**
- * Checks a proposal against live state and begins it: taints and conditions first, then the replacements, and the stamps last, by which nodes
- * count as leaving; before there are replacements, their pods would be given others. Whatever fails on the way is undone. Run again after a
- * crash it finds all that done, or undoes what there is; it never plans anew.
+ * Checks proposals of one evaluation against live state and begins those that still hold: taints and conditions first, then the replacements,
+ * and the stamps last, by which nodes count as leaving; before there are replacements, their pods would be given others. What fails on the way
+ * is undone. Run again after a crash it finds all that done, or undoes what there is; it never plans anew. Proposals of one call are either
+ * all forced or none is. What they have in common is looked up once, so that many begin about as fast as one.
  */
-export async function commitDisruption(deps: PlanningDeps, proposal: DisruptionProposal): Promise<CommitOutcome> {
+export async function commitDisruptions(
+  deps: PlanningDeps,
+  proposals: readonly DisruptionProposal[],
+): Promise<readonly CommitOutcome[]> {
   const { attemptId, isFirst } = activityScope()
   await deps.cache.synced()
   await deps.cache.catchUp(kinds)
   const fence = await Fence.take(deps, attemptId, 'joiner-disruption-fence')
-  const commit = new Commit(deps, fence, proposal)
-  if (!isFirst) return commit.finishOrUndo()
-  try {
-    const refusal = await commit.begin()
-    if (refusal === undefined) return commit.committed()
-    await commit.undo()
-    rest(deps, proposal, refusal)
-    tellRejected(deps, proposal, refusal)
-    return { kind: 'rejected', message: refusal.message }
-  } catch (error) {
-    // Another attempt has taken over, and undoes what there is.
-    if (!(error instanceof FenceLostError)) await commit.undo()
-    throw error
+  const limits = new PoolLimits(
+    deps,
+    new Set(proposals.flatMap(({ candidates }) => candidates.map(({ name }) => name))),
+  )
+  const commits = proposals.map((proposal) => new Commit(deps, { fence, limits }, proposal))
+  return isFirst ? begin(deps, commits) : Promise.all(commits.map((commit) => commit.finishOrUndo()))
+}
+
+/** What fails for one proposal ends the attempt once the others are through; the next attempt finds those that are. */
+async function begin(deps: PlanningDeps, commits: readonly Commit[]): Promise<readonly CommitOutcome[]> {
+  const failures: unknown[] = []
+  const each = async (act: (commit: Commit) => Promise<void>) => {
+    const results = await Promise.allSettled(commits.filter(({ isOpen }) => isOpen).map(act))
+    for (const result of results) if (result.status === 'rejected') failures.push(result.reason)
   }
+  try {
+    await look(deps, commits)
+    await each((commit) => commit.mark())
+    // The scheduler may have bound a pod between the look and the taint.
+    await deps.cache.catchUp(['Pod'])
+    if (failures.length === 0) await look(deps, commits)
+    if (failures.length === 0) await each((commit) => commit.complete())
+  } catch (error) {
+    failures.push(error)
+  }
+  // Another attempt that has taken over undoes what there is.
+  if (failures.some((error) => error instanceof FenceLostError)) throw failures[0]
+  const outcomes = await Promise.all(commits.map((commit) => commit.end(failures.length > 0)))
+  if (failures.length > 0) throw failures[0]
+  return outcomes
+}
+
+/** Holds the proposals against the cluster as it is now, each with those before it decided that hold. */
+async function look(deps: PlanningDeps, commits: readonly Commit[]): Promise<void> {
+  const pauses = await readPauses(deps, deps.now())
+  const open = commits.filter((commit) => commit.isOpen && commit.obeys(pauses))
+  const [first] = open
+  if (first === undefined) return
+  const validations = await validateTogether(
+    deps,
+    open.map(({ proposed }) => proposed),
+    { pauses, forced: first.isForced },
+  )
+  for (const [at, commit] of open.entries()) commit.heed(validations[at] as Validation)
 }
 
 interface Refusal {
@@ -72,35 +107,89 @@ function rest(deps: PlanningDeps, { reason, candidates }: DisruptionProposal, { 
   for (const { name, nodePool } of candidates) memory.failed(name, isOfPool ? { nodePool, reason } : undefined)
 }
 
+interface Shared {
+  readonly fence: Fence
+  readonly limits: PoolLimits
+}
+
+/** One proposal on its way to become a command. */
 class Commit {
   readonly #deps: PlanningDeps
-  readonly #fence: Fence
+  readonly #shared: Shared
   readonly #proposal: DisruptionProposal
   #candidates: readonly CandidateRef[]
   #replacements: readonly ClaimRef[] = []
   #savings: number
   #hasWritten = false
+  #isComplete = false
+  #refusal: Refusal | undefined
+  /** As the last look found it. */
+  #command: DisruptionCommand | undefined
 
-  constructor(deps: PlanningDeps, fence: Fence, proposal: DisruptionProposal) {
+  constructor(deps: PlanningDeps, shared: Shared, proposal: DisruptionProposal) {
     this.#deps = deps
-    this.#fence = fence
+    this.#shared = shared
     this.#proposal = proposal
     this.#candidates = proposal.candidates
     this.#savings = proposal.savings
   }
 
-  /** Begins the command; what is returned says why it cannot be begun. */
-  async begin(): Promise<Refusal | undefined> {
-    const first = await this.#valid()
-    if ('message' in first) return first
-    const marked = await this.#mark()
-    if (marked !== undefined) return marked
-    // The scheduler may have bound a pod between the look and the taint.
-    await this.#deps.cache.catchUp(['Pod'])
-    const command = await this.#valid()
-    if ('message' in command) return command
+  /** Whether nothing has been found against it so far. */
+  get isOpen(): boolean {
+    return this.#refusal === undefined
+  }
+
+  get isForced(): boolean {
+    return this.#proposal.forced
+  }
+
+  get proposed(): Proposed {
+    const { method, decision, replacements } = this.#proposal
+    return { method, decision, candidates: this.#candidates.map(({ uid }) => uid), replacements }
+  }
+
+  /** Whether no pause covers it. */
+  obeys(pauses: Pauses): boolean {
+    this.#refusal = this.#pausedBy(pauses)
+    return this.isOpen
+  }
+
+  heed(validation: Validation): void {
+    if (validation.kind === 'invalid') {
+      this.#refusal = validation
+      return
+    }
+    const { command } = validation
+    const uids = new Set(command.candidates.map(({ nodeClaim }) => nodeClaim.metadata.uid))
+    this.#candidates = this.#candidates.filter(({ uid }) => uids.has(uid))
+    this.#savings = Math.round(command.savings * 1e6) / 1e6
+    this.#command = command
+  }
+
+  async mark(): Promise<void> {
+    this.#refusal = await this.#mark()
+  }
+
+  /** Replacements and stamps, of what the last look found. */
+  async complete(): Promise<void> {
+    const command = this.#command as DisruptionCommand
     await this.#releaseLost()
-    return (await this.#replace(command)) ?? (await this.#stamp()) ?? this.#tell(command)
+    this.#refusal = (await this.#replace(command)) ?? (await this.#stamp())
+    if (this.#refusal !== undefined) return
+    this.#isComplete = true
+    this.#tell(command)
+  }
+
+  /** The outcome, with what has no future undone; `cutShort`: so is all that is not complete. */
+  async end(cutShort: boolean): Promise<CommitOutcome> {
+    if (this.#isComplete) return this.committed()
+    await this.undo()
+    const refusal = this.#refusal ?? { reason: 'unknown', message: 'the commit was cut short' }
+    if (!cutShort) {
+      rest(this.#deps, this.#proposal, refusal)
+      tellRejected(this.#deps, this.#proposal, refusal)
+    }
+    return { kind: 'rejected', message: refusal.message }
   }
 
   committed(): CommitOutcome {
@@ -167,22 +256,6 @@ class Commit {
       .map(({ metadata: { name, uid } }) => ({ name, uid }))
   }
 
-  async #valid(): Promise<DisruptionCommand | Refusal> {
-    const { id, method, decision, replacements, forced } = this.#proposal
-    const pauses = await readPauses(this.#deps, this.#deps.now())
-    const paused = this.#pausedBy(pauses)
-    if (paused !== undefined) return paused
-    const candidates = this.#candidates.map(({ uid }) => uid)
-    const proposed = { method, decision, candidates, replacements }
-    const validation = await validateProposal(this.#deps, proposed, { pauses, commandId: id, forced })
-    if (validation.kind === 'invalid') return validation
-    const { command } = validation
-    const uids = new Set(command.candidates.map(({ nodeClaim }) => nodeClaim.metadata.uid))
-    this.#candidates = this.#candidates.filter(({ uid }) => uids.has(uid))
-    this.#savings = Math.round(command.savings * 1e6) / 1e6
-    return command
-  }
-
   #pausedBy(pauses: Pauses): Refusal | undefined {
     const { reason } = this.#proposal
     for (const { name, nodeName, nodePool } of this.#candidates) {
@@ -199,7 +272,7 @@ class Commit {
         const paused = this.#pausedBy(await readPauses(this.#deps, this.#deps.now()))
         if (paused !== undefined) return paused
       }
-      await this.#fence.checkIfStale()
+      await this.#shared.fence.checkIfStale()
       this.#hasWritten = true
       await forEachOf(this.#candidates.slice(at, at + batchSize), batchSize, (ref) => this.#markOne(ref))
     }
@@ -240,10 +313,9 @@ class Commit {
     const { id, reason } = this.#proposal
     const paused = this.#pausedBy(await readPauses(this.#deps, this.#deps.now()))
     if (paused !== undefined) return paused
-    const limits = new PoolLimits(this.#deps, new Set(this.#candidates.map(({ name }) => name)))
     const refs: ClaimRef[] = []
     for (const [at, planned] of replacements.entries()) {
-      const made = await createOne(this.#deps, { fence: this.#fence, limits }, planned, {
+      const made = await createOne(this.#deps, this.#shared, planned, {
         name: `${planned.nodePool}-${commandDigest(id)}-${at}`,
         annotations: { [annotations.replacementFor]: id },
         reason: reason.toLowerCase(),
@@ -267,7 +339,7 @@ class Commit {
   async #stamp(): Promise<Refusal | undefined> {
     const { id } = this.#proposal
     let lost: string | undefined
-    await this.#fence.checkIfStale()
+    await this.#shared.fence.checkIfStale()
     await forEachOf(this.#candidates, concurrency, async (ref) => {
       const after = await updateClaim(this.#deps, ref, (current) =>
         stampOf(current) === id ? undefined : { metadata: { annotations: { [annotations.disruptionCommand]: id } } },
@@ -280,7 +352,7 @@ class Commit {
   }
 
   /** The places that the pods are to have are not disrupted meanwhile. */
-  #tell({ method, decision, candidates, plan }: DisruptionCommand): undefined {
+  #tell({ method, decision, candidates, plan }: DisruptionCommand): void {
     this.#deps.disruptionMetrics.decided(
       { method, decision },
       candidates.map(({ nodePool }) => nodePool.metadata.name),

@@ -32,19 +32,6 @@ export async function evaluateCluster(
   return deps.evaluator.evaluate({ ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) })
 }
 
-/** Whether a proposal still holds, by the cache at this moment. What carries `commandId` already is its own. */
-export async function validateProposal(
-  deps: PlanningDeps,
-  proposed: Proposed,
-  {
-    pauses,
-    commandId,
-    forced = false,
-  }: Required<Pick<WorldOptions, 'pauses' | 'commandId'>> & Pick<FilterSettings, 'forced'>,
-): Promise<Validation> {
-  return deps.evaluator.validate({ ...requestFor(deps, pauses), commandId, forced }, proposed)
-}
-
 /** What disruption looks at before it asks where pods would go, from the cache at this moment. */
 export function viewOf(deps: PlanningDeps, pauses: Pauses): DisruptionView {
   const { cache } = deps
@@ -62,7 +49,7 @@ export function viewOf(deps: PlanningDeps, pauses: Pauses): DisruptionView {
   })
 }
 
-/** Whether commands of a plan still hold, each with those before it decided that do. */
+/** Whether proposals of one evaluation still hold by the cache at this moment, each with those before it decided that do. */
 export async function validateTogether(
   deps: PlanningDeps,
   proposals: readonly Proposed[],

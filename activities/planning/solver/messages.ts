@@ -34,8 +34,6 @@ export interface EvaluationRequest
     Pick<DisruptionView, 'nominated' | 'spokenFor' | 'commandId'> {
   /** Pauses in force. */
   readonly pauses: readonly Pause[]
-  /** Present: only whether this still holds. */
-  readonly proposed?: Proposed
   /** Present: only which of these still hold, each with those before it decided that do. */
   readonly together?: readonly Proposed[]
 }
@@ -68,7 +66,6 @@ export interface KeyedPlan {
 export type FromSolver =
   | { readonly kind: 'plan'; readonly plan: KeyedPlan }
   | { readonly kind: 'evaluation'; readonly evaluation: KeyedEvaluation }
-  | { readonly kind: 'validation'; readonly validation: KeyedValidation }
   | { readonly kind: 'validations'; readonly validations: readonly KeyedValidation[] }
   | { readonly kind: 'pong' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack?: string | undefined }

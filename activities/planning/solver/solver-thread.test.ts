@@ -169,14 +169,15 @@ it('finds what to disrupt, with the objects that the cache has, and says whether
   expect(command?.candidates.map(({ node }) => node)).toEqual([cache.nodes.get('a')])
   expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', 1])
   const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
-  expect(await thread.validate({ ...evaluation, commandId: 'mine' }, proposed)).toMatchObject({ kind: 'valid' })
+  expect(await thread.validateTogether(evaluation, [proposed, proposed])).toMatchObject([
+    { kind: 'valid' },
+    // The first one has spoken for the node.
+    { kind: 'invalid', reason: 'churn' },
+  ])
   cache.upsert('Pod', {
     ...runs,
     metadata: metadata('late', { namespace: 'default' }),
     spec: { ...(runs.spec as Json), nodeName: 'a' },
   })
-  expect(await thread.validate({ ...evaluation, commandId: 'mine' }, proposed)).toMatchObject({
-    kind: 'invalid',
-    reason: 'churn',
-  })
+  expect(await thread.validateTogether(evaluation, [proposed])).toMatchObject([{ kind: 'invalid', reason: 'churn' }])
 })

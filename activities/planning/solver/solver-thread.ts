@@ -22,7 +22,7 @@ export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
 }
 
-export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLists' | 'proposed' | 'together'> {
+export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLists' | 'together'> {
   /** As for a plan. */
   readonly instanceTypes: ThreadRequest['instanceTypes']
 }
@@ -71,14 +71,6 @@ export class SolverThread {
     const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists } })
     if (answer.kind !== 'evaluation') throw unexpected(answer)
     return evaluationOf(answer.evaluation, cachedObjects(this.#cache, instanceTypes))
-  }
-
-  /** Whether a proposal still holds, by what the cache knows now. Errors: as of a plan. */
-  async validate({ instanceTypes, ...request }: EvaluationThreadRequest, proposed: Proposed): Promise<Validation> {
-    const typeLists = this.#prepare(instanceTypes)
-    const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists, proposed } })
-    if (answer.kind !== 'validation') throw unexpected(answer)
-    return validationOf(answer.validation, cachedObjects(this.#cache, instanceTypes))
   }
 
   /** Which proposals of one evaluation still hold, each with those before it decided that do. Errors: as of a plan. */

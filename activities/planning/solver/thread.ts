@@ -1,7 +1,7 @@
 // The solver's thread: it keeps its own index of the cluster, told of changes, and plans on request.
 import { parentPort } from 'node:worker_threads'
 import { evaluate } from '../../../core/disruption/evaluate.ts'
-import { validate, validateTogether } from '../../../core/disruption/validate.ts'
+import { validateTogether } from '../../../core/disruption/validate.ts'
 import { disruptionWorld } from '../../../core/disruption/world.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { wellKnownLabels } from '../../../core/labels.ts'
@@ -55,7 +55,7 @@ function answered(answer: () => FromSolver): FromSolver {
   }
 }
 
-function evaluated({ proposed, together, ...request }: EvaluationRequest): FromSolver {
+function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
   const { now, typeLists: lists, options, defaultSpread, nominated, spokenFor, commandId, pauses, ...own } = request
   typesByPool = typesOf(lists)
   const source = index.source(typesByPool, { now, defaultSpread }, ({ metadata }) => lists.has(metadata.name))
@@ -80,9 +80,7 @@ function evaluated({ proposed, together, ...request }: EvaluationRequest): FromS
   }
   if (together !== undefined)
     return { kind: 'validations', validations: validateTogether(together, world, settings).map(keyedValidation) }
-  return proposed === undefined
-    ? { kind: 'evaluation', evaluation: keyedEvaluation(evaluate(world, settings)) }
-    : { kind: 'validation', validation: keyedValidation(validate(proposed, world, settings)) }
+  return { kind: 'evaluation', evaluation: keyedEvaluation(evaluate(world, settings)) }
 }
 
 function plan({ now, typeLists: lists, options, defaultSpread, timeLimitMs }: PlanRequest): KeyedPlan {
