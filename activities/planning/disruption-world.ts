@@ -13,8 +13,6 @@ import type { EvaluationThreadRequest } from './solver/solver-thread.ts'
 
 interface WorldOptions {
   readonly pauses: Pauses
-  /** A command that is being committed. */
-  readonly commandId?: string
   /** Names of NodeClaims that proposals speak for. */
   readonly spokenFor?: ReadonlySet<string>
 }

@@ -29,8 +29,6 @@ export interface DisruptionView {
   readonly now: number
   /** What an operator has paused; absent: nothing. */
   readonly pauses?: Pauses
-  /** A command that is being committed: what carries its id is not taken for disrupted already. */
-  readonly commandId?: string
   /** Whether `controller.kubernetes.io/pod-deletion-cost` says what an eviction costs. Default true. */
   readonly deletionCosts?: boolean
 }
@@ -167,14 +165,8 @@ export function typeNamed(types: readonly InstanceType[], name: string | undefin
 }
 
 /** Whether a node is on its way out, or spoken for. */
-export function isMarked(
-  claim: NodeClaim,
-  node: Node,
-  { commandId, spokenFor }: Pick<DisruptionView, 'commandId' | 'spokenFor'>,
-): boolean {
-  if (spokenFor?.has(claim.metadata.name) === true) return true
-  const own = commandId !== undefined && claim.metadata.annotations[annotations.disruptionCommand] === commandId
-  return own ? claim.metadata.deletionTimestamp !== undefined : isLeaving(claim, node)
+export function isMarked(claim: NodeClaim, node: Node, { spokenFor }: Pick<DisruptionView, 'spokenFor'>): boolean {
+  return spokenFor?.has(claim.metadata.name) === true || isLeaving(claim, node)
 }
 
 /** Daemon and mirror pods that must not be disrupted block as well. */
@@ -225,7 +217,7 @@ type BudgetUse = 'none' | 'counted' | 'disrupted'
  */
 export function budgetUses(
   nodes: readonly StateNode[],
-  view: Pick<DisruptionView, 'commandId' | 'spokenFor'>,
+  view: Pick<DisruptionView, 'spokenFor'>,
 ): ReadonlyMap<StateNode, BudgetUse> {
   const replacements = replacementsInUse(nodes.flatMap(({ claim }) => claim ?? []))
   return new Map(
@@ -236,7 +228,7 @@ export function budgetUses(
   )
 }
 
-function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'commandId' | 'spokenFor'>): BudgetUse {
+function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'spokenFor'>): BudgetUse {
   if (node === undefined || claim === undefined) return 'none'
   const isRebooting = isTrue(claim.status.conditions, 'Rebooting')
   if (node.metadata.labels[labels.initialized] !== 'true' && !isRebooting) return 'none'

@@ -251,17 +251,6 @@ describe('validate', () => {
     expect(answer.kind === 'invalid' && answer.message).toContain('(Pod=default/r)')
   })
 
-  it('knows its own stamp', () => {
-    const stamped = nodes.map(({ node: own, claim }) => ({
-      node: own,
-      claim: { ...claim, metadata: { ...claim.metadata, annotations: { 'joiner.sh/disruption-command': 'mine' } } },
-    }))
-    const [a, b] = [stamped[0], nodes[1]] as const
-    if (a === undefined || b === undefined) throw new Error('there are two nodes')
-    expect(about({}, [a, b], { commandId: 'mine' }).kind).toBe('valid')
-    expect(about({}, [a, b], { commandId: 'other' }).kind).toBe('invalid')
-  })
-
   it('keeps of empty nodes those that still are', () => {
     const empty = {
       method: 'emptiness',

@@ -23,7 +23,7 @@ export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   /** An operator asked for it: nodes count as left alone for long enough. */
   readonly forced?: boolean
   /** What the cluster's objects do not say. */
-  readonly view?: Pick<DisruptionView, 'commandId' | 'deletionCosts' | 'pauses' | 'spokenFor'>
+  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'spokenFor'>
   readonly memory?: SolverMemory
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>

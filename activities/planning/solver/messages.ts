@@ -31,7 +31,7 @@ export interface PlanRequest {
 export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
     Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'clock'>,
-    Pick<DisruptionView, 'nominated' | 'spokenFor' | 'commandId'> {
+    Pick<DisruptionView, 'nominated' | 'spokenFor'> {
   /** Pauses in force. */
   readonly pauses: readonly Pause[]
   /** Present: only which of these still hold, each with those before it decided that do. */

@@ -56,7 +56,7 @@ function answered(answer: () => FromSolver): FromSolver {
 }
 
 function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
-  const { now, typeLists: lists, options, defaultSpread, nominated, spokenFor, commandId, pauses, ...own } = request
+  const { now, typeLists: lists, options, defaultSpread, nominated, spokenFor, pauses, ...own } = request
   typesByPool = typesOf(lists)
   const source = index.source(typesByPool, { now, defaultSpread }, ({ metadata }) => lists.has(metadata.name))
   const world = disruptionWorld(source, typesByPool, {
@@ -68,7 +68,6 @@ function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
     view: {
       pauses: new Pauses(pauses),
       ...(spokenFor && { spokenFor }),
-      ...(commandId !== undefined && { commandId }),
     },
   })
   const settings = {
