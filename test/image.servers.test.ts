@@ -108,7 +108,7 @@ describe('the image', () => {
     expect(await printing.exit(20_000)).toBe(0)
     expect(printing.output).toBe(version)
     const local = start([...execForm(only(finalStage(), 'ENTRYPOINT')), 'demo'], {})
-    expect(await local.exit(20_000)).toBe(1)
+    expect(await local.exit(20_000)).toBe(2)
     expect(local.output).toContain("unknown command 'demo'")
   })
 
