@@ -14,6 +14,12 @@ export type Protection =
 const none: Protection = { kind: 'none' }
 const always: Protection = { kind: 'always' }
 
+/** When a pod's protection ends or has ended, in epoch ms; undefined: it has none, none that ends, or its time has not begun to run. */
+export function protectedUntil(pod: Pick<Pod, 'metadata' | 'startTime'>): number | undefined {
+  const protection = protectionOf(pod)
+  return protection.kind === 'timed' ? protection.endsAt : undefined
+}
+
 /** "true" protects for ever, a positive duration from the pod's start on (reference/karpenter-core.md 4.2). */
 export function protectionOf({ metadata, startTime }: Pick<Pod, 'metadata' | 'startTime'>): Protection {
   const value = metadata.annotations[annotations.doNotDisrupt]

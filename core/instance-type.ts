@@ -33,6 +33,18 @@ export interface InstanceType {
   readonly volumeAttachmentLimits?: Readonly<Record<string, number>>
 }
 
+const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
+
+/** The type of that name in a list; undefined: it is not there. A list is looked through once. */
+export function typeNamed(types: readonly InstanceType[], name: string | undefined): InstanceType | undefined {
+  let known = typesByName.get(types)
+  if (known === undefined) {
+    known = new Map(types.map((type) => [type.name, type]))
+    typesByName.set(types, known)
+  }
+  return known.get(name ?? '')
+}
+
 const totalOverhead = ({
   kubeReserved = noResources,
   systemReserved = noResources,

@@ -1,6 +1,5 @@
 import { Gauge, type Registry, register } from 'prom-client'
-import { typeNamed } from '../../core/disruption/candidates.ts'
-import { nodePrice } from '../../core/disruption/costs.ts'
+import { priceNow } from '../../core/disruption/costs.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import { labels } from '../../core/labels.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -29,9 +28,8 @@ export function observeNodePoolCost(
       this.reset()
       const types = instanceTypes()
       for (const { metadata } of nodeClaims()) {
-        const { [labels.nodePool]: nodepool, [labels.instanceType]: type } = metadata.labels
-        if (nodepool === undefined) continue
-        this.inc({ nodepool }, nodePrice(metadata.labels, typeNamed(types.get(nodepool) ?? [], type)))
+        const nodepool = metadata.labels[labels.nodePool]
+        if (nodepool !== undefined) this.inc({ nodepool }, priceNow(metadata.labels, types))
       }
     },
   })

@@ -1,8 +1,8 @@
 import { labels } from '../labels.ts'
 import { isDaemonPod, isTerminal } from '../pod-rules.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
-import { type Candidate, type DisruptionView, typeNamed } from './candidates.ts'
-import { nodePrice, rescheduleCost } from './costs.ts'
+import type { Candidate, DisruptionView } from './candidates.ts'
+import { priceNow, rescheduleCost } from './costs.ts'
 
 /** A move is worth its disruption from this score on: half as large a share of the savings as of the disruption. */
 const k = 2
@@ -84,8 +84,7 @@ function totalsOf(eligible: readonly Candidate[], view: DisruptionView): Readonl
     const candidate = one.claim && known.get(one.claim)
     total.disruption += candidate?.disruptionCost ?? disruptionOf(one, view)
     if (one.claim === undefined) continue
-    total.cost +=
-      candidate?.price ?? nodePrice(own, typeNamed(view.instanceTypes.get(pool) ?? [], own[labels.instanceType]))
+    total.cost += candidate?.price ?? priceNow(own, view.instanceTypes)
   }
   return totals
 }

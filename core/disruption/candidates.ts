@@ -1,5 +1,5 @@
 import { isTrue } from '../conditions.ts'
-import type { InstanceType } from '../instance-type.ts'
+import { type InstanceType, typeNamed } from '../instance-type.ts'
 import { annotations, labels } from '../labels.ts'
 import { isReady } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
@@ -150,18 +150,6 @@ function candidateOf(one: StateNode, view: DisruptionView): Candidate | string {
     price: nodePrice(own, instanceType),
     disruptionCost: rescheduleCost(reschedulable, view.deletionCosts),
   }
-}
-
-const typeMaps = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
-
-/** The type of that name in a list; lists are looked through once. */
-export function typeNamed(types: readonly InstanceType[], name: string | undefined): InstanceType | undefined {
-  let known = typeMaps.get(types)
-  if (known === undefined) {
-    known = new Map(types.map((type) => [type.name, type]))
-    typeMaps.set(types, known)
-  }
-  return known.get(name ?? '')
 }
 
 /** Whether a node is on its way out, or spoken for. */

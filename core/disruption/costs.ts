@@ -1,4 +1,4 @@
-import { capacityTypeOf, type InstanceType, zoneOf } from '../instance-type.ts'
+import { capacityTypeOf, type InstanceType, typeNamed, zoneOf } from '../instance-type.ts'
 import { labels } from '../labels.ts'
 import type { Pod } from '../objects.ts'
 
@@ -32,8 +32,16 @@ export function rescheduleCost(pods: readonly Pod[], deletionCosts = true): numb
   return pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod, deletionCosts)), baseDisruptionCost)
 }
 
+type NodeLabels = Readonly<Record<string, string>>
+
+/** What a node costs by what its NodePool can buy now, in USD an hour; 0 when it is not known. `instanceTypes`: by NodePool. */
+export function priceNow(own: NodeLabels, instanceTypes: ReadonlyMap<string, readonly InstanceType[]>): number {
+  const types = instanceTypes.get(own[labels.nodePool] ?? '') ?? []
+  return nodePrice(own, typeNamed(types, own[labels.instanceType]))
+}
+
 /** What a node costs in USD an hour: the price of its type in its zone and capacity type, sold out or not; 0 when it is not known. */
-export function nodePrice(own: Readonly<Record<string, string>>, type: InstanceType | undefined): number {
+export function nodePrice(own: NodeLabels, type: InstanceType | undefined): number {
   const [zone, capacityType] = [own[labels.zone] ?? '', own[labels.capacityType] ?? '']
   const found = type?.offerings.find((one) => zoneOf(one) === zone && capacityTypeOf(one) === capacityType)
   return found === undefined || Number.isNaN(found.price) ? 0 : found.price

@@ -18,7 +18,7 @@ import type { MethodContext, MethodSettings, Note } from './methods/method.ts'
 import { multiNode } from './methods/multi-node.ts'
 import { singleNode } from './methods/single-node.ts'
 import { staticDrift } from './methods/static-drift.ts'
-import type { Simulator } from './simulation.ts'
+import type { DisruptionWorld } from './world.ts'
 
 const methods: Readonly<
   Record<DisruptionMethod, (candidates: readonly Candidate[], context: MethodContext) => readonly DisruptionCommand[]>
@@ -37,36 +37,44 @@ export interface MethodEvaluation {
 /** Lets one method decide once, as upstream does (reference/karpenter-core.md 4.1): the first command ends it. */
 export function evaluateMethod(
   method: DisruptionMethod,
-  view: DisruptionView,
-  simulator: Simulator,
+  world: DisruptionWorld,
   settings: MethodSettings & FilterSettings,
 ): MethodEvaluation {
+  const { view, simulator } = world
   const { eligible, candidates, blocked } = candidatesFor(method, view, settings)
   const notes: Note[] = []
   if (candidates.length === 0) return { commands: [], blocked, candidates, notes }
   const { reason } = methodFacts[method]
   const budgets = remainingBudgets(view, reason)
-  if (!simulator.hasPools && method !== 'emptiness' && method !== 'static-drift') {
-    const note = (candidate: Candidate): Note => ({ candidate, outcome: 'hindered', message: 'no NodePool is ready' })
-    return {
-      commands: [],
-      candidates,
-      notes: candidates.map(note),
-      blocked: [...blocked, ...blockedPools(budgets, reason)],
-    }
-  }
-  const commands = methods[method](candidates, {
-    view,
-    simulator,
-    settings,
-    balanced: new BalancedPolicy(eligible, view),
-    budgets: new Map([...budgets].map(([pool, { remaining }]) => [pool, remaining])),
-    note: (note) => notes.push(note),
-  })
+  const context = methodContext(world, settings, { eligible, budgets, note: (note) => notes.push(note) })
+  const needsPools = method !== 'emptiness' && method !== 'static-drift'
+  const commands =
+    needsPools && !simulator.hasPools ? noPools(candidates, context) : methods[method](candidates, context)
   const hindered = notes.flatMap(({ event, candidate, message }) =>
     event === undefined ? [] : [blockedBy(candidate.nodeClaim, candidate.node, event, message)],
   )
   return { commands, candidates, notes, blocked: [...blocked, ...blockedPools(budgets, reason), ...hindered] }
+}
+
+/** What a method works with in the world as it is now. `most`: how many nodes of a pool it may take at most, beside what budgets leave. */
+export function methodContext(
+  { view, simulator }: DisruptionWorld,
+  settings: MethodSettings,
+  given: Pick<Candidates, 'eligible'> &
+    Pick<MethodContext, 'note'> & {
+      readonly budgets: ReadonlyMap<string, PoolBudget>
+      readonly most?: (nodePool: string) => number
+    },
+): MethodContext {
+  const { eligible, budgets, note, most = () => Number.POSITIVE_INFINITY } = given
+  const left = new Map([...budgets].map(([pool, { remaining }]) => [pool, Math.min(remaining, most(pool))]))
+  return { view, simulator, settings, balanced: new BalancedPolicy(eligible, view), budgets: left, note }
+}
+
+/** Where no NodePool is ready nothing could be launched, whatever the candidates are. */
+export function noPools(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+  for (const candidate of candidates) context.note({ candidate, outcome: 'hindered', message: 'no NodePool is ready' })
+  return []
 }
 
 export interface Candidates {
@@ -83,7 +91,9 @@ export function candidatesFor(method: DisruptionMethod, view: DisruptionView, se
   const blocked = [...ineligible]
   const { reason } = methodFacts[method]
   const candidates = eligible.filter((candidate) => {
-    if (settings.scope !== undefined && !isInScope(candidate, settings.scope)) return false
+    const { node, nodeClaim, nodePool } = candidate
+    const names = [node.metadata.name, nodeClaim.metadata.name]
+    if (settings.scope !== undefined && !isInScope(nodePool.metadata.name, names, settings.scope)) return false
     if (settings.resting !== undefined && isResting(candidate, reason, settings.resting)) return false
     const paused = pauseOf(candidate, reason, view)
     if (paused !== undefined) {

@@ -1,11 +1,17 @@
-import { durationMs } from '../duration.ts'
-import { annotations } from '../labels.ts'
+import { protectedUntil } from '../do-not-disrupt.ts'
+import { labels } from '../labels.ts'
 import { isActive } from '../pod-rules.ts'
-import { BalancedPolicy } from './balanced.ts'
 import { type Blocked, blockedBy, type Candidate, type DisruptionView, isMarked } from './candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
 import { consolidatableAt } from './consolidatable.ts'
-import { blockedPools, candidatesFor, type PoolBudget, remainingBudgets } from './evaluate-method.ts'
+import {
+  blockedPools,
+  candidatesFor,
+  methodContext,
+  noPools,
+  type PoolBudget,
+  remainingBudgets,
+} from './evaluate-method.ts'
 import type { FilterSettings } from './filters.ts'
 import { inOrder, replaceDrifted } from './methods/drift.ts'
 import { emptiness } from './methods/emptiness.ts'
@@ -124,21 +130,18 @@ class Pass {
       if (note.event !== undefined)
         this.#block(method, [blockedBy(note.candidate.nodeClaim, note.candidate.node, note.event, note.message)])
     }
-    return {
-      view: this.#view,
-      simulator: this.#simulator,
-      settings: this.#settings,
-      balanced: new BalancedPolicy(eligible, this.#view),
-      budgets: new Map([...budgets].map(([pool, { remaining }]) => [pool, Math.min(remaining, this.#mostNodes(pool))])),
+    const world = { view: this.#view, simulator: this.#simulator }
+    return methodContext(world, this.#settings, {
+      eligible,
+      budgets,
+      most: (pool) => this.#mostNodes(pool),
       note: tell,
-    }
+    })
   }
 
   #decide(method: DisruptionMethod, candidates: readonly Candidate[], context: MethodContext): void {
     if (method === 'emptiness') for (const command of emptiness(candidates, context)) this.#settle(command)
-    else if (!context.simulator.hasPools)
-      for (const candidate of candidates)
-        context.note({ candidate, outcome: 'hindered', message: 'no NodePool is ready' })
+    else if (!context.simulator.hasPools) noPools(candidates, context)
     else if (method === 'drift') this.#rollOut(candidates, context)
     else if (method === 'multi-node') for (const command of multiNode(candidates, context)) this.#settle(command)
     else this.#oneByOne(candidates, context)
@@ -202,14 +205,9 @@ function upcoming({ nodes, nodePools, podsOn, now }: DisruptionView): number | u
   }
   for (const { node, claim } of nodes) {
     if (node === undefined || claim === undefined) continue
-    const pool = nodePools.get(claim.metadata.labels['karpenter.sh/nodepool'] ?? '')
+    const pool = nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
     if (pool !== undefined) see(consolidatableAt(claim, pool))
-    for (const pod of podsOn(node.metadata.name)) {
-      const text = pod.metadata.annotations[annotations.doNotDisrupt]
-      if (text === undefined || pod.startTime === undefined || !isActive(pod)) continue
-      const duration = durationMs(text)
-      if (duration !== undefined) see(Date.parse(pod.startTime) + duration)
-    }
+    for (const pod of podsOn(node.metadata.name)) if (isActive(pod)) see(protectedUntil(pod))
   }
   return next
 }

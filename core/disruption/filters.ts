@@ -36,11 +36,9 @@ export interface DisruptionScope {
   readonly nodes?: readonly string[]
 }
 
-export function isInScope({ nodePool, node, nodeClaim }: Candidate, { nodePools, nodes }: DisruptionScope): boolean {
-  return (
-    nodePools?.includes(nodePool.metadata.name) !== false &&
-    (nodes === undefined || nodes.includes(node.metadata.name) || nodes.includes(nodeClaim.metadata.name))
-  )
+/** `names`: of a Node and its NodeClaim. */
+export function isInScope(nodePool: string, names: readonly string[], scope: DisruptionScope): boolean {
+  return scope.nodePools?.includes(nodePool) !== false && scope.nodes?.some((name) => names.includes(name)) !== false
 }
 
 /** Whether a method is about a candidate at all (reference/karpenter-core.md 4.5). */
@@ -81,7 +79,10 @@ function isDisabled({ nodePool }: Candidate): string {
   return `NodePool "${nodePool.metadata.name}" has consolidation disabled`
 }
 
-function isConsolidatable({ nodeClaim }: Candidate, { forced = false }: FilterSettings): boolean {
-  const { conditions } = nodeClaim.status
-  return forced ? isTrue(conditions, 'Initialized') : isTrue(conditions, 'Consolidatable')
+/** Whether consolidation may look at a node by now: nothing has come or gone for consolidateAfter, or an operator does not wait for that. */
+export function isConsolidatable(
+  { nodeClaim }: Pick<Candidate, 'nodeClaim'>,
+  { forced = false }: FilterSettings,
+): boolean {
+  return isTrue(nodeClaim.status.conditions, forced ? 'Initialized' : 'Consolidatable')
 }

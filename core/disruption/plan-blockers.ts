@@ -1,3 +1,4 @@
+import { labels } from '../labels.ts'
 import type { DisruptionView } from './candidates.ts'
 import { consolidatableAt } from './consolidatable.ts'
 import type { Evaluation } from './evaluate.ts'
@@ -54,7 +55,7 @@ function blocker(
 function windowEnds({ nodes, nodePools, now }: DisruptionView): ReadonlyMap<string, string> {
   return new Map(
     nodes.flatMap(({ claim }) => {
-      const pool = nodePools.get(claim?.metadata.labels['karpenter.sh/nodepool'] ?? '')
+      const pool = nodePools.get(claim?.metadata.labels[labels.nodePool] ?? '')
       const at = claim === undefined || pool === undefined ? undefined : consolidatableAt(claim, pool)
       return claim === undefined || at === undefined || at <= now
         ? []

@@ -1,12 +1,13 @@
 import { isTrue } from '../conditions.ts'
 import { type Pauses, pauseText } from '../pauses.ts'
 import { isReschedulable, podName } from '../pod-rules.ts'
-import type { StateNode } from '../scheduling/state-nodes.ts'
+import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import { type DisruptionView, eligibility } from './candidates.ts'
 import { methodFacts } from './command.ts'
 import { consolidatableAt } from './consolidatable.ts'
+import { priceNow } from './costs.ts'
 import type { DisruptionPlan, PlannedCandidate, PlannedDisruption } from './plan.ts'
-import { claimsOf, poolNamesOf, priceNow } from './plan-of.ts'
+import { claimsOf, poolNamesOf } from './plan-of.ts'
 import type { Proposed, Validation } from './validate.ts'
 
 /** Prices are sums of binary fractions. */
@@ -53,7 +54,7 @@ function nodeChanges(
   const arrived = view
     .podsOn(one.node?.metadata.name ?? '')
     .filter((pod) => isReschedulable(pod) && !known.has(pod.metadata.uid))
-  const now = priceNow(one, view)
+  const now = priceNow(labelsOf(one), view.instanceTypes)
   return [
     ...(found.kind === 'blocked' ? [`node ${node}: ${found.blocked.message}`] : []),
     ...(reason === 'Drifted' && !isTrue(one.claim.status.conditions, 'Drifted')

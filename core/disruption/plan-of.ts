@@ -3,9 +3,9 @@ import type { NodeClaim, Pod } from '../objects.ts'
 import { podName } from '../pod-rules.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
-import { type Candidate, type DisruptionView, typeNamed } from './candidates.ts'
+import type { Candidate, DisruptionView } from './candidates.ts'
 import { type DisruptionCommand, reasonOf } from './command.ts'
-import { nodePrice } from './costs.ts'
+import { priceNow } from './costs.ts'
 import type { Evaluation } from './evaluate.ts'
 import type {
   DisruptionPlan,
@@ -146,20 +146,15 @@ function costOf(commands: readonly PlannedDisruption[], view: DisruptionView): D
   const sum = (all: readonly { readonly price: number }[]) => all.reduce((total, { price }) => total + price, 0)
   const before = sum(commands.flatMap(({ candidates }) => candidates))
   const after = sum(commands.flatMap(({ replacements }) => replacements))
-  const prices = view.nodes.filter(({ claim }) => claim !== undefined).map((one) => ({ price: priceNow(one, view) }))
+  const prices = view.nodes
+    .filter(({ claim }) => claim !== undefined)
+    .map((one) => ({ price: priceNow(labelsOf(one), view.instanceTypes) }))
   const cluster = sum(prices)
   return {
     nodes: { before, after },
     cluster: { before: cluster, after: cluster - before + after },
     unpriced: prices.filter(({ price }) => price === 0).length,
   }
-}
-
-/** What a node costs by the prices of now, in USD an hour; 0: not known. */
-export function priceNow(one: StateNode, { instanceTypes }: Pick<DisruptionView, 'instanceTypes'>): number {
-  const own = labelsOf(one)
-  const types = instanceTypes.get(own[labels.nodePool] ?? '') ?? []
-  return nodePrice(own, typeNamed(types, own[labels.instanceType]))
 }
 
 /** Budgets that are used up by what is disrupted already and by the plan. A pass has seen the commands of those before it as disrupted. */

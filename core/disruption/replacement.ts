@@ -5,6 +5,7 @@ import {
   type InstanceType,
   isLaunchable,
   minValues,
+  typeNamed,
   worstLaunchPrice,
 } from '../instance-type.ts'
 import { labels } from '../labels.ts'
@@ -12,7 +13,6 @@ import { allows, inValues } from '../requirement.ts'
 import { merge, type Requirements } from '../requirements.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import { specsOf } from '../scheduling/solver/planned-claims.ts'
-import { typeNamed } from './candidates.ts'
 
 /** A new node that is being fitted into what it may cost. */
 export interface Replacement {

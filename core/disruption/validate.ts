@@ -1,7 +1,6 @@
-import { BalancedPolicy } from './balanced.ts'
 import type { Candidate } from './candidates.ts'
 import { type Decision, type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
-import { candidatesFor, remainingBudgets } from './evaluate-method.ts'
+import { candidatesFor, methodContext, remainingBudgets } from './evaluate-method.ts'
 import type { FilterSettings } from './filters.ts'
 import { replaceDrifted } from './methods/drift.ts'
 import { emptiness } from './methods/emptiness.ts'
@@ -31,9 +30,10 @@ export type Validation =
  */
 export function validate(
   proposed: Proposed,
-  { view, simulator }: DisruptionWorld,
+  world: DisruptionWorld,
   settings: MethodSettings & FilterSettings,
 ): Validation {
+  const { view } = world
   const { method } = proposed
   const { eligible, candidates: all, blocked } = candidatesFor(method, view, settings)
   const uids = new Set(proposed.candidates)
@@ -51,14 +51,7 @@ export function validate(
   }
   const notes: Note[] = []
   const budgets = remainingBudgets(view, methodFacts[method].reason)
-  const context: MethodContext = {
-    view,
-    simulator,
-    settings,
-    balanced: new BalancedPolicy(eligible, view),
-    budgets: new Map([...budgets].map(([pool, { remaining }]) => [pool, remaining])),
-    note: (note) => notes.push(note),
-  }
+  const context = methodContext(world, settings, { eligible, budgets, note: (note) => notes.push(note) })
   const command = decide(method, candidates, context)
   if (command !== undefined) return sameOutcome(proposed, command)
   const note = notes.find(({ outcome }) => outcome !== 'chosen')

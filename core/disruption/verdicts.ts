@@ -1,14 +1,13 @@
 import { isTrue } from '../conditions.ts'
-import type { InstanceType } from '../instance-type.ts'
 import { labels } from '../labels.ts'
 import type { NodeClaim, NodePool } from '../objects.ts'
 import { podName } from '../pod-rules.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
-import { type Blocked, type DisruptionView, typeNamed } from './candidates.ts'
+import type { Blocked, DisruptionView } from './candidates.ts'
 import { type DisruptionMethod, methodFacts } from './command.ts'
-import { nodePrice } from './costs.ts'
+import { priceNow } from './costs.ts'
 import type { Evaluation } from './evaluate.ts'
-import { type DisruptionScope, type FilterSettings, isResting } from './filters.ts'
+import { type DisruptionScope, isConsolidatable, isInScope, isResting } from './filters.ts'
 import type { Note } from './methods/method.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
@@ -46,7 +45,7 @@ export function verdictsOf(
     const own = findings.get(name) ?? { notes: new Map(), blocked: new Map() }
     if (isKept(one, own, before, evaluation.asked.scope)) return before === undefined ? [] : [before]
     const nodePool = claim.metadata.labels[labels.nodePool] ?? ''
-    const price = priceOf(one, view.instanceTypes.get(nodePool))
+    const price = priceOf(one, view)
     const moves = tried.flatMap((method) => moveOf(method, { claim, own, price, evaluation, view }) ?? [])
     const kept = (before?.moves ?? []).flatMap((move) => without(move, tried))
     return [
@@ -84,21 +83,17 @@ function isKept(
   scope: DisruptionScope | undefined,
 ): boolean {
   if (scope !== undefined) {
-    const names = [claim?.metadata.name, node?.metadata.name]
+    const names = [claim, node].flatMap((object) => object?.metadata.name ?? [])
     const pool = claim?.metadata.labels[labels.nodePool] ?? ''
-    const isMeant =
-      scope.nodePools?.includes(pool) !== false &&
-      (scope.nodes === undefined || names.some((name) => name !== undefined && scope.nodes?.includes(name)))
-    if (!isMeant) return true
+    if (!isInScope(pool, names, scope)) return true
   }
   const isLeaving = notes.size === 0 && [...blocked.values()].some((one) => one.isLeaving === true)
   return isLeaving && before?.moves.some(({ outcome }) => outcome === 'chosen') === true
 }
 
 /** USD an hour; 0 when not known. Digits beyond a thousandth of a cent would only make the text longer. */
-function priceOf(one: StateNode, types: readonly InstanceType[] | undefined): number {
-  const own = labelsOf(one)
-  return Math.round(nodePrice(own, typeNamed(types ?? [], own[labels.instanceType])) * 1e5) / 1e5
+function priceOf(one: StateNode, { instanceTypes }: VerdictView): number {
+  return Math.round(priceNow(labelsOf(one), instanceTypes) * 1e5) / 1e5
 }
 
 interface MoveInput {
@@ -163,7 +158,7 @@ function untold(method: DisruptionMethod, input: MoveInput): Pick<Move, 'outcome
   }
   if (method === 'drift') return untoldDrift(claim, pool)
   if (pool?.isStatic === true) return unsuitable('NodePools with replicas are not consolidated')
-  if (!isLeftAlone(claim, evaluation.asked)) return unsuitable(waiting(pool))
+  if (!isConsolidatable({ nodeClaim: claim }, evaluation.asked)) return unsuitable(waiting(pool))
   if (method === 'emptiness') return unsuitable('the node is not empty: it has pods that would have to move')
   if (own.notes.has('emptiness')) return unsuitable('the node is empty, so it is a matter of emptiness')
   const others = evaluation.commands.some((command) => command.method === method)
@@ -177,10 +172,6 @@ function untoldDrift(claim: NodeClaim, pool: NodePool | undefined): Pick<Move, '
   if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
   if (pool?.isStatic === true) return unsuitable('drifted nodes of a NodePool with replicas are not replaced')
   return { outcome: 'not-looked-at', message: 'other drifted nodes of its NodePool go first' }
-}
-
-function isLeftAlone({ status }: NodeClaim, { forced = false }: FilterSettings): boolean {
-  return isTrue(status.conditions, forced ? 'Initialized' : 'Consolidatable')
 }
 
 function waiting(pool: NodePool | undefined): string {

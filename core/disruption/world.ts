@@ -1,4 +1,3 @@
-import { conditionOf, isTrue } from '../conditions.ts'
 import { durationMs } from '../duration.ts'
 import { labels } from '../labels.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
@@ -9,6 +8,7 @@ import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { labelsOf } from '../scheduling/state-nodes.ts'
 import type { DisruptionView } from './candidates.ts'
 import type { DisruptionCommand } from './command.ts'
+import { consolidatableAt } from './consolidatable.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
 import { type Movable, Simulator } from './simulation.ts'
 
@@ -129,8 +129,6 @@ function openWindows({ nodes, nodePools, now }: DisruptionView): ReadonlySet<str
 }
 
 function isOpen(claim: NodeClaim, pool: NodePool, now: number): boolean {
-  const wait = durationMs(pool.disruption.consolidateAfter) ?? 0
-  if (wait === 0 || !isTrue(claim.status.conditions, 'Initialized')) return false
-  const since = claim.status.lastPodEventTime ?? conditionOf(claim.status.conditions, 'Initialized')?.lastTransitionTime
-  return now - Date.parse(since ?? '') < wait
+  const at = consolidatableAt(claim, pool)
+  return at !== undefined && durationMs(pool.disruption.consolidateAfter) !== 0 && now < at
 }

@@ -1,5 +1,5 @@
 import { isTrue } from '../conditions.ts'
-import { compatibleOfferings, type InstanceType } from '../instance-type.ts'
+import { compatibleOfferings, type InstanceType, typeNamed } from '../instance-type.ts'
 import { annotations, labels, wellKnownLabels } from '../labels.ts'
 import type { NodeClaim, NodePool } from '../objects.ts'
 import { intersects, inValues, type Requirement } from '../requirement.ts'
@@ -125,16 +125,9 @@ function requirementsOf(nodePool: NodePool): Requirements {
   return sets
 }
 
-const typesOfLists = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
-
 /** The claim's own type among those that its pool can buy; undefined: it is not among them. */
 export function typeOfClaim({ metadata }: NodeClaim, types: readonly InstanceType[]): InstanceType | undefined {
-  let byName = typesOfLists.get(types)
-  if (byName === undefined) {
-    byName = new Map(types.map((type) => [type.name, type]))
-    typesOfLists.set(types, byName)
-  }
-  return byName.get(metadata.labels[labels.instanceType] ?? '')
+  return typeNamed(types, metadata.labels[labels.instanceType])
 }
 
 function unknownTypes({ metadata }: NodePool): Drift {

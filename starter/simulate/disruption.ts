@@ -122,8 +122,8 @@ export function decisionOf(json: unknown, overrides: DisruptionOverrides = {}): 
         nominated: new Set(options.nominated),
         view: { deletionCosts: options.podDeletionCostManagement !== true },
       }),
-    evaluate: ({ view, simulator }, maxMultiNodeCandidates) =>
-      evaluateMethod(method, view, simulator, {
+    evaluate: (world, maxMultiNodeCandidates) =>
+      evaluateMethod(method, world, {
         instanceTypes: offered,
         wellKnown,
         scheduling,

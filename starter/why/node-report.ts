@@ -1,13 +1,14 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import type { Move } from '../../core/disruption/verdict.ts'
+import { protectedUntil } from '../../core/do-not-disrupt.ts'
 import { annotations, labels, taintKeys } from '../../core/labels.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
 import { pauseText } from '../../core/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
 import { disruptionCommandId } from '../../core/task-queues.ts'
 import type { EventFacts, NodeFacts } from './facts.ts'
-import { protectedUntil, remediesOf, timeText } from './remedies.ts'
+import { remediesOf, timeText } from './remedies.ts'
 
 /** A command that the node is part of. */
 export interface CommandFacts {

@@ -2,6 +2,7 @@ import { conditionOf } from '../../core/conditions.ts'
 import { evictionCost } from '../../core/disruption/costs.ts'
 import { evictionBlockedBy } from '../../core/disruption/pod-disruption-budgets.ts'
 import type { Move } from '../../core/disruption/verdict.ts'
+import { protectedUntil } from '../../core/do-not-disrupt.ts'
 import { annotations } from '../../core/labels.ts'
 import {
   hasDoNotDisrupt,
@@ -15,7 +16,7 @@ import {
 import { selects } from '../../core/scheduling/label-selector.ts'
 import type { EventFacts, PodFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
-import { budgetText, protectedUntil, remediesOf, timeText } from './remedies.ts'
+import { budgetText, remediesOf, timeText } from './remedies.ts'
 
 /** Why a pod waits, or what it means for its node. */
 export interface PodReport {

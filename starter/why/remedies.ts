@@ -1,7 +1,6 @@
 import type { Move } from '../../core/disruption/verdict.ts'
-import { durationMs } from '../../core/duration.ts'
+import { protectedUntil } from '../../core/do-not-disrupt.ts'
 import { annotations } from '../../core/labels.ts'
-import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pod-rules.ts'
 import type { CountedBudget, NodeFacts } from './facts.ts'
 
@@ -58,12 +57,6 @@ function protectionRemedy(name: string, { pods, now }: NodeFacts): string {
   const until = pod === undefined ? undefined : protectedUntil(pod)
   const wait = until === undefined || until <= now ? '' : `, or wait until ${timeText(until)}, when it ends by itself`
   return `kubectl annotate pod --namespace ${namespace} ${own} ${annotations.doNotDisrupt}-${wait}`
-}
-
-/** When a pod's do-not-disrupt annotation ends, in epoch ms; undefined: never, or nobody knows. */
-export function protectedUntil({ metadata, startTime }: Pod): number | undefined {
-  const duration = durationMs(metadata.annotations[annotations.doNotDisrupt])
-  return duration === undefined || startTime === undefined ? undefined : Date.parse(startTime) + duration
 }
 
 function budgetRemedy(name: string, budget: CountedBudget | undefined): string {
