@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { isNode, LineCounter, type ParsedNode, parseAllDocuments } from 'yaml'
 import { isObject } from '../api/conversion/residue.ts'
+import { readInput } from './input.ts'
 import { type Finding, validateObject } from './validate-object.ts'
 
 interface FileError {
@@ -24,8 +24,8 @@ export function registerValidate(program: Command): void {
     .description(
       "check manifests as the API server and Joiner would, without a cluster; other programs' kinds are skipped",
     )
-    .action((files: readonly string[], { output }: { readonly output: string }) => {
-      const results = files.map(validateFile)
+    .action(async (files: readonly string[], { output }: { readonly output: string }) => {
+      const results = await Promise.all(files.map(validateFile))
       for (const { file, skipped } of results) for (const what of skipped) console.error(`${file}: ${what} skipped`)
       if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
       else for (const result of results) console.log(asText(result))
@@ -48,10 +48,10 @@ function asText({ file, errors }: FileResult): string {
     .join('\n')
 }
 
-function validateFile(file: string): FileResult {
+async function validateFile(file: string): Promise<FileResult> {
   let source: string
   try {
-    source = readFileSync(file === '-' ? 0 : file, 'utf8')
+    source = await readInput(file)
   } catch (error) {
     return { file, errors: [{ path: '', message: `cannot be read: ${String(error)}`, line: 1 }], skipped: [] }
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { commandsOver, healthSince } from './proofs/disruption-proofs.ts'
-import { savingPool, shrink, untilHealthy } from './proofs/shrinking.ts'
+import { dedicatedPool, shrink, untilHealthy } from './proofs/shrinking.ts'
 import { objectsOf, type SpreadWorkload } from './proofs/spread-workloads.ts'
 import { Witness, type Witnessed } from './proofs/witness.ts'
 import { World } from './world.ts'
@@ -46,7 +46,8 @@ test('a dear node gives way to a cheaper one that is initialized first, and its 
     nodePool: 'dear',
     budget: { maxUnavailable: 1 },
   }
-  await world.apply(savingPool('dear', '100%', 'Never'), ...objectsOf(shop))
+  // The cluster may still be shrinking: pods that move must not come here.
+  await world.apply(dedicatedPool('dear', '100%', 'Never'), ...objectsOf(shop))
   const witness = await Witness.start(world.cluster)
   const claims = () => witness.now('nodeClaim').filter(({ metadata }) => metadata.labels?.[poolLabel] === 'dear')
   const coresOf = (claim: Witnessed | undefined) => claim?.metadata.labels?.['karpenter.azure.com/sku-cpu']
@@ -58,7 +59,7 @@ test('a dear node gives way to a cheaper one that is initialized first, and its 
     await world.apply(...objectsOf(small))
     await untilHealthy(world, witness, [small], 60_000)
     const since = witness.moments().at(-1)?.revision ?? 0
-    await world.apply(savingPool('dear', '100%', '1s'))
+    await world.apply(dedicatedPool('dear', '100%', '1s'))
     const isCheap = async () => claims().length === 1 && coresOf(claims()[0]) === '2'
     await world.until('the dear node has given way to a cheap one', isCheap, 90_000)
     await untilHealthy(world, witness, [small], 30_000)

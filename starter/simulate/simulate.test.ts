@@ -117,6 +117,16 @@ describe('joiner simulate, a scenario', () => {
     expect(times[1]).toMatchObject({ pods: 3, nodes: 1, errors: 1 })
   })
 
+  it('waits for what comes late on standard input', async () => {
+    const text = JSON.stringify(scenario)
+    const child = execFile(process.execPath, [joiner, 'simulate'])
+    const ended = new Promise((resolve) => child.on('close', resolve))
+    child.stdin?.write(text.slice(0, 20))
+    // Long enough for it to be waiting.
+    setTimeout(() => child.stdin?.end(text.slice(20)), 2000)
+    expect(await ended).toBe(0)
+  })
+
   it('explains single pods', async () => {
     const path = file('scenario.json', scenario)
     const placed = await run([path, '--explain', 'shop/web-1'])

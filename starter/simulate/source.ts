@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { readInput } from '../input.ts'
 import { InputError, isObject } from './shape.ts'
 
 /** A JSON or YAML document as a file holds it. */
@@ -15,7 +16,7 @@ const suffixes = ['.json', '.yaml', '.yml']
 /** The documents of files, of all manifests below directories, and of standard input (`-`), in the order given. Errors: InputError. */
 export async function readDocuments(inputs: readonly string[]): Promise<readonly SourceDocument[]> {
   const documents: SourceDocument[] = []
-  for (const file of inputs.flatMap(filesOf)) documents.push(...(await parse(file, contentsOf(file))))
+  for (const file of inputs.flatMap(filesOf)) documents.push(...(await parse(file, await contentsOf(file))))
   return documents
 }
 
@@ -34,9 +35,9 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-function contentsOf(file: string): string {
+async function contentsOf(file: string): Promise<string> {
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8')
+    return await readInput(file)
   } catch (error) {
     throw new InputError(`${nameOf(file)}: cannot be read: ${(error as Error).message}`)
   }

@@ -10,7 +10,7 @@ import {
   type SeenCommand,
 } from './disruption-proofs.ts'
 import { Prices } from './solver-cost.ts'
-import { demandOf, objectsOf, type SpreadWorkload } from './spread-workloads.ts'
+import { dedicatedKey, demandOf, objectsOf, type SpreadWorkload } from './spread-workloads.ts'
 import { Witness } from './witness.ts'
 
 export interface ShrinkOptions {
@@ -129,12 +129,18 @@ export async function shrink(
 
 /** A NodePool of D sizes in named zones that saves money where it can. */
 export function savingPool(name: string, budget: string, consolidateAfter: string) {
-  const plain = nodePool({ name, requirements, budget, consolidateAfter })
-  const { disruption } = plain.spec
+  const { spec, ...plain } = nodePool({ name, requirements, budget, consolidateAfter })
   return {
     ...plain,
-    spec: { ...plain.spec, disruption: { ...disruption, consolidationPolicy: 'WhenEmptyOrUnderutilized' } },
+    spec: { ...spec, disruption: { ...spec.disruption, consolidationPolicy: 'WhenEmptyOrUnderutilized' } },
   }
+}
+
+/** The same, only for workloads that ask for it. */
+export function dedicatedPool(name: string, budget: string, consolidateAfter: string) {
+  const { spec, ...plain } = savingPool(name, budget, consolidateAfter)
+  const taints = [{ key: dedicatedKey, value: name, effect: 'NoSchedule' }]
+  return { ...plain, spec: { ...spec, template: { spec: { ...spec.template.spec, taints } } } }
 }
 
 /** Waits until exactly the pods of the workloads run, each PodDisruptionBudget counts them, and every node is initialized. */

@@ -5,10 +5,13 @@ export interface SpreadWorkload {
   readonly cpu: string
   readonly memory: string
   readonly spread: 'none' | 'zone' | 'hostname' | 'both'
-  /** The NodePool that it asks for; absent: any. */
+  /** The NodePool that it asks for, whose nodes may be for such workloads only; absent: any. */
   readonly nodePool?: string
   readonly budget?: { readonly maxUnavailable: number } | { readonly minAvailable: number | string }
 }
+
+/** The taint of nodes that are for one NodePool's own workloads only. */
+export const dedicatedKey = 'dedicated'
 
 /** The Deployment and its PodDisruptionBudget. */
 export function objectsOf(workload: SpreadWorkload): readonly object[] {
@@ -44,7 +47,12 @@ function podSpec({ cpu, memory, spread, nodePool }: SpreadWorkload, labelSelecto
   }[spread]
   return {
     terminationGracePeriodSeconds: 1,
-    ...(nodePool === undefined ? {} : { nodeSelector: { 'karpenter.sh/nodepool': nodePool } }),
+    ...(nodePool === undefined
+      ? {}
+      : {
+          nodeSelector: { 'karpenter.sh/nodepool': nodePool },
+          tolerations: [{ key: dedicatedKey, value: nodePool, effect: 'NoSchedule' }],
+        }),
     topologySpreadConstraints: keys.map((topologyKey) => ({
       maxSkew: 1,
       topologyKey,
