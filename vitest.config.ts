@@ -14,6 +14,11 @@ const layers = [
   'test/scheduler-equivalence',
 ]
 
+const servers = { globalSetup: ['test/server-binaries.ts'], testTimeout: 120_000, hookTimeout: 120_000 }
+
+/** Suites that hold real servers to seconds, so nothing may run beside them. */
+const punctual = ['test/durability.servers.test.ts', 'test/pause.servers.test.ts']
+
 export default defineConfig({
   test: {
     projects: [
@@ -26,13 +31,22 @@ export default defineConfig({
       },
       {
         test: {
+          ...servers,
           name: 'servers',
           include: ['**/*.servers.test.ts'],
-          exclude: ['**/node_modules/**'],
-          globalSetup: ['test/server-binaries.ts'],
-          fileParallelism: false,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          exclude: ['**/node_modules/**', ...punctual],
+          // They mostly wait: each has a cluster of its own.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...servers,
+          name: 'servers-punctual',
+          include: punctual,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

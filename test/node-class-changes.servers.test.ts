@@ -213,5 +213,5 @@ test('a process with shared galleries makes nodes with FIPS; an identity that is
     return metadata.annotations?.[hash] !== before.metadata.annotations?.[hash]
   })
   const calls = await world.operator.simulator<Record<string, number>>('GET', '/calls')
-  expect(calls['PATCH extensions']).toBe(1)
+  expect(calls['PATCH extensions']).toBeGreaterThanOrEqual(1)
 })
