@@ -128,7 +128,7 @@ export async function shrink(
 }
 
 /** A NodePool of D sizes in named zones that saves money where it can. */
-export function savingPool(name: string, budget: string, consolidateAfter: string) {
+function savingPool(name: string, budget: string, consolidateAfter: string) {
   const { spec, ...plain } = nodePool({ name, requirements, budget, consolidateAfter })
   return {
     ...plain,
