@@ -33,6 +33,11 @@ export function activityScope(): ActivityScope {
   }
 }
 
+/** The type of the activity that runs now; undefined outside of Temporal. */
+export function activityName(): string | undefined {
+  return currentContext()?.info.activityType
+}
+
 /**
  * Runs a wait with heartbeats, so that a worker that died is noticed within the heartbeat timeout and a cancellation arrives.
  * The interval is short: the SDK throttles what reaches the server.

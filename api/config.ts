@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { azureConflicts, azureSettings } from './azure-settings.ts'
 import { nodeSettings } from './node-settings.ts'
 import { featureGates, schedulerConfig } from './scheduler-settings.ts'
-import { commaList, duration, optionalText, port, required } from './setting-types.ts'
+import { commaList, duration, flag, optionalText, port, required } from './setting-types.ts'
 import { refusedSettings, settingNotes, withSynonyms } from './upstream-settings.ts'
 
 const roles = ['core', 'azure', 'planner', 'bridge'] as const
@@ -21,6 +21,7 @@ const environment = z.object({
   JOINER_ARM_ENDPOINT: z.url('is not a URL').optional(),
   JOINER_PRICES_ENDPOINT: z.url('is not a URL').optional(),
   JOINER_IDENTITY: z.string().optional(),
+  JOINER_COMMIT: z.string().default(''),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error'], {
       error: 'is not a level; use trace, debug, info, warn or error',
@@ -35,6 +36,7 @@ const environment = z.object({
     .enum(['Strict', 'BestEffort'], { error: 'is not a policy; use Strict or BestEffort' })
     .default('Strict'),
   FEATURE_GATES: featureGates,
+  DISABLE_CLUSTER_STATE_OBSERVABILITY: flag(false),
   SCHEDULER_CONFIG: schedulerConfig,
   KUBECONFIG: z.string().optional(),
   TEMPORAL_ADDRESS: required('host:port of the Temporal frontend'),

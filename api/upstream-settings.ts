@@ -42,7 +42,6 @@ const unread: Readonly<Record<string, string>> = {
   ARM_USE_MANAGED_IDENTITY_EXTENSION: credentials,
   ARM_USER_ASSIGNED_IDENTITY_ID: credentials,
   IGNORE_DRA_REQUESTS: 'pods with resourceClaims get no node, whatever it says',
-  DISABLE_CLUSTER_STATE_OBSERVABILITY: 'the metrics of the cluster state cost little and are always there',
   COMPUTE_RECOMMENDATION_MODE: 'offerings are chosen by price and by what Azure refused lately',
   ENABLE_PROFILING: "profiles are taken with Node's own --cpu-prof",
   LOG_OUTPUT_PATHS: logged,

@@ -130,6 +130,7 @@ export interface Pod {
   readonly conditions: readonly Condition[]
   readonly startTime?: string
   readonly requests: Resources
+  readonly limits: Resources
   readonly nodeSelector: Readonly<Record<string, string>>
   readonly affinity?: Affinity
   readonly tolerations: readonly Toleration[]

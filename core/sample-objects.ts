@@ -37,6 +37,7 @@ export function samplePod(name: string, { metadata, requests, ...change }: PodCh
     phase: 'Pending',
     conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
     requests: parseResources({ cpu: '500m', memory: '512Mi', pods: 1, ...requests }),
+    limits: {},
     nodeSelector: {},
     tolerations: [],
     topologySpreadConstraints: [],

@@ -79,18 +79,24 @@ export class Bridge {
     )
   }
 
+  /** Whether this process bridges now. */
+  get isLeader(): boolean {
+    return this.#isLeader
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
     this.#unsubscribe()
     this.#stopCounting()
     this.#queue.stop()
-    if (this.#isLeader)
-      await this.#lease
-        .release()
-        .catch((error: unknown) =>
-          this.#input.deps.log.debug({ err: error }, 'the bridge lease was not released; it runs out'),
-        )
+    if (!this.#isLeader) return
+    this.#isLeader = false
+    await this.#lease
+      .release()
+      .catch((error: unknown) =>
+        this.#input.deps.log.debug({ err: error }, 'the bridge lease was not released; it runs out'),
+      )
   }
 
   #bootstrap(): Promise<void> {

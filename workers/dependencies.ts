@@ -18,17 +18,15 @@ import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
-import { observeBudgets } from '../activities/planning/budget-metrics.ts'
-import { observeCommandsInFlight } from '../activities/planning/commands-in-flight.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
-import { observeNodePoolCost } from '../activities/planning/node-pool-cost.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
-import { instanceTypes } from '../activities/planning/solve.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import { VerdictRecorder } from '../activities/planning/verdicts.ts'
+import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
+import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
 import { azureConfig, sharedGalleryOf } from './azure-config.ts'
@@ -59,6 +57,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
   const now = () => Date.now()
+  const cloudProvider = new CloudProviderMetrics()
   for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
   const cache = new ClusterCache(kubernetes, log, {
     placement: config.JOINER_ROLES.includes('planner'),
@@ -91,14 +90,6 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   observeCapacity({ quota, unavailable })
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
     observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
-  if (config.JOINER_ROLES.includes('planner')) {
-    observeBudgets(cache, now)
-    observeCommandsInFlight(cache.nodeClaims)
-    observeNodePoolCost({
-      nodeClaims: () => cache.nodeClaims.values(),
-      instanceTypes: () => instanceTypes({ cache, catalogue }),
-    })
-  }
   return {
     client: kubernetes,
     cache,
@@ -131,6 +122,8 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     metrics: new PlanningMetrics({ cache, now }),
     disruptionMetrics: new DisruptionMetrics(),
+    lifecycleMetrics: new LifecycleMetrics(now),
+    cloudProvider,
     verdicts: new VerdictRecorder(),
     solver: new SolverThread(cache, log),
     evaluator: new SolverThread(cache, log),

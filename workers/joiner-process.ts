@@ -10,9 +10,12 @@ import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge.ts'
 import { readCloud } from './azure-config.ts'
 import { type AzureIdentity, azureIdentity, untilIdentified } from './azure-identity.ts'
+import { tellBuild } from './build-info.ts'
+import { observeCluster } from './cluster-observer.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { createDependencies } from './dependencies.ts'
 import { type HealthServer, startHealthServer } from './health-server.ts'
+import { type GaugeSource, metricsText } from './metrics-text.ts'
 import { pauseOf } from './pause.ts'
 import { createTaskWorkers } from './task-workers.ts'
 
@@ -20,17 +23,29 @@ const retryMs = 2000
 const converting = 'the conversion webhook'
 const azureToken = 'an access token of Azure'
 
+export interface JoinerProcess {
+  readonly config: Config
+  readonly log: Logger
+  /** Ends the process in order. */
+  readonly signal: AbortSignal
+  /** The metrics of Temporal's own library. */
+  readonly temporal: () => Promise<string>
+}
+
 /**
  * Runs a process's roles until the signal fires, then ends polls and waits and lets writes finish. While Temporal or the API server
  * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
  */
-export async function runJoiner(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
+export async function runJoiner({ config, log, signal, temporal }: JoinerProcess): Promise<void> {
   const cloud = await readCloud(config)
   const identity = azureIdentity(config, cloud)
   const missing = new Set(['temporal', converting, azureToken])
+  const gauges: GaugeSource[] = []
   collectDefaultMetrics()
+  tellBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
     notReady: () => [...missing].map((what) => `waiting for ${what}`),
+    metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
   const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
@@ -47,7 +62,8 @@ export async function runJoiner(config: Config, log: Logger, signal: AbortSignal
   void untilIdentified(identity, log, signal).then((isKnown) => isKnown && missing.delete(azureToken))
   try {
     const connected = await connect(config, log, signal)
-    if (connected !== undefined) await work({ config, cloud, identity, kubernetes, log, signal, connected, missing })
+    if (connected !== undefined)
+      await work({ config, cloud, identity, kubernetes, log, signal, connected, missing, gauges })
   } finally {
     await conversion.stop()
     await kubernetes.close()
@@ -100,10 +116,12 @@ interface Work {
   readonly connected: Connected
   /** What this process still waits for. */
   readonly missing: Set<string>
+  /** Where what is computed for a scrape enters. */
+  readonly gauges: GaugeSource[]
 }
 
 async function work(input: Work): Promise<void> {
-  const { config, log, signal, connected, missing } = input
+  const { config, log, signal, connected, missing, gauges } = input
   const { native, connection } = connected
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE })
   const deps = await createDependencies({ ...input, client })
@@ -131,6 +149,8 @@ async function work(input: Work): Promise<void> {
     identity,
     resyncMs: config.JOINER_RESYNC_INTERVAL,
   })
+  const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
+  gauges.push(observer.families, () => deps.metrics.families())
   // An unregistered search attribute would fail every start, so bootstrap comes before the workers.
   await bridge.bootstrapUntilDone(signal)
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
@@ -156,6 +176,7 @@ async function work(input: Work): Promise<void> {
   } finally {
     stop()
     endTracking()
+    observer.stop()
     await bridge.stop()
     deps.catalogue.stop()
     deps.quota.stop()

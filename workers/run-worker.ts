@@ -10,7 +10,7 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
     return 2
   }
   const log = createLogger(parsed.config.LOG_LEVEL)
-  installRuntime(log)
+  const temporal = await installRuntime(log)
   for (const note of parsed.notes) log.info(note)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -21,7 +21,7 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
     })
   }
   try {
-    await runJoiner(parsed.config, log, stop.signal)
+    await runJoiner({ config: parsed.config, log, signal: stop.signal, temporal })
     return 0
   } catch (error) {
     log.fatal({ err: error }, 'joiner ends because a part of it failed')

@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { makeTelemetryFilterString, Runtime, type Logger as TemporalLogger } from '@temporalio/worker'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { request } from 'undici'
 
 const timestampKey = Symbol.for('log_timestamp')
 
@@ -19,13 +22,28 @@ export function createLogger(level: string, destination: DestinationStream = pin
 /**
  * Installs Temporal's runtime with its logs joined into ours. Must come before any connection or worker.
  * SIGINT and SIGTERM stay with us: polls and waits have to end before the workers drain.
+ * Returns what reads the runtime's metrics: it serves them by itself, on a port of this machine only, from where they join ours.
  */
-export function installRuntime(log: Logger): void {
+export async function installRuntime(log: Logger): Promise<() => Promise<string>> {
+  const address = `127.0.0.1:${await freePort()}`
   Runtime.install({
     logger: joinLogs(log.child({ component: 'temporal' })),
     shutdownSignals: [],
-    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} } },
+    telemetryOptions: {
+      logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} },
+      metrics: { prometheus: { bindAddress: address, useSecondsForDurations: true, unitSuffix: true } },
+    },
   })
+  return async () => (await request(`http://${address}/metrics`, { headersTimeout: 2000 })).body.text()
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 function joinLogs(log: Logger): TemporalLogger {

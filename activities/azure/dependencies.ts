@@ -1,4 +1,5 @@
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+import type { CloudProviderMetrics } from '../telemetry/cloud-provider-metrics.ts'
 import type { ArmBudget } from './arm/arm-budget.ts'
 import type { AzureClient } from './arm/client.ts'
 import type { VmList } from './arm/vm-list.ts'
@@ -23,4 +24,5 @@ export interface AzureDeps extends KubernetesDeps {
   readonly network: NetworkFacts
   readonly refusedAttempts: RefusedAttempts
   readonly vmCreates: VmCreateMetrics
+  readonly cloudProvider: CloudProviderMetrics
 }

@@ -1,7 +1,8 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
-import { type CommandDeps, deleteCandidates, undoCommand } from './candidates.ts'
+import { deleteCandidates, undoCommand } from './candidates.ts'
 import type { KubernetesActivities } from './contract.ts'
+import type { KubernetesDeps } from './dependencies.ts'
 import { drain, finalize } from './draining.ts'
 import { awaitInitialization, awaitRegistration } from './joining.ts'
 import { giveUp, observe } from './observe.ts'
@@ -9,7 +10,7 @@ import { changePauses, pausesInForce } from './pause-changes.ts'
 import { awaitReplacements } from './replacements.ts'
 
 /** The activities of the core and wait queues. */
-export function createKubernetesActivities(deps: CommandDeps): KubernetesActivities {
+export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActivities {
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim }) => observe(deps, claim),
     giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),

@@ -6,7 +6,6 @@ import { type Pauses, pauseText } from '../../core/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
 import { activityScope } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
-import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
 import { livePodsOn, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
 import type { CandidateRef, CommandWork, DeletionOutcome } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
@@ -15,17 +14,12 @@ import { cachedClaim, liveClaim } from './object-writes.ts'
 import { claimNode, deleteClaim, readNode } from './observe.ts'
 import { readPauses } from './pauses.ts'
 
-/** What the activities of disruption commands work with. */
-export interface CommandDeps extends KubernetesDeps {
-  readonly disruptionMetrics: DisruptionMetrics
-}
-
 /**
  * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or
  * not at all, empty ones each by itself. A second attempt goes on where one is being deleted already; a node that must stay by then is freed.
  */
 export async function deleteCandidates(
-  deps: CommandDeps,
+  deps: KubernetesDeps,
   work: CommandWork,
   signal: AbortSignal,
 ): Promise<DeletionOutcome> {
@@ -82,7 +76,7 @@ async function lastLook(
 }
 
 async function remove(
-  deps: CommandDeps,
+  deps: KubernetesDeps,
   claim: NodeClaim,
   { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
 ): Promise<void> {
@@ -127,7 +121,7 @@ async function untilGone(
 }
 
 /** Of a command over several pools each is given the part of its nodes. */
-function measureSavings(deps: CommandDeps, { method, candidates, savings }: CommandWork): void {
+function measureSavings(deps: KubernetesDeps, { method, candidates, savings }: CommandWork): void {
   for (const [pool, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool))
     deps.disruptionMetrics.saved(method, pool, (savings * own.length) / candidates.length)
 }
@@ -136,7 +130,7 @@ function measureSavings(deps: CommandDeps, { method, candidates, savings }: Comm
  * Takes a command back: frees the candidates that still carry its id and are not being deleted, then gives up the replacements. Where a
  * candidate is going all the same its pods may need them, so they stay.
  */
-export async function undoCommand(deps: CommandDeps, work: CommandWork): Promise<void> {
+export async function undoCommand(deps: KubernetesDeps, work: CommandWork): Promise<void> {
   const { commandId, candidates, replacements, method, decision } = work
   const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
   const kept = going.some(Boolean)

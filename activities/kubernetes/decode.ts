@@ -20,7 +20,7 @@ import type {
   TopologySpreadConstraint,
   VolumeAttachment,
 } from '../../core/objects.ts'
-import { podRequests } from '../../core/pod-requests.ts'
+import { podLimits, podRequests } from '../../core/pod-requests.ts'
 import { integerQuantity } from '../../core/quantity.ts'
 import { parseResources } from '../../core/resources.ts'
 import type { Json } from './client.ts'
@@ -100,6 +100,7 @@ export function decodePod(json: Json): Pod {
     phase: status.phase ?? 'Pending',
     conditions: status.conditions ?? [],
     requests: { ...podRequests(json), pods: integerQuantity(1) },
+    limits: podLimits(json),
     nodeSelector: spec.nodeSelector ?? {},
     tolerations: spec.tolerations ?? [],
     topologySpreadConstraints: spec.topologySpreadConstraints ?? [],

@@ -1,4 +1,6 @@
 import type { Logger } from 'pino'
+import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
+import type { LifecycleMetrics } from '../telemetry/lifecycle-metrics.ts'
 import type { KubernetesClient } from './client.ts'
 import type { ClusterCache } from './cluster-cache.ts'
 import type { EventRecorder } from './event-recorder.ts'
@@ -9,6 +11,8 @@ export interface KubernetesDeps {
   readonly cache: ClusterCache
   readonly events: EventRecorder
   readonly log: Logger
+  readonly lifecycleMetrics: LifecycleMetrics
+  readonly disruptionMetrics: DisruptionMetrics
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly cluster: string

@@ -38,6 +38,7 @@ export async function drain(deps: KubernetesDeps, ref: ClaimRef, signal: AbortSi
   )
   const drained = await evictAll(deps, { claim, nodeName, deadline, signal })
   await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Drained', status: 'True' }] }))
+  deps.lifecycleMetrics.nodeDrained(claim)
   await awaitVolumes(deps, ref, nodeName, deadline, signal)
   await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'InstanceTerminating', status: 'True' }] }))
   return { kind: 'drained', pods: drained }
@@ -168,6 +169,7 @@ async function evictOnce(
         if (answer !== undefined) blocked.set(keyOf(pod.metadata), answer)
         else if (!evicted.has(pod.metadata.uid)) {
           evicted.add(pod.metadata.uid)
+          deps.lifecycleMetrics.podDrained(reason)
           deps.events.record({
             about: subject(pod),
             reason: 'Evicted',
@@ -183,8 +185,10 @@ async function evictOnce(
 async function evict(deps: KubernetesDeps, pod: Pod): Promise<string | undefined> {
   try {
     await deps.client.evict(pod.metadata.namespace ?? 'default', pod.metadata.name, pod.metadata.uid)
+    deps.lifecycleMetrics.evictionAnswered(200)
     return undefined
   } catch (error) {
+    if (error instanceof ApiError) deps.lifecycleMetrics.evictionAnswered(error.code)
     if (isNotFound(error) || isConflict(error)) return undefined
     if (isTooManyRequests(error)) return `evicting pod violates a PDB (Pod=${keyOf(pod.metadata)})`
     if (error instanceof ApiError && error.code === 500)
@@ -292,6 +296,7 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef): Promise<voi
         : undefined,
     )
     tellFinalized(deps, node)
+    if (claim !== undefined) deps.lifecycleMetrics.nodeTerminated(node, claim)
     await ignoringGone(deps.client.delete(resourcePath('nodes', node.metadata.name), { uid: node.metadata.uid }))
   }
   await updateClaim(deps, ref, (current) =>
@@ -299,7 +304,9 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef): Promise<voi
       ? { metadata: { finalizers: current.metadata.finalizers.filter((f) => f !== terminationFinalizer) } }
       : undefined,
   )
-  if (claim !== undefined) tellFinalized(deps, claim)
+  if (claim === undefined) return
+  tellFinalized(deps, claim)
+  deps.lifecycleMetrics.nodeClaimTerminated(claim)
 }
 
 function tellFinalized(deps: KubernetesDeps, object: Node | NodeClaim): void {

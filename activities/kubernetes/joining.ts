@@ -59,7 +59,9 @@ export async function awaitRegistration(
     conditions: [{ type: 'Registered', status: 'True' }],
     status: { nodeName },
   }))
-  return written === undefined ? { kind: 'claimGone' } : { kind: 'registered', nodeName }
+  if (written === undefined) return { kind: 'claimGone' }
+  deps.lifecycleMetrics.nodeCreated(written)
+  return { kind: 'registered', nodeName }
 }
 
 /** With what was found out about the VM meanwhile. */

@@ -2,6 +2,7 @@ import type { EventReason } from '../../core/events.ts'
 import { labels, terminationFinalizer } from '../../core/labels.ts'
 import { nextStep } from '../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
+import { isReschedulable } from '../../core/pod-rules.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { isConflict, isNotFound } from './client.ts'
 import type { GiveUpReason, NextStep, Observation } from './contract.ts'
@@ -19,6 +20,7 @@ export async function observe(deps: KubernetesDeps, ref: ClaimRef): Promise<Obse
   const step = nextStep(claim, ref.uid, deps.now())
   if (step.kind === 'expire') {
     await deleteClaim(deps, ref)
+    if (claim !== undefined) countDisruption(deps, claim, 'expired')
     return { step: { kind: 'terminate' } }
   }
   return { step: withoutDetails(step), ...(claim === undefined ? {} : shownLabels(claim)) }
@@ -99,6 +101,17 @@ export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<
   }
 }
 
+/** Counts a claim that was deleted without a command, with the pods that lose their place. */
+export function countDisruption(deps: KubernetesDeps, claim: NodeClaim, reason: string): void {
+  const node = claimNode(deps, claim)
+  const pods = node === undefined ? [] : deps.cache.pods.by('byNode', node.metadata.name)
+  deps.disruptionMetrics.disrupted({
+    nodeClaim: claim,
+    why: { reason },
+    reschedulablePods: pods.filter(isReschedulable).length,
+  })
+}
+
 /** Asks for a claim's deletion: of that very claim, and only once. */
 export async function deleteClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<void> {
   try {
@@ -132,4 +145,5 @@ export async function giveUp(
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'NodeClaim is given up')
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   await deleteClaim(deps, ref)
+  if (claim.metadata.deletionTimestamp === undefined) countDisruption(deps, claim, reason)
 }

@@ -19,7 +19,11 @@ const labelNames = ['nodepool', 'reason'] as const
  * What each pool's budgets allow in all for each reason, and how many nodes use of it, looked up when somebody asks. Upstream refreshes a reason
  * only while it has candidates (karpenter-1.15.md, correction 5); here the numbers are always those of now.
  */
-export function observeBudgets(cluster: ObservedCluster, now: () => number, registry: Registry = register): void {
+export function observeBudgets(
+  cluster: ObservedCluster,
+  { now, isTold }: { readonly now: () => number; readonly isTold: () => boolean },
+  registry: Registry = register,
+): void {
   gauge(
     'karpenter_nodepools_allowed_disruptions',
     'Nodes that the budgets of a NodePool let be disrupted at once, those that are already included.',
@@ -40,6 +44,7 @@ export function observeBudgets(cluster: ObservedCluster, now: () => number, regi
       registers: [registry],
       collect() {
         this.reset()
+        if (!isTold()) return
         for (const count of countsOf(cluster)) {
           const nodepool = count.pool.metadata.name
           for (const reason of pausableReasons)

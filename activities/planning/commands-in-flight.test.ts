@@ -15,7 +15,7 @@ test('each command counts once, however many nodes it has, and is gone with its 
     stamped('d', 'drift-0000000002'),
     sampleClaim('e'),
   ]
-  observeCommandsInFlight({ values: () => claims }, registry)
+  observeCommandsInFlight({ values: () => claims }, () => true, registry)
   const shown = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('joiner_'))
   expect(await shown()).toEqual([
     'joiner_disruption_commands_in_flight{reason="underutilized",consolidation_type="multi"} 1',

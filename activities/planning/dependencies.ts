@@ -1,7 +1,6 @@
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
 import type { AzureDeps } from '../azure/dependencies.ts'
-import type { DisruptionMetrics } from './disruption-metrics.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -20,7 +19,6 @@ export interface PlanningDeps extends AzureDeps {
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
   readonly metrics: PlanningMetrics
-  readonly disruptionMetrics: DisruptionMetrics
   /** What the last evaluation found about each node. */
   readonly verdicts: VerdictRecorder
   /** The scheduler. */

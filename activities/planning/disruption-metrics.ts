@@ -3,7 +3,7 @@ import { type Decision, type DisruptionMethod, methodFacts } from '../../core/di
 import { durationMs } from '../../core/duration.ts'
 import { labels } from '../../core/labels.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
-import { durationBuckets } from './metrics.ts'
+import { durationBuckets } from '../telemetry/buckets.ts'
 
 /** As much of a command as its metrics tell. */
 interface CommandFacts {

@@ -3,15 +3,13 @@ import type { Pod } from '../../core/objects.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { ClusterCache } from '../kubernetes/cluster-cache.ts'
+import { durationBuckets } from '../telemetry/buckets.ts'
+import type { GaugeFamily } from '../telemetry/gauge-family.ts'
+import { hasStarted, type PodWaits, waitsFromPlan } from '../telemetry/pod-waits.ts'
 import type { ThreadPlan } from './solver/solver-thread.ts'
 
 /** The name that upstream's provisioner has in its metrics. */
 const controller = 'provisioner'
-/** Upstream's buckets of durations, in seconds (reference/karpenter-core.md 6.1). */
-export const durationBuckets = [
-  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
-  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
-]
 
 interface Waiting {
   readonly pod: Pod
@@ -25,12 +23,19 @@ export class PlanningMetrics {
   readonly #all: ReturnType<typeof create>
   /** Pods that need a place, by UID, from the moment on when they were seen first. */
   readonly #waiting = new Map<string, Waiting>()
+  /** When a plan had a place for a pod first, by UID in epoch ms, until the pod is ready; a plan without one for it begins anew. */
+  readonly #plannedAt = new Map<string, number>()
+  readonly #waits: readonly PodWaits[]
 
   constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry = register) {
     this.#now = now
     this.#all = create(registry)
     observeCluster(cache, now, registry)
     undecidedTime(this.#waiting, now, registry)
+    this.#waits = waitsFromPlan({ now, plannedAt: ({ metadata }) => this.#plannedAt.get(metadata.uid) }, registry)
+    cache.onChange((kind, _key, before, after) => {
+      if (kind === 'Pod') this.#podChanged(before as Pod | undefined, after as Pod | undefined)
+    })
   }
 
   /** Notes pods that are now seen to need a place, and forgets those that do not any more. */
@@ -63,7 +68,20 @@ export class PlanningMetrics {
     this.#all.byZone.reset()
     for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
     const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
+    for (const { metadata } of placed)
+      if (!this.#plannedAt.has(metadata.uid)) this.#plannedAt.set(metadata.uid, this.#now())
+    for (const { pod } of unschedulable) this.#plannedAt.delete(pod.metadata.uid)
     for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
+  }
+
+  /** The gauges of pods that this process has planned and that have not started. */
+  families(): readonly GaugeFamily[] {
+    return this.#waits.map((wait) => wait.family())
+  }
+
+  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
+    for (const wait of this.#waits) wait.changed(before, after)
+    if (after === undefined || hasStarted(after)) this.#plannedAt.delete((after ?? before)?.metadata.uid ?? '')
   }
 
   /** A NodeClaim was created: for pods, or to replace others for a reason such as `drifted`. */

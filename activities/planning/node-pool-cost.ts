@@ -9,6 +9,8 @@ interface PricedCluster {
   readonly nodeClaims: () => Iterable<NodeClaim>
   /** By NodePool; the same arrays until something changes. */
   readonly instanceTypes: () => ReadonlyMap<string, readonly InstanceType[]>
+  /** Whether it is this process that tells. */
+  readonly isTold: () => boolean
 }
 
 /**
@@ -16,7 +18,7 @@ interface PricedCluster {
  * and a size whose price is not known counts as nothing.
  */
 export function observeNodePoolCost(
-  { nodeClaims, instanceTypes }: PricedCluster,
+  { nodeClaims, instanceTypes, isTold }: PricedCluster,
   registry: Registry = register,
 ): Gauge {
   return new Gauge({
@@ -26,6 +28,7 @@ export function observeNodePoolCost(
     registers: [registry],
     collect() {
       this.reset()
+      if (!isTold()) return
       const types = instanceTypes()
       for (const { metadata } of nodeClaims()) {
         const nodepool = metadata.labels[labels.nodePool]

@@ -24,7 +24,9 @@ export interface FoundResources {
 export async function findResources(deps: AzureDeps): Promise<FoundResources> {
   const { azure, config } = deps
   const group = config.nodeResourceGroup
-  const vms = await all<VirtualMachine>(azure.compute.virtualMachines.list(group))
+  const vms = await deps.cloudProvider.measure({ method: 'List' }, () =>
+    all<VirtualMachine>(azure.compute.virtualMachines.list(group)),
+  )
   const optional = <T>(what: string, permission: string, list: AsyncIterable<T>) =>
     all(list).catch((error: unknown): readonly T[] => {
       deps.log.warn(

@@ -11,6 +11,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { isNotFound } from '../../kubernetes/client.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
+import { countDisruption } from '../../kubernetes/observe.ts'
 import { resourcePath } from '../../kubernetes/resources.ts'
 import { inTurn } from '../arm/arm-turn.ts'
 import { armErrorCode, isMissing, scrubbedMessage } from '../arm/azure-error.ts'
@@ -149,6 +150,7 @@ export class GarbageCollector {
     await this.#deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })
+    countDisruption(this.#deps, claim, 'garbage_collected')
     this.#alarm('nodeClaim', subject(claim), name, `VM ${vmName(name)} is gone; the NodeClaim is deleted`)
     return true
   }

@@ -1,4 +1,5 @@
 import type { VirtualMachine } from '@azure/arm-compute'
+import { labels } from '../../../core/labels.ts'
 import { isMissing } from '../arm/azure-error.ts'
 import type { ClaimRef } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -6,23 +7,32 @@ import { tagKeys, vmName } from './virtual-machine.ts'
 
 /** The claim's VM as Azure has it now; undefined when there is none. */
 export async function getVm(deps: AzureDeps, claimName: string): Promise<VirtualMachine | undefined> {
-  try {
-    return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vmName(claimName))
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
-  }
+  return deps.cloudProvider.measure({ method: 'Get' }, async () => {
+    try {
+      return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vmName(claimName))
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  })
 }
 
 /** Asks for the deletion of the claim's VM; NIC and disk go with it. Gone already is success. */
 export async function deleteVm(deps: AzureDeps, claimName: string): Promise<void> {
-  try {
-    await deps.azure.compute.virtualMachines
-      .delete(deps.config.nodeResourceGroup, vmName(claimName), { forceDeletion: true })
-      .submitted()
-  } catch (error) {
-    if (!isMissing(error)) throw error
-  }
+  await deps.cloudProvider.measure({ method: 'Delete', nodePool: nodePoolOf(deps, claimName) }, async () => {
+    try {
+      await deps.azure.compute.virtualMachines
+        .delete(deps.config.nodeResourceGroup, vmName(claimName), { forceDeletion: true })
+        .submitted()
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+  })
+}
+
+/** Empty for a claim of no pool, or one that is gone. */
+export function nodePoolOf({ cache }: AzureDeps, claimName: string): string {
+  return cache.nodeClaims.get(claimName)?.metadata.labels[labels.nodePool] ?? ''
 }
 
 /** Waits until the list of VMs does not show the claim's any more. */

@@ -121,5 +121,7 @@ export async function deleteInstance(
   if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { existed: false }
   if (vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
+  const claim = cachedClaim(deps, ref)
+  if (claim !== undefined) deps.lifecycleMetrics.instanceTerminated(claim)
   return { existed: true }
 }

@@ -6,6 +6,7 @@ import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/object-writes.ts'
+import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
 import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
@@ -13,7 +14,7 @@ import type { ClaimRef, LaunchOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
-import { getVm } from './claim-vm.ts'
+import { getVm, nodePoolOf } from './claim-vm.ts'
 import { putVm } from './put-vm.ts'
 import { takeOver } from './take-over.ts'
 
@@ -21,6 +22,12 @@ const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
 /** Well below the time that one attempt may take. */
 const longestWaitMs = 60_000
+
+const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProviderError>>> = {
+  capacity: 'InsufficientCapacityError',
+  exhausted: 'InsufficientCapacityError',
+  nodeClassNotReady: 'NodeClassNotReadyError',
+}
 
 /**
  * One attempt to make a claim's VM. The VM's name follows from the claim's, so a repeated attempt finds what an earlier one made:
@@ -34,7 +41,11 @@ export async function launch(
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   try {
-    return await launchOnce(deps, ref, attempt, signal)
+    return await deps.cloudProvider.measure(
+      { method: 'Create', nodePool: nodePoolOf(deps, ref.name) },
+      () => launchOnce(deps, ref, attempt, signal),
+      { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
+    )
   } catch (error) {
     await tellFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)

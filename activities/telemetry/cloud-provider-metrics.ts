@@ -1,0 +1,83 @@
+import { Counter, Histogram, type Registry, register } from 'prom-client'
+import { activityName } from '../activity-context.ts'
+import { durationBuckets } from './buckets.ts'
+
+/** What upstream's controllers ask of a cloud (reference/karpenter-core.md 1.8). */
+type CloudProviderMethod = 'Create' | 'Delete' | 'Get' | 'List' | 'GetInstanceTypes' | 'IsDrifted'
+
+/** Upstream's names of errors. */
+export type CloudProviderError =
+  | 'NodeClaimNotFoundError'
+  | 'InsufficientCapacityError'
+  | 'NodeClassNotReadyError'
+  | 'CreateError'
+  | 'unknown'
+
+interface Call {
+  readonly method: CloudProviderMethod
+  /** Empty where no NodePool is concerned. */
+  readonly nodePool?: string
+}
+
+/** Upstream's controller for what an activity does. */
+const controllers: Readonly<Record<string, string>> = {
+  launch: 'nodeclaim.lifecycle',
+  awaitInstance: 'nodeclaim.lifecycle',
+  deleteInstance: 'nodeclaim.lifecycle',
+  collectGarbage: 'nodeclaim.garbagecollection',
+  nextProvisioning: 'provisioner',
+  nextDisruption: 'disruption',
+  commitDisruptions: 'disruption',
+  refreshNodeClasses: 'nodeclaim.disruption',
+}
+
+/** Durations and errors of calls to Azure as upstream counts those of its cloud provider, named by the activity that calls (karpenter-core.md 6.1, karpenter-1.15.md 6). */
+export class CloudProviderMetrics {
+  readonly #duration: Histogram<'controller' | 'method' | 'provider'>
+  readonly #errors: Counter<'controller' | 'method' | 'provider' | 'error' | 'nodepool'>
+
+  constructor(registry: Registry = register) {
+    this.#duration = new Histogram({
+      name: 'karpenter_cloudprovider_duration_seconds',
+      help: 'Duration of what is asked of Azure, by method.',
+      labelNames: ['controller', 'method', 'provider'],
+      buckets: durationBuckets,
+      registers: [registry],
+    })
+    this.#errors = new Counter({
+      name: 'karpenter_cloudprovider_errors_total',
+      help: 'What was asked of Azure and failed, by method and kind of error.',
+      labelNames: ['controller', 'method', 'provider', 'error', 'nodepool'],
+      registers: [registry],
+    })
+  }
+
+  /** Measures a call. `errorOf` names the error that an answer is; what is thrown is named by `thrown`. */
+  async measure<T>(
+    call: Call,
+    work: () => Promise<T>,
+    {
+      errorOf = () => undefined,
+      thrown = () => 'unknown',
+    }: {
+      readonly errorOf?: (answer: T) => CloudProviderError | undefined
+      readonly thrown?: (error: unknown) => CloudProviderError
+    } = {},
+  ): Promise<T> {
+    const controller = controllers[activityName() ?? ''] ?? ''
+    const end = this.#duration.startTimer({ controller, method: call.method, provider: 'azure' })
+    const failed = (error: CloudProviderError) =>
+      this.#errors.inc({ controller, method: call.method, provider: 'azure', error, nodepool: call.nodePool ?? '' })
+    try {
+      const answer = await work()
+      const error = errorOf(answer)
+      if (error !== undefined) failed(error)
+      return answer
+    } catch (error) {
+      failed(thrown(error))
+      throw error
+    } finally {
+      end()
+    }
+  }
+}

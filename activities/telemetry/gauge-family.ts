@@ -1,0 +1,59 @@
+import { setImmediate } from 'node:timers/promises'
+
+/**
+ * A gauge with a series for each of many objects, computed when somebody asks. prom-client keeps and sorts the labels of every series, which
+ * at 100,000 pods stops the process for seconds; here each series is a line that is written and forgotten.
+ */
+export interface GaugeFamily {
+  readonly name: string
+  readonly help: string
+  /** Labels as `labelText` writes them, and the value. Looked up while the cluster changes, so it must bear that. */
+  readonly samples: () => Iterable<readonly [labels: string, value: number]>
+}
+
+const chunkLength = 64 * 1024
+/** Heartbeats, watches and decisions of this process wait no longer than this for a scrape. */
+const sliceMs = 5
+const linesBetweenLooks = 64
+
+/** The families in Prometheus' text format, in chunks. Other work gets its turn between them. */
+export async function* exposition(families: Iterable<GaugeFamily>): AsyncGenerator<string> {
+  let chunk = ''
+  let lines = 0
+  let sliceEnds = performance.now() + sliceMs
+  for (const { name, help, samples } of families) {
+    chunk += `# HELP ${name} ${help}\n# TYPE ${name} gauge\n`
+    for (const [labels, value] of samples()) {
+      chunk += `${name}${labels} ${value}\n`
+      lines += 1
+      if (lines % linesBetweenLooks !== 0 && chunk.length < chunkLength) continue
+      if (chunk.length >= chunkLength) {
+        yield chunk
+        chunk = ''
+      }
+      if (performance.now() < sliceEnds) continue
+      await setImmediate()
+      sliceEnds = performance.now() + sliceMs
+    }
+  }
+  if (chunk !== '') yield chunk
+}
+
+const special = /[\\"\n]/g
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
+
+/** `a="b",c="d"`: labels without their braces, so that more can follow. An empty value is left out: to Prometheus that is the same. */
+export function labelPairs(labels: Readonly<Record<string, string | undefined>>): string {
+  let text = ''
+  for (const name in labels) {
+    const value = labels[name]
+    if (value) text += `${text === '' ? '' : ','}${name}="${value.replace(special, (char) => escapes[char] ?? char)}"`
+  }
+  return text
+}
+
+/** Labels in their braces, from pairs; empty ones are left out. */
+export function labelText(...pairs: readonly string[]): string {
+  const text = pairs.filter((pair) => pair !== '').join(',')
+  return text === '' ? '' : `{${text}}`
+}

@@ -1,0 +1,124 @@
+import { Counter, Histogram, type Registry, register, Summary } from 'prom-client'
+import { conditionOf } from '../../core/conditions.ts'
+import { labels, terminationFinalizer } from '../../core/labels.ts'
+import type { Node, NodeClaim } from '../../core/objects.ts'
+import { doublingBuckets, lifetimeBuckets, summaryQuantiles } from './buckets.ts'
+
+/** What is told of the lives of NodeClaims and nodes as it happens, by Karpenter's names (reference/karpenter-core.md 6.1, counted as in 5.1, 5.4 to 5.6). */
+export class LifecycleMetrics {
+  readonly #all: ReturnType<typeof create>
+  readonly #now: () => number
+
+  constructor(now: () => number, registry: Registry = register) {
+    this.#now = now
+    this.#all = create(registry)
+  }
+
+  /** A claim's Node was registered. */
+  nodeCreated(claim: NodeClaim): void {
+    this.#all.nodesCreated.inc(nodeLabels(claim))
+  }
+
+  /** An eviction was answered with an HTTP status; 200 whenever the pod goes. */
+  evictionAnswered(code: number): void {
+    this.#all.evictions.inc({ code: String(code) })
+  }
+
+  /** A pod was evicted, for the reason that its node goes. */
+  podDrained(reason: string): void {
+    this.#all.podsDrained.inc({ reason })
+  }
+
+  /** The last pod has left a claim's Node. */
+  nodeDrained(claim: NodeClaim): void {
+    this.#all.nodesDrained.inc(poolLabel(claim))
+  }
+
+  /** A claim's VM, which is gone, was being deleted since the condition InstanceTerminating. Without it there was no drain, and nothing is told. */
+  instanceTerminated(claim: NodeClaim): void {
+    const since = conditionOf(claim.status.conditions, 'InstanceTerminating')?.lastTransitionTime
+    if (since !== undefined) this.#all.instanceTermination.observe(poolLabel(claim), this.#secondsSince(since))
+  }
+
+  /** A Node lost its finalizer; one that had lost it before is not counted again. */
+  nodeTerminated(node: Node, claim: NodeClaim): void {
+    if (!node.metadata.finalizers.includes(terminationFinalizer)) return
+    this.#all.nodesTerminated.inc(nodeLabels(claim))
+    const { creationTimestamp, deletionTimestamp } = node.metadata
+    this.#all.lifetime.observe(poolLabel(claim), this.#secondsSince(creationTimestamp))
+    if (deletionTimestamp !== undefined)
+      this.#all.nodeTermination.observe(poolLabel(claim), this.#secondsSince(deletionTimestamp))
+  }
+
+  /** The same of a NodeClaim. */
+  nodeClaimTerminated(claim: NodeClaim): void {
+    if (!claim.metadata.finalizers.includes(terminationFinalizer)) return
+    this.#all.claimsTerminated.inc({
+      ...nodeLabels(claim),
+      capacity_type: claim.metadata.labels[labels.capacityType] ?? '',
+    })
+    const { deletionTimestamp } = claim.metadata
+    if (deletionTimestamp !== undefined)
+      this.#all.claimTermination.observe(poolLabel(claim), this.#secondsSince(deletionTimestamp))
+  }
+
+  #secondsSince(time: string): number {
+    return Math.max(0, (this.#now() - Date.parse(time)) / 1000)
+  }
+}
+
+function poolLabel({ metadata }: NodeClaim) {
+  return { nodepool: metadata.labels[labels.nodePool] ?? '' }
+}
+
+function nodeLabels(claim: NodeClaim) {
+  return { ...poolLabel(claim), zone: claim.metadata.labels[labels.zone] ?? '' }
+}
+
+function create(registry: Registry) {
+  const registers = [registry]
+  const counter = <Label extends string>(name: string, labelNames: readonly Label[], help: string) =>
+    new Counter({ name: `karpenter_${name}`, help, labelNames, registers })
+  const histogram = (name: string, buckets: number[], help: string) =>
+    new Histogram({ name: `karpenter_${name}`, help, labelNames: ['nodepool'] as const, buckets, registers })
+  return {
+    nodesCreated: counter('nodes_created_total', ['nodepool', 'zone'], 'Nodes that joined and were registered.'),
+    nodesTerminated: counter('nodes_terminated_total', ['nodepool', 'zone'], 'Nodes that were drained and deleted.'),
+    nodesDrained: counter('nodes_drained_total', ['nodepool'], 'Nodes that the last pod has left.'),
+    claimsTerminated: counter(
+      'nodeclaims_terminated_total',
+      ['nodepool', 'capacity_type', 'zone'],
+      'NodeClaims that have come to their end.',
+    ),
+    evictions: counter(
+      'pods_eviction_requests_total',
+      ['code'],
+      'Evictions that were asked for, by the HTTP status of the answer.',
+    ),
+    podsDrained: counter(
+      'pods_drained_total',
+      ['reason'],
+      'Pods that were evicted because their node goes, by why it goes.',
+    ),
+    instanceTermination: histogram(
+      'nodeclaims_instance_termination_duration_seconds',
+      doublingBuckets(1, 11),
+      'Time from the end of the drain to the VM being gone.',
+    ),
+    claimTermination: histogram(
+      'nodeclaims_termination_duration_seconds',
+      doublingBuckets(1, 12),
+      'Time from the deletion of a NodeClaim being asked for to its end.',
+    ),
+    lifetime: histogram('nodes_lifetime_duration_seconds', lifetimeBuckets, 'Age of nodes at their end.'),
+    nodeTermination: new Summary({
+      name: 'karpenter_nodes_termination_duration_seconds',
+      help: 'Time from the deletion of a Node being asked for to its end.',
+      labelNames: ['nodepool'],
+      percentiles: summaryQuantiles,
+      maxAgeSeconds: 600,
+      ageBuckets: 5,
+      registers,
+    }),
+  }
+}

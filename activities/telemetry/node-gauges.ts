@@ -1,0 +1,146 @@
+import { labels, wellKnownLabels } from '../../core/labels.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
+import { isDaemonPod, isTerminal } from '../../core/pod-rules.ts'
+import { mergeResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
+import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
+import { amountOf, resourceSamples } from './resource-samples.ts'
+
+/** As much of the watch cache as the gauges of nodes look at. */
+export interface ObservedNodes {
+  readonly nodes: { values(): Iterable<Node> }
+  readonly nodeClaims: { by(index: 'byProviderId', value: string): readonly NodeClaim[] }
+  readonly nodePools: { values(): Iterable<NodePool> }
+  readonly pods: { by(index: 'byNode', value: string): readonly Pod[] }
+}
+
+/** What the pods of a node ask for and may use, those of DaemonSets in it and alone. */
+interface Totals {
+  readonly requests: Resources
+  readonly limits: Resources
+  readonly daemonRequests: Resources
+  readonly daemonLimits: Resources
+}
+
+/** The gauges of nodes, of the whole cluster and of NodePools, by Karpenter's names (reference/karpenter-core.md 6.1). `now` is in epoch ms. */
+export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly GaugeFamily[] {
+  const totals = memoized((node: Node) => totalsOf(cluster.pods.by('byNode', node.metadata.name)))
+  const pairs = memoized((node: Node) => pairsOf(node, isManaged(cluster, node)))
+  const perResource = (name: string, help: string, amounts: (node: Node) => Resources): GaugeFamily => ({
+    name: `karpenter_nodes_${name}`,
+    help,
+    *samples() {
+      for (const node of cluster.nodes.values()) yield* resourceSamples(pairs(node), amounts(node))
+    },
+  })
+  return [
+    perResource('allocatable', 'What a node has for pods.', ({ allocatable }) => allocatable),
+    perResource('total_pod_requests', 'What the pods of a node request.', (node) => totals(node).requests),
+    perResource('total_pod_limits', 'What the pods of a node are limited to.', (node) => totals(node).limits),
+    perResource(
+      'total_daemon_requests',
+      'What the pods of DaemonSets on a node request.',
+      (node) => totals(node).daemonRequests,
+    ),
+    perResource(
+      'total_daemon_limits',
+      'What the pods of DaemonSets on a node are limited to.',
+      (node) => totals(node).daemonLimits,
+    ),
+    perResource('system_overhead', 'What of a node its system keeps from pods.', ({ capacity, allocatable }) =>
+      subtractResources(capacity, allocatable),
+    ),
+    {
+      name: 'karpenter_nodes_current_lifetime_seconds',
+      help: 'Age of a node.',
+      *samples() {
+        for (const node of cluster.nodes.values())
+          yield [labelText(pairs(node)), (now() - Date.parse(node.metadata.creationTimestamp)) / 1000] as const
+      },
+    },
+    {
+      name: 'karpenter_cluster_utilization_percent',
+      help: 'Which part of what all nodes have for pods is requested, in percent.',
+      samples: () => utilization(cluster, (node) => totals(node).requests),
+    },
+    ...nodePoolGauges(cluster),
+  ]
+}
+
+function nodePoolGauges({ nodePools }: ObservedNodes): readonly GaugeFamily[] {
+  const perPool = (name: string, help: string, amounts: (pool: NodePool) => Resources): GaugeFamily => ({
+    name: `karpenter_nodepools_${name}`,
+    help,
+    *samples() {
+      for (const pool of nodePools.values())
+        yield* resourceSamples(labelPairs({ nodepool: pool.metadata.name }), amounts(pool))
+    },
+  })
+  return [
+    perPool('limit', 'What a NodePool may have at most.', ({ limits }) => limits),
+    perPool('usage', 'What the nodes of a NodePool have, by its status.', ({ resources }) => resources ?? noResources),
+  ]
+}
+
+/** Whether a node has a NodeClaim. */
+export function isManaged({ nodeClaims }: Pick<ObservedNodes, 'nodeClaims'>, { providerId }: Node): boolean {
+  return providerId !== undefined && nodeClaims.by('byProviderId', providerId.toLowerCase()).length > 0
+}
+
+function totalsOf(pods: readonly Pod[]): Totals {
+  const running = pods.filter((pod) => !isTerminal(pod))
+  const daemons = running.filter(isDaemonPod)
+  const sum = (of: readonly Pod[], amounts: (pod: Pod) => Resources) => mergeResources(...of.map(amounts))
+  return {
+    requests: sum(running, ({ requests }) => requests),
+    limits: sum(running, ({ limits }) => limits),
+    daemonRequests: sum(daemons, ({ requests }) => requests),
+    daemonLimits: sum(daemons, ({ limits }) => limits),
+  }
+}
+
+function* utilization(
+  { nodes }: ObservedNodes,
+  requests: (node: Node) => Resources,
+): Generator<readonly [string, number]> {
+  const all = [...nodes.values()]
+  const available = mergeResources(...all.map(({ allocatable }) => allocatable))
+  const used = mergeResources(...all.map(requests))
+  for (const [name, amount] of Object.entries(available)) {
+    if (amount.nano === 0n) continue
+    const percent = (100 * amountOf(used[name] ?? { ...amount, nano: 0n })) / amountOf(amount)
+    yield [labelText(labelPairs({ resource_type: name.toLowerCase().replaceAll('-', '_') })), percent] as const
+  }
+}
+
+/** Metric label by the node label it shows: what stands after the slash, in snake case. Of two with the same name the first that is set counts. */
+const shown = [...wellKnownLabels].flatMap((key) => {
+  const [, name] = key.split('/')
+  return name === undefined ? [] : [[key, name.toLowerCase().replaceAll('-', '_')] as const]
+})
+
+function pairsOf({ metadata }: Node, managed: boolean): string {
+  const values: Record<string, string | undefined> = { node_name: metadata.name, managed: String(managed) }
+  for (const [key, name] of shown) values[name] ||= metadata.labels[key]
+  return labelPairs(values)
+}
+
+/** The labels by which pods are told apart by their nodes. */
+export function placeOf(node: Node | undefined) {
+  const own = node?.metadata.labels ?? {}
+  return {
+    nodepool: own[labels.nodePool],
+    zone: own[labels.zone],
+    arch: own[labels.arch],
+    capacity_type: own[labels.capacityType],
+    instance_type: own[labels.instanceType],
+  }
+}
+
+function memoized<K extends object, V>(of: (key: K) => V): (key: K) => V {
+  const known = new WeakMap<K, V>()
+  return (key) => {
+    const value = known.get(key) ?? of(key)
+    known.set(key, value)
+    return value
+  }
+}

@@ -1,0 +1,52 @@
+import { isTrue } from '../../core/conditions.ts'
+import type { Node, Pod } from '../../core/objects.ts'
+import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
+import { isManaged, type ObservedNodes, placeOf } from './node-gauges.ts'
+
+/** As much of the watch cache as the gauge of pods looks at. */
+interface ObservedPods extends Pick<ObservedNodes, 'nodeClaims'> {
+  readonly pods: { values(): Iterable<Pod> }
+  readonly nodes: { get(name: string): Node | undefined }
+}
+
+/** A series for each pod, with where it is (reference/karpenter-core.md 6.1). */
+export function podStates(cluster: ObservedPods): GaugeFamily {
+  return {
+    name: 'karpenter_pods_state',
+    help: 'A pod, with its owner, its node and its phase as labels.',
+    *samples() {
+      const places = new Map<string, string>()
+      for (const pod of cluster.pods.values()) {
+        const { nodeName = '' } = pod
+        let place = places.get(nodeName)
+        if (place === undefined) {
+          place = placePairs(cluster, nodeName)
+          places.set(nodeName, place)
+        }
+        yield [labelText(podPairs(pod), place), 1] as const
+      }
+    },
+  }
+}
+
+function placePairs(cluster: ObservedPods, nodeName: string): string {
+  const node = cluster.nodes.get(nodeName)
+  return labelPairs({
+    node: nodeName,
+    ...placeOf(node),
+    managed: String(node !== undefined && isManaged(cluster, node)),
+  })
+}
+
+function podPairs({ metadata, nodeName, phase, conditions }: Pod): string {
+  const { name, namespace = '', ownerReferences } = metadata
+  const [owner] = ownerReferences
+  return labelPairs({
+    name,
+    namespace,
+    owner: owner && `/apis/${owner.apiVersion}/namespaces/${namespace}/${owner.kind.toLowerCase()}s/${owner.name}`,
+    scheduled: String(nodeName !== undefined),
+    phase,
+    ready: String(isTrue(conditions, 'Ready')),
+  })
+}

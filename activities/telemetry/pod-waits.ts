@@ -1,0 +1,173 @@
+import { Histogram, type Registry, register, Summary } from 'prom-client'
+import { conditionOf, isTrue } from '../../core/conditions.ts'
+import type { Pod } from '../../core/objects.ts'
+import { isTerminal } from '../../core/pod-rules.ts'
+import { durationBuckets, summaryQuantiles } from './buckets.ts'
+import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
+
+/** What a wait of pods is called in metrics, and how it is told. */
+interface Wait {
+  /** The condition that ends it. */
+  readonly condition: 'PodScheduled' | 'Ready'
+  readonly gauge: { readonly name: string; readonly help: string }
+  readonly ended: (pod: Pod, seconds: number) => void
+  readonly pairs: (pod: Pod) => string
+}
+
+/**
+ * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is told once, by the time of the condition
+ * that ends it; one that goes on is a gauge.
+ */
+export class PodWaits {
+  readonly #wait: Wait
+  readonly #since: (pod: Pod) => number | undefined
+  readonly #now: () => number
+  readonly #waiting = new Map<string, Pod>()
+
+  /** `since` tells in epoch ms from when on a pod's wait counts; undefined: not yet. */
+  constructor(wait: Wait, { since, now }: { since: (pod: Pod) => number | undefined; now: () => number }) {
+    this.#wait = wait
+    this.#since = since
+    this.#now = now
+  }
+
+  /** To be told of each change of a pod. */
+  changed(before: Pod | undefined, after: Pod | undefined): void {
+    const uid = (after ?? before)?.metadata.uid
+    if (uid === undefined) return
+    if (after === undefined || isTerminal(after)) {
+      this.#waiting.delete(uid)
+      return
+    }
+    const ended = conditionOf(after.conditions, this.#wait.condition)
+    if (ended?.status !== 'True') {
+      // A pod that ran before it was seen, and is not ready for the moment, does not start.
+      if (after.phase === 'Pending' || this.#waiting.has(uid)) this.#waiting.set(uid, after)
+      return
+    }
+    if (!this.#waiting.delete(uid)) return
+    const since = this.#since(after)
+    if (since === undefined || ended.lastTransitionTime === undefined) return
+    this.#wait.ended(after, Math.max(0, (Date.parse(ended.lastTransitionTime) - since) / 1000))
+  }
+
+  /** The gauge of those that wait. */
+  family(): GaugeFamily {
+    const { gauge, pairs } = this.#wait
+    const [waiting, since, now] = [this.#waiting, this.#since, this.#now]
+    return {
+      ...gauge,
+      *samples() {
+        for (const pod of waiting.values()) {
+          const start = since(pod)
+          if (start !== undefined) yield [labelText(pairs(pod)), (now() - start) / 1000] as const
+        }
+      },
+    }
+  }
+}
+
+const pairs = ({ metadata: { name, namespace = '' } }: Pod) => labelPairs({ name, namespace })
+const dynamicResources = ({ resourceClaims }: Pod) => String(resourceClaims.length > 0)
+const pairsWithResources = (pod: Pod) => labelPairs({ ...nameOf(pod), dynamic_resources: dynamicResources(pod) })
+const nameOf = ({ metadata: { name, namespace = '' } }: Pod) => ({ name, namespace })
+
+/** Waits from the creation of pods on. `isTold`: whether this process is the one that tells what has ended. */
+export function waitsFromCreation(
+  { now, isTold }: { readonly now: () => number; readonly isTold: () => boolean },
+  registry: Registry = register,
+): readonly PodWaits[] {
+  const bound = new Histogram({
+    name: 'karpenter_pods_bound_duration_seconds',
+    help: 'Time from the creation of a pod to its binding.',
+    labelNames: ['dynamic_resources'],
+    buckets: durationBuckets,
+    registers: [registry],
+  })
+  const startup = new Summary({
+    name: 'karpenter_pods_startup_duration_seconds',
+    help: 'Time from the creation of a pod to its being ready.',
+    percentiles: summaryQuantiles,
+    maxAgeSeconds: 600,
+    ageBuckets: 5,
+    registers: [registry],
+  })
+  const from = { since: ({ metadata }: Pod) => Date.parse(metadata.creationTimestamp), now }
+  return [
+    new PodWaits(
+      {
+        condition: 'PodScheduled',
+        gauge: {
+          name: 'karpenter_pods_unbound_time_seconds',
+          help: 'Time since the creation of a pod that is not bound.',
+        },
+        ended: (pod, seconds) => isTold() && bound.observe({ dynamic_resources: dynamicResources(pod) }, seconds),
+        pairs: pairsWithResources,
+      },
+      from,
+    ),
+    new PodWaits(
+      {
+        condition: 'Ready',
+        gauge: {
+          name: 'karpenter_pods_unstarted_time_seconds',
+          help: 'Time since the creation of a pod that is not ready yet.',
+        },
+        ended: (_pod, seconds) => isTold() && startup.observe(seconds),
+        pairs,
+      },
+      from,
+    ),
+  ]
+}
+
+/** Waits from the first plan that had a place for a pod on. `plannedAt` answers in epoch ms. */
+export function waitsFromPlan(
+  { now, plannedAt }: { readonly now: () => number; readonly plannedAt: (pod: Pod) => number | undefined },
+  registry: Registry = register,
+): readonly PodWaits[] {
+  const histogram = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Histogram({ name, help, labelNames, buckets: durationBuckets, registers: [registry] })
+  const bound = histogram(
+    'karpenter_pods_provisioning_bound_duration_seconds',
+    'Time from the first plan that had a place for a pod to its binding.',
+    ['dynamic_resources'],
+  )
+  const startup = histogram(
+    'karpenter_pods_provisioning_startup_duration_seconds',
+    'Time from the first plan that had a place for a pod to its being ready.',
+    [],
+  )
+  const from = { since: plannedAt, now }
+  return [
+    new PodWaits(
+      {
+        condition: 'PodScheduled',
+        gauge: {
+          name: 'karpenter_pods_provisioning_unbound_time_seconds',
+          help: 'Time since the first plan that had a place for a pod that is not bound.',
+        },
+        ended: (pod, seconds) => bound.observe({ dynamic_resources: dynamicResources(pod) }, seconds),
+        pairs: pairsWithResources,
+      },
+      from,
+    ),
+    new PodWaits(
+      {
+        condition: 'Ready',
+        gauge: {
+          name: 'karpenter_pods_provisioning_unstarted_time_seconds',
+          help: 'Time since the first plan that had a place for a pod that is not ready yet.',
+        },
+        ended: (_pod, seconds) => startup.observe(seconds),
+        pairs,
+      },
+      from,
+    ),
+  ]
+}
+
+/** Whether nothing of a pod's start is left to be told. */
+export function hasStarted(pod: Pod): boolean {
+  return isTerminal(pod) || isTrue(pod.conditions, 'Ready')
+}

@@ -1,0 +1,77 @@
+import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
+import { observeBudgets } from '../activities/planning/budget-metrics.ts'
+import { observeCommandsInFlight } from '../activities/planning/commands-in-flight.ts'
+import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { observeNodePoolCost } from '../activities/planning/node-pool-cost.ts'
+import { instanceTypes } from '../activities/planning/solve.ts'
+import { conditionGauges, conditionTransitions } from '../activities/telemetry/condition-metrics.ts'
+import type { GaugeFamily } from '../activities/telemetry/gauge-family.ts'
+import { nodeGauges } from '../activities/telemetry/node-gauges.ts'
+import { podStates } from '../activities/telemetry/pod-gauges.ts'
+import { waitsFromCreation } from '../activities/telemetry/pod-waits.ts'
+import type { Config } from '../api/config.ts'
+import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../core/objects.ts'
+
+/** What tells of the cluster, until it is stopped. */
+export interface ClusterObserver {
+  readonly families: () => readonly GaugeFamily[]
+  stop(): void
+}
+
+const nothing: ClusterObserver = { families: () => [], stop() {} }
+
+type Deps = Pick<PlanningDeps, 'cache' | 'catalogue' | 'now'>
+
+/**
+ * Tells of nodes, pods, NodePools and conditions from the watch cache. All processes could; only the one that bridges does (`isTold`), so that
+ * replicas do not tell the same twice. The others watch, so that the next one knows which pods it has seen waiting.
+ */
+export function observeCluster(
+  deps: Deps,
+  config: Config,
+  { isTold }: { readonly isTold: () => boolean },
+): ClusterObserver {
+  if (!config.JOINER_ROLES.includes('bridge')) return nothing
+  const { cache, catalogue, now } = deps
+  observeBudgets(cache, { now, isTold })
+  observeCommandsInFlight(cache.nodeClaims, isTold)
+  // Without these roles sizes and prices are not read.
+  if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
+    observeNodePoolCost({
+      nodeClaims: () => cache.nodeClaims.values(),
+      instanceTypes: () => instanceTypes({ cache, catalogue }),
+      isTold,
+    })
+  return config.DISABLE_CLUSTER_STATE_OBSERVABILITY ? nothing : observeState(deps, isTold)
+}
+
+type Conditioned = NodeClaim | NodePool | NodeClass | Node
+
+function observeState({ cache, now }: Deps, isTold: () => boolean): ClusterObserver {
+  const waits = waitsFromCreation({ now, isTold })
+  const transitionsOf = conditionTransitions(now)
+  const stop = cache.onChange((kind: CachedKind, _key: string, before?: CachedObject, after?: CachedObject) => {
+    if (kind === 'Pod') for (const wait of waits) wait.changed(before as Pod | undefined, after as Pod | undefined)
+    // What the first lists bring has not changed.
+    else if (isTold() && cache.unsynced.length === 0)
+      transitionsOf(kind)?.(before as Conditioned | undefined, after as Conditioned | undefined)
+  })
+  const stores = {
+    NodeClaim: cache.nodeClaims,
+    NodePool: cache.nodePools,
+    Node: cache.nodes,
+    AKSNodeClass: cache.nodeClasses,
+  }
+  return {
+    families: () =>
+      isTold()
+        ? [
+            ...nodeGauges(cache, now),
+            podStates(cache),
+            ...waits.map((wait) => wait.family()),
+            ...conditionGauges((kind) => stores[kind].values(), now),
+          ]
+        : [],
+    stop,
+  }
+}
