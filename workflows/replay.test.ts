@@ -1,12 +1,21 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
 import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temporalio/worker'
 import { DeterminismViolationError } from '@temporalio/workflow'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { bundlesDir, bundlesLimitBytes, type KeptVersion, keptVersions } from '../test/bundles/kept.ts'
 import { corpusLimitBytes, leaksIn, type RecordedHistory, recordedHistories } from '../test/histories/corpus.ts'
-import { buildWorkflowBundle } from '../workers/bundle.ts'
+import { buildWorkflowBundle, bundleDigest, readBundle } from '../workers/bundle.ts'
 
 let code: string
 let histories: readonly RecordedHistory[]
+const kept = await keptVersions()
+
+/** What of a version cannot be carried over: its runs are ended and begun anew (ADR 12). Lifecycles never stand here. */
+const begunAnew: Readonly<Record<string, readonly string[]>> = {
+  '0.1.0-alpha.1': ['disruptionCommand.empty', 'disruptionLoop.pause-and-force'],
+}
 
 beforeAll(async () => {
   // Replays that are meant to fail would fill the output.
@@ -67,6 +76,45 @@ describe('the recorded histories', () => {
   test('replay with the workflows as they are now', async () => {
     expect(await failures(code, histories)).toEqual({})
   }, 60_000)
+})
+
+describe.each(kept)('version $version', ({ version, bundle, histories: released }: KeptVersion) => {
+  test('is whole: its own bundle replays its histories, lifecycles among them', async () => {
+    expect(released.map(({ name }) => name)).toContain('nodeClaimLifecycle.plain')
+    expect(await failures(await readBundle(bundle), released)).toEqual({})
+  }, 60_000)
+
+  test('can be upgraded: its histories replay with the workflows as they are now', async () => {
+    expect(Object.keys(await failures(code, released)).toSorted()).toEqual(begunAnew[version] ?? [])
+    expect((begunAnew[version] ?? []).filter((name) => name.startsWith('nodeClaimLifecycle'))).toEqual([])
+  }, 60_000)
+
+  test('is guarded: the gate fails on a change that its lives cannot follow', async () => {
+    const lives = released.filter(({ workflowType }) => workflowType === 'nodeClaimLifecycle')
+    const found = await failures(swapped('drain', 'deleteInstance'), lives)
+    expect(Object.keys(found).toSorted()).toEqual(lives.map(({ name }) => name))
+    for (const error of Object.values(found)) expect(error).toBeInstanceOf(DeterminismViolationError)
+  }, 60_000)
+
+  test('holds no secret', () => {
+    expect(released.flatMap(({ name, text }) => leaksIn(text).map((leak) => `${name}: ${leak}`))).toEqual([])
+  })
+})
+
+describe('kept versions', () => {
+  test('stay small together', async () => {
+    const entries = await readdir(bundlesDir, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile())
+    const sizes = await Promise.all(files.map(async (file) => (await stat(join(file.parentPath, file.name))).size))
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(bundlesLimitBytes)
+  })
+
+  test('are not what package.json names, unless the workflow code is still the very same: raise the version there', async () => {
+    const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+    const released = kept.find((each) => each.version === version)
+    const digest = released === undefined ? undefined : bundleDigest(await readBundle(released.bundle))
+    expect([undefined, bundleDigest(code)]).toContain(digest)
+  })
 })
 
 describe('the gate fails', () => {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 
 /** Where `npm run record-histories` leaves the histories: `<workflow type>.<story>.json`. */
 export const corpusDir = fileURLToPath(new URL('.', import.meta.url))
@@ -15,14 +16,18 @@ export interface RecordedHistory {
   readonly text: string
 }
 
-export async function recordedHistories(): Promise<readonly RecordedHistory[]> {
-  const files = (await readdir(corpusDir)).filter((file) => file.endsWith('.json')).toSorted()
+/** The histories of a folder, by name; those that are packed (`.json.gz`) are unpacked. */
+export async function recordedHistories(folder = corpusDir): Promise<readonly RecordedHistory[]> {
+  const files = (await readdir(folder)).filter((file) => /\.json(\.gz)?$/.test(file)).toSorted()
   return Promise.all(
-    files.map(async (file) => ({
-      name: basename(file, '.json'),
-      workflowType: file.slice(0, file.indexOf('.')),
-      text: await readFile(join(corpusDir, file), 'utf8'),
-    })),
+    files.map(async (file) => {
+      const bytes = await readFile(join(folder, file))
+      return {
+        name: basename(basename(file, '.gz'), '.json'),
+        workflowType: file.slice(0, file.indexOf('.')),
+        text: (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8'),
+      }
+    }),
   )
 }
 
