@@ -73,3 +73,21 @@ describe('settings of the scheduler', () => {
     ])
   })
 })
+
+describe('the version that Temporal is told of', () => {
+  test('is none unless asked for', () => {
+    expect(read({ JOINER_WORKER_VERSIONING: '', TEMPORAL_DEPLOYMENT_NAME: '', TEMPORAL_WORKER_BUILD_ID: '' })).toEqual(
+      read({}),
+    )
+    expect(read({})).toMatchObject({ JOINER_WORKER_VERSIONING: false })
+    expect(read({ JOINER_WORKER_VERSIONING: 'true' })).toMatchObject({ JOINER_WORKER_VERSIONING: true })
+  })
+
+  test('is given whole: one of its two names alone is refused', () => {
+    const both = { TEMPORAL_DEPLOYMENT_NAME: 'joiner', TEMPORAL_WORKER_BUILD_ID: 'v7' }
+    expect(read(both)).toMatchObject(both)
+    expect(read({ TEMPORAL_DEPLOYMENT_NAME: 'joiner' })).toEqual([
+      'environment variable TEMPORAL_WORKER_BUILD_ID: is missing: set it as well, or neither of TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID',
+    ])
+  })
+})

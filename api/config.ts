@@ -4,6 +4,7 @@ import { nodeSettings } from './node-settings.ts'
 import { featureGates, schedulerConfig } from './scheduler-settings.ts'
 import { commaList, duration, flag, optionalText, port, required } from './setting-types.ts'
 import { refusedSettings, settingNotes, withSynonyms } from './upstream-settings.ts'
+import { versionConflicts, versionSettings } from './version-settings.ts'
 
 const roles = ['core', 'azure', 'planner', 'bridge'] as const
 export type Role = (typeof roles)[number]
@@ -41,6 +42,7 @@ const environment = z.object({
   KUBECONFIG: z.string().optional(),
   TEMPORAL_ADDRESS: required('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
+  ...versionSettings,
   ...azureSettings,
   ...nodeSettings,
 })
@@ -102,6 +104,7 @@ export function readConfig(given: Readonly<Record<string, string | undefined>>):
   const issues = [
     ...(parsed.error?.issues ?? []).map(({ path, message }) => ({ name: String(path[0]), message })),
     ...azureConflicts(env),
+    ...versionConflicts(env),
     ...refusedSettings(given),
   ]
   if (parsed.success && issues.length === 0)

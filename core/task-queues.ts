@@ -11,6 +11,12 @@ export function lifecycleId(cluster: string, claim: { readonly name: string; rea
   return `nodeclaim/${cluster}/${claim.name}/${claim.uid}`
 }
 
+/** The name of the NodeClaim that a workflow is the lifecycle of. Undefined: it is none. */
+export function claimOfLifecycle(workflowId: string): string | undefined {
+  const [kind, , name] = workflowId.split('/')
+  return kind === 'nodeclaim' ? name : undefined
+}
+
 /** Ids of the workflows of which a cluster has one each. */
 export const singletonIds = {
   provisioningLoop: (cluster: string) => `provisioning/${cluster}`,

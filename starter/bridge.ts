@@ -3,11 +3,13 @@ import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
-import { singletonIds, taskQueue } from '../core/task-queues.ts'
+import { claimOfLifecycle, singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../workflows/index.ts'
 import { pokeSignal } from '../workflows/messages.ts'
 import { bootstrap } from './bootstrap.ts'
+import { makeCurrent, type OwnVersion } from './current-version.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
+import { endStuckRuns } from './stuck-runs.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export interface BridgeInput {
@@ -17,13 +19,18 @@ export interface BridgeInput {
   readonly temporalNamespace: string
   readonly identity: string
   readonly resyncMs: number
+  /** The version that is current while this process leads. Undefined: somebody else decides. */
+  readonly version: OwnVersion | undefined
 }
 
 const leaseSeconds = 10
 const renewMs = 3000
+/** How often runs are looked for that this version of the workflow code cannot go on with: one list request. */
+const mendMs = 30_000
 /** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
 const statusKey = 'nodeClassStatus'
 const inPlaceKey = 'inPlaceUpdates'
+const versionKey = 'workerVersion'
 
 /**
  * Turns watch events into pokes: "look again", without content. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
@@ -76,6 +83,7 @@ export class Bridge {
     this.#timers.push(
       setInterval(() => void this.#holdLease(), renewMs),
       setInterval(() => void this.#resync(), resyncMs),
+      setInterval(() => void this.#beginStuckAnew(), mendMs),
     )
   }
 
@@ -124,6 +132,7 @@ export class Bridge {
 
   /** A new leader looks at everything once: it cannot know what its predecessor still had to tell. */
   #pokeAll(): void {
+    this.#queue.add(versionKey)
     this.#queue.add(statusKey)
     this.#queue.add(inPlaceKey)
     for (const claim of this.#input.deps.cache.nodeClaims.values()) this.#queue.add(`poke/${claim.metadata.name}`)
@@ -138,7 +147,20 @@ export class Bridge {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed; the next resync tries again')
     }
     if (!this.#isLeader) return
+    this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values()) this.#queue.add(`start/${claim.metadata.name}`)
+  }
+
+  async #beginStuckAnew(): Promise<void> {
+    if (this.#stopped || !this.#isLeader) return
+    const { client, deps } = this.#input
+    try {
+      const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
+      if (ended.length > 0) await this.#bootstrap()
+      for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
+    } catch (error) {
+      deps.log.warn({ err: error }, 'stuck workflow runs could not be looked for; trying again')
+    }
   }
 
   #onChange(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
@@ -188,7 +210,13 @@ export class Bridge {
   }
 
   async #work(key: string): Promise<void> {
-    const { deps, client } = this.#input
+    const { deps, client, version, connection, temporalNamespace: namespace, identity } = this.#input
+    if (key === versionKey) {
+      // A leader that lost its Lease while this waited must not take the tasks away from its successor.
+      if (version !== undefined && this.#isLeader)
+        await makeCurrent(version, { connection, namespace, identity, log: deps.log })
+      return
+    }
     if (key === statusKey || key === inPlaceKey) {
       await client.workflow.signalWithStart<typeof nodeClassStatus | typeof inPlaceUpdates>(key, {
         workflowId: singletonIds[key](deps.cluster),

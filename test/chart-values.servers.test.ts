@@ -45,6 +45,7 @@ describe('values', () => {
       ],
       TEMPORAL_ADDRESS: 'temporal.example:17233',
       TEMPORAL_NAMESPACE: 'nodes',
+      JOINER_WORKER_VERSIONING: true,
       CLUSTER_NAME: 'prod',
       CLUSTER_ENDPOINT: 'https://prod.example',
       KUBELET_BOOTSTRAP_CA_FILE: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',

@@ -37,7 +37,7 @@ export const fullValues = {
   planner: { replicas: 1, resources: { requests: { cpu: '3' } } },
   serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
   workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
-  temporal: { address: 'temporal.example:17233', namespace: 'nodes' },
+  temporal: { address: 'temporal.example:17233', namespace: 'nodes', workerVersioning: true },
   cluster: { name: 'prod', endpoint: 'https://prod.example', caBundle: 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==' },
   azure: {
     cloud: 'AzureChinaCloud',

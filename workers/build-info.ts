@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Gauge } from 'prom-client'
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+/** The release that this checkout is or becomes. */
+export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 
 /** `x64` by the name that Kubernetes, and with it Karpenter, has for it. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64' }

@@ -47,8 +47,12 @@ export async function readBundle(path: string): Promise<string> {
   return `${code}\n${sourceMapMark}application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`
 }
 
-/** The bundle that was built last, unless a source is younger; then it is built anew and kept for the next process. */
-export async function workflowBundle(): Promise<{ code: string }> {
+/**
+ * The bundle that was built last, unless a source is younger; then it is built anew and kept for the next process. With a path, the bundle that
+ * lies there.
+ */
+export async function workflowBundle(path?: string): Promise<{ code: string }> {
+  if (path !== undefined) return { code: await readBundle(path) }
   if (await isFresh()) return { code: await readFile(bundlePath, 'utf8') }
   const code = await buildWorkflowBundle()
   await storeBundle(code)

@@ -11,6 +11,7 @@ import { Bridge } from '../starter/bridge.ts'
 import { readCloud } from './azure-config.ts'
 import { type AzureIdentity, azureIdentity, untilIdentified } from './azure-identity.ts'
 import { tellBuild } from './build-info.ts'
+import { bundleDigest, workflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { createDependencies } from './dependencies.ts'
@@ -18,6 +19,7 @@ import { type HealthServer, startHealthServer } from './health-server.ts'
 import { type GaugeSource, metricsText } from './metrics-text.ts'
 import { pauseOf } from './pause.ts'
 import { createTaskWorkers } from './task-workers.ts'
+import { workerVersioning } from './worker-version.ts'
 
 const retryMs = 2000
 const converting = 'the conversion webhook'
@@ -141,6 +143,9 @@ async function work(input: Work): Promise<void> {
   }
   if (roles.has('azure')) deps.network.warm()
   const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
+  const bundle = await workflowBundle(config.JOINER_WORKFLOW_BUNDLE)
+  const workflowCode = bundleDigest(bundle.code)
+  const versioning = workerVersioning(config, workflowCode)
   const bridge = new Bridge({
     deps,
     client,
@@ -148,6 +153,7 @@ async function work(input: Work): Promise<void> {
     temporalNamespace: config.TEMPORAL_NAMESPACE,
     identity,
     resyncMs: config.JOINER_RESYNC_INTERVAL,
+    version: versioning.own,
   })
   const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
@@ -161,9 +167,11 @@ async function work(input: Work): Promise<void> {
     roles,
     deps,
     identity,
+    workflowBundle: bundle,
+    version: versioning.options,
   })
   missing.delete('temporal')
-  log.info({ identity, roles: [...roles] }, 'workers run')
+  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
   if (roles.has('bridge')) bridge.start()
   const running = Promise.all(workers.map((worker) => worker.run()))
   const stop = () => {

@@ -1,4 +1,4 @@
-import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
+import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
@@ -6,7 +6,6 @@ import { createPlanningActivities } from '../activities/planning/activities.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
-import { workflowBundle } from './bundle.ts'
 
 /**
  * What all replicas together begin: as many as ARM takes writes at once. The budgets of requests are what holds Azure's limits; this holds off
@@ -20,6 +19,9 @@ export interface TaskWorkersInput {
   readonly roles: ReadonlySet<Role>
   readonly deps: PlanningDeps
   readonly identity: string
+  readonly workflowBundle: { readonly code: string }
+  /** The version of the worker that runs workflows. Activities keep to their contract, so their workers have none (ADR 12). */
+  readonly version: WorkerDeploymentOptions | undefined
 }
 
 /** The Temporal workers of a process's roles. They share its connection, its cache and its clients. */
@@ -29,6 +31,8 @@ export async function createTaskWorkers({
   roles,
   deps,
   identity,
+  workflowBundle,
+  version,
 }: TaskWorkersInput): Promise<readonly Worker[]> {
   const common = {
     connection,
@@ -44,7 +48,8 @@ export async function createTaskWorkers({
     options.push({
       ...common,
       taskQueue: taskQueue('core', deps.cluster),
-      workflowBundle: await workflowBundle(),
+      workflowBundle,
+      ...(version === undefined ? {} : { workerDeploymentOptions: version }),
       activities,
       maxCachedWorkflows: 2000,
       maxConcurrentWorkflowTaskExecutions: 40,

@@ -4,18 +4,13 @@ import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
 import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temporalio/worker'
 import { DeterminismViolationError } from '@temporalio/workflow'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { bundlesDir, bundlesLimitBytes, type KeptVersion, keptVersions } from '../test/bundles/kept.ts'
+import { begunAnew, bundlesDir, bundlesLimitBytes, type KeptVersion, keptVersions } from '../test/bundles/kept.ts'
 import { corpusLimitBytes, leaksIn, type RecordedHistory, recordedHistories } from '../test/histories/corpus.ts'
 import { buildWorkflowBundle, bundleDigest, readBundle } from '../workers/bundle.ts'
 
 let code: string
 let histories: readonly RecordedHistory[]
 const kept = await keptVersions()
-
-/** What of a version cannot be carried over: its runs are ended and begun anew (ADR 12). Lifecycles never stand here. */
-const begunAnew: Readonly<Record<string, readonly string[]>> = {
-  '0.1.0-alpha.1': ['disruptionCommand.empty', 'disruptionLoop.pause-and-force'],
-}
 
 beforeAll(async () => {
   // Replays that are meant to fail would fill the output.

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { createAzureActivities } from '../activities/azure/activities.ts'
+import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
+import { createPlanningActivities } from '../activities/planning/activities.ts'
+import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { begunAnew, keptVersions } from '../test/bundles/kept.ts'
+
+interface History {
+  readonly events: readonly {
+    readonly activityTaskScheduledEventAttributes?: {
+      readonly activityType: { readonly name: string }
+      readonly taskQueue: { readonly name: string }
+    }
+  }[]
+}
+
+const none = {} as PlanningDeps
+const offered: Readonly<Record<string, object>> = {
+  core: createKubernetesActivities(none),
+  wait: createKubernetesActivities(none),
+  azure: createAzureActivities(none),
+  plan: createPlanningActivities(none),
+}
+
+/** What a history asked for that no worker offers on that queue any more. */
+function missing(text: string): readonly string[] {
+  return (JSON.parse(text) as History).events.flatMap(({ activityTaskScheduledEventAttributes: scheduled }) => {
+    if (scheduled === undefined) return []
+    const [, role = ''] = scheduled.taskQueue.name.split('-')
+    const { name } = scheduled.activityType
+    return name in (offered[role] ?? {}) ? [] : [`${name} on ${role}`]
+  })
+}
+
+test.each(await keptVersions())('lives and loops of version $version find every activity that they ask for', (kept) => {
+  const carriedOver = kept.histories.filter(({ name }) => !begunAnew[kept.version]?.includes(name))
+  expect(carriedOver.length).toBeGreaterThan(5)
+  expect(carriedOver.flatMap(({ text }) => missing(text))).toEqual([])
+})
+
+test('an activity that is gone is missed', async () => {
+  const [kept] = await keptVersions()
+  const life = kept?.histories.find(({ name }) => name === 'nodeClaimLifecycle.plain')?.text ?? ''
+  expect(missing(life.replaceAll('"name":"drain"', '"name":"drainSlowly"'))).toEqual(['drainSlowly on wait'])
+})
