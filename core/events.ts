@@ -68,6 +68,12 @@ const rules = {
   // What an operator asked of disruption by hand: who, and what came of it.
   ConsolidateNow: { type: 'Normal', own: true },
   PlanApplied: { type: 'Normal', own: true },
+  // What an operator asked of one NodeClaim's lifecycle: who, why, and what came of it.
+  NodeHeld: { type: 'Normal', own: true },
+  NodeReleased: { type: 'Normal', own: true },
+  RetryNow: { type: 'Normal', own: true },
+  ForceFinished: { type: 'Warning', own: true },
+  ForceFinishRefused: { type: 'Warning', own: true },
   // A VM whose tags or identities could not be changed.
   InPlaceUpdateFailed: { type: 'Warning', own: true },
 } as const satisfies Readonly<Record<string, EventRule>>

@@ -110,7 +110,11 @@ export const annotations = {
   disruptionCommand: 'joiner.sh/disruption-command',
   /** On a NodeClaim that was made for the nodes of a command: the command's id. */
   replacementFor: 'joiner.sh/replacement-for',
+  /** On a NodeClaim that an operator holds: until when; the other three say more (`core/node-claim/hold.ts`). */
   holdUntil: 'joiner.sh/hold-until',
+  holdReason: 'joiner.sh/hold-reason',
+  holdBy: 'joiner.sh/hold-by',
+  holdExpiry: 'joiner.sh/hold-expiry',
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',
   billingExtension: 'joiner.sh/billing-extension',

@@ -2,6 +2,7 @@ import type { Client, Connection } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { isHeldOtherwise } from '../core/node-claim/hold.ts'
 import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../workflows/index.ts'
@@ -187,7 +188,8 @@ export class Bridge {
       // The planner starts the lifecycles of what it made; a claim made by hand has nobody else.
       if (!this.#input.deps.lifecycles.hasStarted(after))
         setTimeout(() => this.#queue.add(`start/${name}`), 1000).unref()
-    } else if (isDeleting(after) && !isDeleting(before)) this.#queue.add(`poke/${name}`)
+    } else if ((isDeleting(after) && !isDeleting(before)) || isHeldOtherwise(before, after))
+      this.#queue.add(`poke/${name}`)
   }
 
   /** A node class that is being deleted waits for its claims (reference/azure-provider.md 1.5). */

@@ -47,6 +47,7 @@ if (!isQuick) {
     { registerConsolidate },
     { registerConvert },
     { registerDoctor },
+    { registerNode },
     { registerPause },
     { registerPlan },
     { registerQuota },
@@ -60,6 +61,7 @@ if (!isQuick) {
     import('./operate/consolidate-command.ts'),
     import('./convert.ts'),
     import('./doctor/command.ts'),
+    import('./node/command.ts'),
     import('./operate/pause-command.ts'),
     import('./operate/plan-command.ts'),
     import('./quota/command.ts'),
@@ -73,6 +75,7 @@ if (!isQuick) {
   registerConsolidate(program)
   registerConvert(program)
   registerDoctor(program)
+  registerNode(program)
   registerPause(program)
   registerPlan(program)
   registerQuota(program)

@@ -14,7 +14,9 @@ const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximum
 
 /** Single Kubernetes reads and writes. */
 export const kubernetes = () =>
-  proxyActivities<Pick<KubernetesActivities, 'observe' | 'giveUp' | 'finalize' | 'writePause' | 'readPause'>>({
+  proxyActivities<
+    Pick<KubernetesActivities, 'observe' | 'giveUp' | 'finalize' | 'writeHold' | 'writePause' | 'readPause'>
+  >({
     taskQueue: queueOf('core'),
     startToCloseTimeout: '10s',
     retry: steadyRetry,
@@ -63,6 +65,16 @@ export const azure = () =>
     heartbeatTimeout: '10s',
     cancellationType: ActivityCancellationType.TRY_CANCEL,
     retry: steadyRetry,
+  })
+
+/** An operator waits for the answer, so it comes soon, be it a failure. */
+export const forcing = () =>
+  proxyActivities<Pick<AzureActivities, 'forceFinish'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '1m',
+    scheduleToCloseTimeout: '2m',
+    heartbeatTimeout: '10s',
+    retry: { ...steadyRetry, maximumAttempts: 3 },
   })
 
 /** Periodic passes over Azure and the cluster. */

@@ -1,6 +1,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanSummary } from '../activities/planning/plan-contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan-requests.ts'
+import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
 import type { Pause } from '../core/pauses.ts'
 
@@ -63,6 +64,27 @@ export type RequestAnswer =
 export const applyUpdate = defineUpdate<RequestAnswer, [ApplyRequest]>('apply')
 export const consolidateUpdate = defineUpdate<RequestAnswer, [ConsolidateRequest | null]>('consolidate')
 
+/** What came of a message to a lifecycle. */
+export type NodeAnswer =
+  | {
+      readonly kind: 'done'
+      /** What is so now, in words. */
+      readonly message: string
+      /** Resource id of a VM that was left to garbage collection. */
+      readonly vm?: string
+    }
+  /** Nothing was done; why, and the remedy. */
+  | { readonly kind: 'refused'; readonly message: string }
+
+export const retryNowSignal = defineSignal<[(RetryRequest | null)?]>('retryNow')
+export const holdSignal = defineSignal<[(HoldRequest | null)?]>('hold')
+export const releaseSignal = defineSignal<[(ReleaseRequest | null)?]>('release')
+export const forceFinishSignal = defineSignal<[(ForceFinishRequest | null)?]>('forceFinish')
+export const retryNowUpdate = defineUpdate<NodeAnswer, [RetryRequest | null]>('retryNow')
+export const holdUpdate = defineUpdate<NodeAnswer, [HoldRequest | null]>('hold')
+export const releaseUpdate = defineUpdate<NodeAnswer, [ReleaseRequest | null]>('release')
+export const forceFinishUpdate = defineUpdate<NodeAnswer, [ForceFinishRequest]>('forceFinish')
+
 export interface LifecycleStatus {
   readonly phase: string
   readonly sinceMs: number
@@ -70,6 +92,8 @@ export interface LifecycleStatus {
   /** What the lifecycle waits for, in words. */
   readonly waitingFor: string
   readonly lastCapacityFailure?: string
+  /** The hold that stood on the NodeClaim at the last look, in words. */
+  readonly hold?: string
 }
 
 export const lifecycleStatusQuery = defineQuery<LifecycleStatus>('status')

@@ -1,17 +1,24 @@
 import {
-  allHandlersFinished,
   CancellationScope,
   condition,
   continueAsNew,
+  isCancellation,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { ClaimRef, InstanceOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
-import type { GiveUpReason, NextStep, Observation, RegistrationOutcome } from '../activities/kubernetes/contract.ts'
+import type {
+  Asked,
+  GiveUpReason,
+  NextStep,
+  Observation,
+  RegistrationOutcome,
+} from '../activities/kubernetes/contract.ts'
 import { azure, kubernetes, launching, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
+import { NodeRequests } from './node-requests.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
 
 /** The whole state of a life: everything else is read from the cluster. */
@@ -54,11 +61,17 @@ class Lifecycle {
   #attempt: number
   #lastCapacityFailure: string | undefined
   #poked = false
+  readonly #requests: NodeRequests
+  /** What an operator had cut short, for the look that follows. */
+  #retried: (Asked & { readonly what: string }) | undefined
+  #hold: string | undefined
   readonly #attributes = new Map<SearchAttributeName, string>()
 
   constructor(input: LifecycleInput) {
     this.#input = input
     this.#claim = { name: input.name, uid: input.uid }
+    this.#requests = new NodeRequests(this.#claim)
+    this.#requests.listen({ [pokeSignal.name]: () => this.poke() })
     this.#attempt = input.state?.attempt ?? 0
     this.#lastCapacityFailure = input.state?.lastCapacityFailure
   }
@@ -74,6 +87,7 @@ class Lifecycle {
       attempt: this.#attempt,
       waitingFor: this.#waitingFor,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
+      ...(this.#hold === undefined ? {} : { hold: this.#hold }),
     }
   }
 
@@ -82,10 +96,26 @@ class Lifecycle {
     let step: NextStep | undefined =
       createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', startedAtMs: createdAtMs }
     for (;;) {
-      if (workflowInfo().continueAsNewSuggested) await this.#continueAsNew()
-      step = await this.#take(step ?? (await this.#observe()))
-      if (step?.kind === 'finished') return
+      if (workflowInfo().continueAsNewSuggested && !this.#requests.areWaiting) await this.#continueAsNew()
+      step = await this.#takeHearing(step)
+      if (step?.kind === 'finished') return this.#requests.close(`the life of NodeClaim ${this.#claim.name} has ended`)
     }
+  }
+
+  /** One look and one step, which an operator's messages may cut short. */
+  async #takeHearing(step: NextStep | undefined): Promise<NextStep | undefined> {
+    const heard = await this.#requests.beside(
+      async () => this.#take(step ?? (await this.#observe())),
+      () => this.#doing(),
+    )
+    if (heard.kind === 'done') return heard.result
+    if (heard.kind === 'forced') return this.#take({ kind: 'finished' })
+    this.#retried = heard.retried
+    return undefined
+  }
+
+  #doing(): string {
+    return `${this.#phase} (it waited for ${this.#waitingFor} since ${new Date(this.#sinceMs).toISOString()})`
   }
 
   /** Takes one step. Returns the next one where this one's outcome already tells it; otherwise the world is observed. */
@@ -109,10 +139,13 @@ class Lifecycle {
 
   async #observe(): Promise<NextStep> {
     this.#poked = false
+    const retried = this.#retried
     const observation = await kubernetes().observe.executeWithOptions(
       { summary: 'read NodeClaim, Node and deadlines' },
-      [{ claim: this.#claim }],
+      [{ claim: this.#claim, ...(retried === undefined ? {} : { retried }) }],
     )
+    this.#retried = undefined
+    this.#hold = observation.hold
     this.#learn(observation)
     return observation.step
   }
@@ -133,6 +166,7 @@ class Lifecycle {
         { claim: this.#claim, attempt: this.#attempt },
       ])
     } catch (error) {
+      if (isCancellation(error)) throw error
       // The attempt's own time is over; whether the claim's is, is decided at the top of the next one.
       this.#lastCapacityFailure = causeMessage(error)
       return this.#poked ? undefined : { kind: 'launch', startedAtMs }
@@ -232,8 +266,9 @@ class Lifecycle {
     this.#publish()
     const failure =
       this.#lastCapacityFailure === undefined ? '' : `\n\nLast failed attempt: ${this.#lastCapacityFailure}`
+    const hold = this.#hold === undefined ? '' : `\n\nThe NodeClaim is ${this.#hold}`
     setCurrentDetails(
-      `**${phase}** since ${new Date(this.#sinceMs).toISOString()}, waits for ${waitingFor}; launch attempt ${this.#attempt}.${failure}`,
+      `**${phase}** since ${new Date(this.#sinceMs).toISOString()}, waits for ${waitingFor}; launch attempt ${this.#attempt}.${failure}${hold}`,
     )
   }
 
@@ -256,7 +291,7 @@ class Lifecycle {
   }
 
   async #continueAsNew(): Promise<never> {
-    await condition(allHandlersFinished)
+    await this.#requests.close('its lifecycle begins a new run at this very moment; send it again')
     const state: LifecycleState = {
       attempt: this.#attempt,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),

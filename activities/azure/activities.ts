@@ -6,6 +6,7 @@ import type { AzureDeps } from './dependencies.ts'
 import { GarbageCollector } from './garbage/garbage.ts'
 import { ensureBillingExtensions } from './in-place/billing-extension.ts'
 import { updateInPlace } from './in-place/in-place-update.ts'
+import { forceFinish } from './launch/force-finish.ts'
 import { awaitInstance, deleteInstance } from './launch/instance.ts'
 import { launch } from './launch/launch.ts'
 import { refreshNodeClasses } from './node-class/node-class-status.ts'
@@ -36,6 +37,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
           deleteInstance(deps, claim, signal),
         ),
       ),
+    forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
     collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>

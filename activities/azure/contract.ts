@@ -1,3 +1,5 @@
+import type { Asked } from '../kubernetes/contract.ts'
+
 /** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
 export interface ClaimRef {
   readonly name: string
@@ -38,6 +40,13 @@ export type InstanceOutcome =
   | { readonly kind: 'vmGone' }
   | { readonly kind: 'claimGone' }
 
+/** What came of an operator's wish to end a life by force. */
+export type ForceFinishOutcome =
+  /** The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `warning`: it could not be tagged so. */
+  | { readonly kind: 'finished'; readonly vm?: string; readonly warning?: string }
+  /** Nothing was done. */
+  | { readonly kind: 'refused'; readonly message: string }
+
 export interface GarbageReport {
   /** VMs that had no NodeClaim and were deleted, by name. */
   readonly virtualMachines: readonly string[]
@@ -63,6 +72,12 @@ export interface AzureActivities {
   awaitInstance(input: { readonly claim: ClaimRef }): Promise<InstanceOutcome>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. */
   deleteInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly existed: boolean }>
+  /** Ends the life of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
+  forceFinish(input: {
+    readonly claim: ClaimRef
+    readonly asked: Asked
+    readonly leaveVm: boolean
+  }): Promise<ForceFinishOutcome>
   /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM. */
   collectGarbage(): Promise<GarbageReport>
   /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */

@@ -5,6 +5,7 @@ import type { KubernetesActivities } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { drain, finalize } from './draining.ts'
 import { awaitInitialization, awaitRegistration } from './joining.ts'
+import { writeHold } from './node-requests.ts'
 import { giveUp, observe } from './observe.ts'
 import { changePauses, pausesInForce } from './pause-changes.ts'
 import { awaitReplacements } from './replacements.ts'
@@ -12,7 +13,8 @@ import { awaitReplacements } from './replacements.ts'
 /** The activities of the core and wait queues. */
 export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActivities {
   return translatingFailures<KubernetesActivities>({
-    observe: ({ claim }) => observe(deps, claim),
+    observe: ({ claim, retried }) => observe(deps, claim, retried),
+    writeHold: (input) => writeHold(deps, input),
     giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),
     finalize: ({ claim }) => finalize(deps, claim),
     writePause: (change) => changePauses(deps, change),

@@ -1,6 +1,8 @@
 import { conditionOf } from '../../core/conditions.ts'
+import { heldText } from '../../core/disruption/candidates.ts'
 import { type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
 import { annotations, labels } from '../../core/labels.ts'
+import { holdOf } from '../../core/node-claim/hold.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { type Pauses, pauseText } from '../../core/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
@@ -63,6 +65,8 @@ async function lastLook(
   const { nodePool, nodeName, name: nodeClaim } = ref
   const paused = pauses.covering({ nodePool, node: nodeName, nodeClaim, reason: methodFacts[method].reason })
   if (paused !== undefined) return refused(pauseText('disruption', paused))
+  const hold = holdOf(claim, deps.now())
+  if (hold !== undefined) return refused(heldText(hold))
   const node = await readNode(deps, claim)
   if (node === undefined) return { kind: 'free', claim, pods: 0 }
   if ([node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))

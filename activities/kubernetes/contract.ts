@@ -1,4 +1,5 @@
 import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
+import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -23,7 +24,23 @@ export interface Observation {
   readonly instanceType?: string
   readonly capacityType?: string
   readonly zone?: string
+  /** A hold that is in force, in words. */
+  readonly hold?: string
 }
+
+/** What an operator asked of a lifecycle, told in an event. */
+export interface Asked {
+  /** Epoch ms. */
+  readonly atMs: number
+  readonly by?: string
+  readonly reason?: string
+}
+
+export type HoldOutcome =
+  /** In words: what is so now. */
+  | { readonly kind: 'written'; readonly message: string }
+  /** The claim is gone or on its way out: a hold does not stop that. */
+  | { readonly kind: 'late'; readonly message: string }
 
 export type RegistrationOutcome =
   | { readonly kind: 'registered'; readonly nodeName: string }
@@ -86,8 +103,20 @@ export type DeletionOutcome =
   | { readonly kind: 'refused'; readonly message: string }
 
 export interface KubernetesActivities {
-  /** Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes an expired claim. */
-  observe(input: { readonly claim: ClaimRef }): Promise<Observation>
+  /**
+   * Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes an expired claim. `retried`: what an operator
+   * cut short for this look.
+   */
+  observe(input: {
+    readonly claim: ClaimRef
+    readonly retried?: Asked & { readonly what: string }
+  }): Promise<Observation>
+  /** Puts an operator's hold on the claim, or takes away the one that is there. */
+  writeHold(input: {
+    readonly claim: ClaimRef
+    readonly hold?: WantedHold
+    readonly asked: Asked
+  }): Promise<HoldOutcome>
   /** Waits for the claim's Node to join, then writes labels, taints and finalizer to it and Registered to the claim. */
   awaitRegistration(input: { readonly claim: ClaimRef }): Promise<RegistrationOutcome>
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */

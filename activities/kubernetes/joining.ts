@@ -1,6 +1,6 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { labels, taintKeys } from '../../core/labels.ts'
-import { expiresAt, registrationDeadline } from '../../core/node-claim/lifecycle.ts'
+import { expiryDue, registrationDeadline } from '../../core/node-claim/lifecycle.ts'
 import { initializationState, registrationPatch } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -142,7 +142,7 @@ export async function awaitInitialization(
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
   await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
-  const wakeAtMs = expiresAt(claim)
+  const wakeAtMs = expiryDue(claim, deps.now())
   return { kind: 'initialized', ...(wakeAtMs === undefined ? {} : { wakeAtMs }) }
 }
 

@@ -1,20 +1,27 @@
 import type { EventReason } from '../../core/events.ts'
 import { labels, terminationFinalizer } from '../../core/labels.ts'
+import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { nextStep } from '../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pod-rules.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { isConflict, isNotFound } from './client.ts'
-import type { GiveUpReason, NextStep, Observation } from './contract.ts'
+import type { GiveUpReason, KubernetesActivities, NextStep, Observation } from './contract.ts'
 import { decodeNode } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { recordRegistration } from './node-pool-health.ts'
+import { tellRetry } from './node-requests.ts'
 import { liveClaim, updateClaim } from './object-writes.ts'
 import { resourcePath } from './resources.ts'
 
 /** Reads a claim and its Node as they are now and says what its lifecycle should do. */
-export async function observe(deps: KubernetesDeps, ref: ClaimRef): Promise<Observation> {
+export async function observe(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  retried?: Parameters<KubernetesActivities['observe']>[0]['retried'],
+): Promise<Observation> {
+  if (retried !== undefined) tellRetry(deps, ref, retried)
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const step = nextStep(claim, ref.uid, deps.now())
@@ -23,7 +30,7 @@ export async function observe(deps: KubernetesDeps, ref: ClaimRef): Promise<Obse
     if (claim !== undefined) countDisruption(deps, claim, 'expired')
     return { step: { kind: 'terminate' } }
   }
-  return { step: withoutDetails(step), ...(claim === undefined ? {} : shownLabels(claim)) }
+  return { step: withoutDetails(step), ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
 /** A claim that nobody's planner made gets its finalizer; a claim whose Node is being deleted is deleted with it. */
@@ -50,16 +57,18 @@ function withoutDetails(step: Exclude<ReturnType<typeof nextStep>, { kind: 'expi
   }
 }
 
-function shownLabels(claim: NodeClaim): Omit<Observation, 'step'> {
+function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
   const own = claim.metadata.labels
-  const shown = {
+  const hold = holdOf(claim, now)
+  const facts = {
+    hold: hold && holdText(hold),
     nodePool: own[labels.nodePool],
     nodeName: claim.status.nodeName,
     instanceType: own[labels.instanceType],
     capacityType: own[labels.capacityType],
     zone: own[labels.zone],
   }
-  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
 }
 
 /** The Node of a claim, found by its provider id. */

@@ -3,6 +3,7 @@ import { isTrue } from '../../core/conditions.ts'
 import type { DisruptionReason } from '../../core/disruption/command.ts'
 import type { Resting } from '../../core/disruption/filters.ts'
 import { annotations, labels } from '../../core/labels.ts'
+import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isActive, isProvisionable } from '../../core/pod-rules.ts'
@@ -135,6 +136,7 @@ function isUrgent(kind: CachedKind, before: CachedObject | undefined, after: Cac
   const stamp = annotations.disruptionCommand
   return (
     ['Drifted', 'Consolidatable', 'InstanceTerminating'].some(begins) ||
+    isHeldOtherwise(old, current) ||
     (old.metadata.annotations[stamp] !== undefined && current.metadata.annotations[stamp] === undefined)
   )
 }

@@ -1,6 +1,7 @@
 import { isTrue } from '../conditions.ts'
 import { type InstanceType, typeNamed } from '../instance-type.ts'
 import { annotations, labels } from '../labels.ts'
+import { type Hold, holdOf, holdText } from '../node-claim/hold.ts'
 import { isReady } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
 import type { Pauses } from '../pauses.ts'
@@ -120,12 +121,19 @@ function nodeBlock({ node, claim }: StateNode, view: DisruptionView): Block | un
     }
   if (view.nominated.has(claim.metadata.name) || view.nominated.has(node.metadata.name))
     return { message: 'node is nominated for a pending pod', isPassing: true }
+  const hold = holdOf(claim, view.now)
+  if (hold !== undefined) return { message: heldText(hold) }
   const { metadata } = isRegistered ? node : claim
   if (metadata.annotations[annotations.doNotDisrupt] === 'true')
     return { message: `disruption is blocked through the "${annotations.doNotDisrupt}" annotation` }
   if (metadata.labels[labels.nodePool] === undefined)
     return { message: `node doesn't have required label (label=${labels.nodePool})` }
   return undefined
+}
+
+/** What a hold forbids, as events and refusals tell it. */
+export function heldText(hold: Hold): string {
+  return `the NodeClaim is ${holdText(hold)} ("${annotations.holdUntil}" annotation)`
 }
 
 /** The node as a candidate, whatever its pods say; a text: why it is none. */

@@ -62,6 +62,8 @@ const marked = (one: ReturnType<typeof node>, annotation: string) => ({
   claim: { ...one.claim, metadata: { ...one.claim.metadata, annotations: { [annotation]: 'x' } } },
 })
 
+const holding = (one: ReturnType<typeof node> | undefined) => marked(one ?? node('a', 'eight'), 'joiner.sh/hold-until')
+
 const pod = (name: string, nodeName: string, cpu: string, change: Parameters<typeof samplePod>[1] = {}) =>
   samplePod(name, {
     nodeName,
@@ -203,6 +205,26 @@ describe('evaluate', () => {
     expect(found(world(nodes), { mostNodes: 1 })).toEqual(['emptiness delete a'])
   })
 
+  it('leaves a node alone that an operator holds, until the hold is over', () => {
+    const [a, b] = [node('a'), node('b')]
+    const held = (until: string) => {
+      const own = { 'joiner.sh/hold-until': until, 'joiner.sh/hold-by': 'ann', 'joiner.sh/hold-reason': 'a core dump' }
+      return { ...a, claim: { ...a.claim, metadata: { ...a.claim.metadata, annotations: own } } }
+    }
+    const inAnHour = '2026-01-01T02:00:00Z'
+    const { commands, blocked, nextChange } = evaluate(world([held(inAnHour), b]), settings)
+    expect(commands.map(({ candidates }) => candidates.map((one) => one.node.metadata.name))).toEqual([['b']])
+    expect(nextChange).toBe(Date.parse(inAnHour))
+    expect(blocked).toContainEqual(
+      expect.objectContaining({
+        reason: 'DisruptionBlocked',
+        message: `The NodeClaim is held until ${inAnHour} by ann: a core dump ("joiner.sh/hold-until" annotation)`,
+      }),
+    )
+    expect(found(world([held('soon'), b]))).toEqual(['emptiness delete b'])
+    expect(found(world([held('2026-01-01T00:59:59Z'), b]))).toEqual(['emptiness delete a,b'])
+  })
+
   it('says when time alone makes a node eligible', () => {
     const nodes = [node('a', 'four', [])]
     const waiting = [pool({ consolidateAfter: '2h' })]
@@ -240,6 +262,7 @@ describe('validate', () => {
     ],
     ['the budget is used up', about({ nodePools: [pool({ budgets: [{ nodes: '0' }] })] }), 'budget'],
     ['the node is spoken for', about({}, nodes, { spokenFor: new Set(['a-claim']) }), 'churn'],
+    ['an operator holds the node by now', about({}, [holding(nodes[0]), ...nodes.slice(1)]), 'churn'],
     ['its pods need another node after all', about({ pods: [...pods, pod('r', 'b', '2500m')] }), 'scheduling'],
   ] as const)('refuses when %s', (_, answer, reason) => {
     expect(answer).toMatchObject({ kind: 'invalid', reason })

@@ -1,5 +1,6 @@
 import { protectedUntil } from '../do-not-disrupt.ts'
 import { labels } from '../labels.ts'
+import { holdOf } from '../node-claim/hold.ts'
 import { isActive } from '../pod-rules.ts'
 import { type Blocked, blockedBy, type Candidate, type DisruptionView, isMarked } from './candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
@@ -197,7 +198,7 @@ class Pass {
   }
 }
 
-/** When a node's consolidateAfter ends next, or a pod's protection. */
+/** When a node's consolidateAfter ends next, or a pod's protection, or a hold. */
 function upcoming({ nodes, nodePools, podsOn, now }: DisruptionView): number | undefined {
   let next: number | undefined
   const see = (time: number | undefined) => {
@@ -207,6 +208,7 @@ function upcoming({ nodes, nodePools, podsOn, now }: DisruptionView): number | u
     if (node === undefined || claim === undefined) continue
     const pool = nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
     if (pool !== undefined) see(consolidatableAt(claim, pool))
+    see(holdOf(claim, now)?.untilMs)
     for (const pod of podsOn(node.metadata.name)) if (isActive(pod)) see(protectedUntil(pod))
   }
   return next

@@ -14,6 +14,12 @@ const deleting = (change: Parameters<typeof sampleClaim>[1] = {}) =>
     metadata: { deletionTimestamp: new Date(sampleTime + minute).toISOString(), ...change?.metadata },
   })
 
+const held = (until: string, expiry = 'false') =>
+  sampleClaim('a', {
+    metadata: { annotations: { 'joiner.sh/hold-until': until, 'joiner.sh/hold-expiry': expiry } },
+    spec: { expireAfter: '1m' },
+  })
+
 describe('nextStep', () => {
   it.each([
     ['a claim that is gone', undefined, { kind: 'finished' }],
@@ -37,7 +43,24 @@ describe('nextStep', () => {
       sampleClaim('a', { spec: { expireAfter: '1m' } }),
       { kind: 'expire', expiredAtMs: sampleTime + minute },
     ],
+    [
+      'one that has expired and is held with its expiry',
+      held('2026-01-01T01:00:00Z', 'true'),
+      { kind: 'steady', wakeAtMs: sampleTime + 60 * minute },
+    ],
+    ['one that is so held without end', held('released', 'true'), { kind: 'steady' }],
+    ['one that is held, but not its expiry', held('released'), { kind: 'expire', expiredAtMs: sampleTime + minute }],
+    [
+      'one whose hold is over',
+      held('2026-01-01T00:02:00Z', 'true'),
+      { kind: 'expire', expiredAtMs: sampleTime + minute },
+    ],
     ['a deleting one', deleting(), { kind: 'terminate' }],
+    [
+      'a deleting one that is held',
+      deleting({ metadata: { annotations: { 'joiner.sh/hold-until': 'released', 'joiner.sh/hold-expiry': 'true' } } }),
+      { kind: 'terminate' },
+    ],
     [
       'a deleting one with little time',
       deleting({ spec: { terminationGracePeriod: '5m' } }),

@@ -2,6 +2,7 @@ import { conditionOf, isTrue } from '../conditions.ts'
 import { durationMs } from '../duration.ts'
 import { annotations } from '../labels.ts'
 import type { NodeClaim } from '../objects.ts'
+import { holdOf } from './hold.ts'
 
 const minute = 60_000
 
@@ -31,7 +32,7 @@ export function nextStep(claim: NodeClaim | undefined, uid: string, now: number)
     const deadlineMs = terminationDeadline(claim)
     return { kind: 'terminate', ...(deadlineMs === undefined ? {} : { deadlineMs }) }
   }
-  const expiry = expiresAt(claim)
+  const expiry = expiryDue(claim, now)
   if (expiry !== undefined && expiry <= now) return { kind: 'expire', expiredAtMs: expiry }
   if (!isTrue(claim.status.conditions, 'Launched')) return { kind: 'launch', startedAtMs: launchStartedAt(claim) }
   if (!isTrue(claim.status.conditions, 'Registered'))
@@ -67,6 +68,14 @@ export function registrationDeadline(claim: NodeClaim): number {
 export function expiresAt(claim: NodeClaim): number | undefined {
   const lifetime = durationMs(claim.spec.expireAfter)
   return lifetime === undefined ? undefined : Date.parse(claim.metadata.creationTimestamp) + lifetime
+}
+
+/** As `expiresAt`, but not before the end of a hold that holds expiry as well; undefined while such a hold has no end. */
+export function expiryDue(claim: NodeClaim, now: number): number | undefined {
+  const expiry = expiresAt(claim)
+  const hold = holdOf(claim, now)
+  if (expiry === undefined || hold?.expiry !== true) return expiry
+  return hold.untilMs === undefined ? undefined : Math.max(expiry, hold.untilMs)
 }
 
 /**

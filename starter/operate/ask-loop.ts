@@ -71,20 +71,37 @@ export async function askDisruption<Answer, Request>(
 }
 
 /** Undefined: no answer in time. Errors: a refusal, a loop that does not run. */
-async function answerOf<Answer, Request>(
+function answerOf<Answer, Request>(
   access: TemporalAccess,
   loop: LoopName,
   update: UpdateDefinition<Answer, [Request]>,
   request: Request,
   limitMs: number,
 ): Promise<Answer | undefined> {
-  const { client, connection, cluster } = access
-  const handle = client.workflow.getHandle(loopId(cluster, loop))
+  const to = { workflowId: loopId(access.cluster, loop), missing: notRunning(access, loop) }
+  return updateAnswer(access, to, update, request, limitMs)
+}
+
+/** Whom an update goes to, and what to say when nothing of that id runs. */
+export interface Recipient {
+  readonly workflowId: string
+  readonly missing: string
+}
+
+/** What a workflow answers to an update; undefined: nothing in time. Errors: a refusal, a workflow that does not run. */
+export async function updateAnswer<Answer, Request>(
+  { client, connection }: TemporalAccess,
+  { workflowId, missing }: Recipient,
+  update: UpdateDefinition<Answer, [Request]>,
+  request: Request,
+  limitMs: number,
+): Promise<Answer | undefined> {
+  const handle = client.workflow.getHandle(workflowId)
   try {
     return await connection.withDeadline(Date.now() + limitMs, () => handle.executeUpdate(update, { args: [request] }))
   } catch (error) {
     if (error instanceof WorkflowUpdateFailedError) throw new CommandError(innermost(error))
-    if (error instanceof WorkflowNotFoundError) throw new CommandError(notRunning(access, loop))
+    if (error instanceof WorkflowNotFoundError) throw new CommandError(missing)
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined
     throw error
   }
@@ -97,7 +114,8 @@ function innermost(error: Error): string {
   return inner.message
 }
 
-function noAnswer(cluster: string, limitMs: number): string {
+/** Why no answer came. */
+export function noAnswer(cluster: string, limitMs: number): string {
   return `no worker answered on the task queues of cluster "${cluster}" (such as ${taskQueue('core', cluster)}) within ${limitMs / 1000} s.`
 }
 

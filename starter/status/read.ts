@@ -87,7 +87,7 @@ function activityTroubles({ pendingActivities }: Described): readonly string[] {
   )
 }
 
-function innermost(failure: proto.temporal.api.failure.v1.IFailure): string {
+export function innermost(failure: proto.temporal.api.failure.v1.IFailure): string {
   let inner = failure
   while (inner.cause) inner = inner.cause
   return (inner.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 300)

@@ -3,6 +3,7 @@ import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import type { Move } from '../../core/disruption/verdict.ts'
 import { protectedUntil } from '../../core/do-not-disrupt.ts'
 import { annotations, labels, taintKeys } from '../../core/labels.ts'
+import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
 import { pauseText } from '../../core/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
@@ -119,6 +120,8 @@ function stateOf(facts: NodeFacts): readonly string[] {
   if (isTrue(conditions, 'Initialized')) lines.push(consolidatableText(facts))
   const tainted = node?.taints.some(({ key }) => key === taintKeys.disrupted) === true
   if (tainted) lines.push(`tainted ${taintKeys.disrupted}: no new pods are bound to it`)
+  const hold = holdOf(claim, facts.now)
+  if (hold !== undefined) lines.push(holdText(hold))
   for (const object of [node, claim])
     if (object?.metadata.annotations[annotations.doNotDisrupt] === 'true')
       lines.push(`${object.kind} has the annotation ${annotations.doNotDisrupt}`)
@@ -179,6 +182,8 @@ function againOf(facts: NodeFacts): readonly string[] {
       ? ['when something changes in the cluster, and every 5 minutes']
       : [`when disruption is resumed${wholeLoop.untilMs === undefined ? '' : ` (${timeText(wholeLoop.untilMs)})`}`]
   const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
+  const holdEndMs = holdOf(claim, now)?.untilMs
+  if (holdEndMs !== undefined) lines.push(`when the hold ends at ${timeText(holdEndMs)}, if nobody releases it before`)
   if (at !== undefined && at > now) lines.push(`for consolidation from ${timeText(at)} on, if no pods come or go`)
   for (const pod of pods) {
     const until = isActive(pod) && hasDoNotDisrupt(pod, now) ? protectedUntil(pod) : undefined

@@ -163,7 +163,7 @@ interface EventJson {
 }
 
 /** The latest first, those that say the same as one. */
-async function readEvents(
+export async function readEvents(
   client: KubernetesClient,
   uids: readonly string[],
   namespace: string,

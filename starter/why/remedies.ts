@@ -41,6 +41,7 @@ function blockedRemedy({ message, pods = [], podDisruptionBudgets = [] }: Move, 
       ),
     )
   if (pods.length > 0) return pods.map(({ name }) => protectionRemedy(name, facts))
+  if (message.includes(annotations.holdUntil)) return [`joiner node release ${facts.claim?.metadata.name ?? 'NAME'}`]
   if (message.includes('is paused')) return [`lift the pause: joiner resume --help`]
   if (message.includes(annotations.doNotDisrupt)) {
     const { node } = facts

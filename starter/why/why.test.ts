@@ -140,6 +140,18 @@ describe('why node', () => {
     expect(shown).toContain('disruption of node "n1" is paused by ann since 2026-01-02T00:00:00Z until resumed: audit')
   })
 
+  it('says who holds it and until when, and how it is released', () => {
+    const until = '2026-01-02T06:00:00Z'
+    const held = { 'joiner.sh/hold-until': until, 'joiner.sh/hold-by': 'ann', 'joiner.sh/hold-reason': 'a look' }
+    const claim = sampleClaim('n1', { metadata: { annotations: held } })
+    const message = `The NodeClaim is held until ${until} by ann: a look ("joiner.sh/hold-until" annotation)`
+    const move = { methods: ['emptiness', 'drift'], outcome: 'blocked', message } as const
+    const lines = text({ claim, verdict: verdict({ moves: [move] }) }).split('\n')
+    expect(lines).toContain(`  held until ${until} by ann: a look`)
+    expect(lines).toContain('  joiner node release n1-claim')
+    expect(lines).toContain(`  when the hold ends at ${until}, if nobody releases it before`)
+  })
+
   it('says that nobody evaluates, with the age', () => {
     expect(text({ lastPassMs: now - 20 * 60_000 })).toContain(
       '! the last evaluation was 20 minutes ago: Joiner does not seem to run (joiner status)',

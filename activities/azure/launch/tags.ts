@@ -5,6 +5,8 @@ export const tagKeys = {
   nodePool: 'karpenter.sh_nodepool',
   cluster: 'karpenter.azure.com_cluster',
   claimUid: 'joiner.sh_nodeclaim-uid',
+  /** When an operator ended the life of the VM's claim without it: garbage once the claim is gone. */
+  abandoned: 'joiner.sh_abandoned',
 } as const
 
 /** The tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */

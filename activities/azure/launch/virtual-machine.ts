@@ -42,11 +42,14 @@ export function attemptOf(vm: VirtualMachine): number | undefined {
     : attemptInDiskName(vm.storageProfile?.osDisk?.name ?? '')
 }
 
+/** The ARM id of a claim's VM. */
+export function vmId({ subscriptionId, nodeResourceGroup }: AzureConfig, claimName: string): string {
+  return `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`
+}
+
 /** The provider id of a claim's node. */
-export function providerId({ subscriptionId, nodeResourceGroup }: AzureConfig, claimName: string): string {
-  return providerIdOf(
-    `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`,
-  )
+export function providerId(config: AzureConfig, claimName: string): string {
+  return providerIdOf(vmId(config, claimName))
 }
 
 /** A VM's id as the cloud provider writes it on Nodes: with the resource group in lower case. */

@@ -1,0 +1,101 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import { askedText } from '../../../core/node-claim/node-requests.ts'
+import { finalize } from '../../kubernetes/draining.ts'
+import { tellAsked } from '../../kubernetes/node-requests.ts'
+import { liveClaim } from '../../kubernetes/object-writes.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { revokeBootstrapTokens } from './bootstrap-token.ts'
+import { getVm, ownerOf } from './claim-vm.ts'
+import { tagKeys } from './tags.ts'
+import { vmId, vmName } from './virtual-machine.ts'
+
+type Input = Parameters<AzureActivities['forceFinish']>[0]
+
+/**
+ * Ends the life of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM: one that exists, or of
+ * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
+ */
+export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceFinishOutcome> {
+  const outcome = await finish(deps, input)
+  const { claim, asked } = input
+  const why = askedText(asked)
+  if (outcome.kind === 'refused')
+    tellAsked(deps, claim, 'ForceFinishRefused', `Not ended by force${why}; ${outcome.message}`, asked)
+  else tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${leftText(outcome)}`, asked)
+  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'an operator ends a life by force')
+  return outcome
+}
+
+/** What stands in the answer and in the event about a VM that is left. */
+function leftText({ vm, warning }: Extract<ForceFinishOutcome, { kind: 'finished' }>): string {
+  return [...(vm === undefined ? [] : [`; VM ${vm} is left to garbage collection`]), warning ?? ''].join('')
+}
+
+async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
+  const refused = (message: string) => ({ kind: 'refused' as const, message })
+  // A signal can come without one; an update is refused before.
+  if (asked.reason === undefined) return refused('the message gives no reason, and without one no life is cut short')
+  const claim = await liveClaim(deps, ref)
+  if (claim === undefined) return { kind: 'finished' }
+  if (claim.metadata.deletionTimestamp === undefined)
+    return refused(
+      `NodeClaim ${ref.name} is not being deleted, and what lives is not ended by force; delete it first, so that its pods can move: kubectl delete nodeclaim ${ref.name} --wait=false`,
+    )
+  const found = await look(deps, ref)
+  if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
+  const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
+  await revokeBootstrapTokens(deps.client, ref.uid)
+  await finalize(deps, ref)
+  return { kind: 'finished', ...left }
+}
+
+const remedy =
+  'let Azure delete it (its deletion is tried again: joiner node retry), or leave it to garbage collection by --leave-vm ("leaveVm": true)'
+
+type Look =
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'exists'; readonly vm: VirtualMachine; readonly message: string }
+  | { readonly kind: 'unknown'; readonly message: string }
+
+/** A VM of that name that belongs to another claim, or to another cluster, is not this claim's business. */
+async function look(deps: AzureDeps, ref: ClaimRef): Promise<Look> {
+  try {
+    const vm = await getVm(deps, ref.name)
+    if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { kind: 'gone' }
+    const state = vm.provisioningState === undefined ? '' : ` (${vm.provisioningState})`
+    return { kind: 'exists', vm, message: `VM ${vmName(ref.name)} exists${state}` }
+  } catch (error) {
+    return {
+      kind: 'unknown',
+      message: `whether VM ${vmName(ref.name)} exists is not known: ${scrubbedMessage(error)}`,
+    }
+  }
+}
+
+/**
+ * Tags a VM as one that nobody waits for. One that Azure does not let be tagged is left all the same, as the operator said: it carries the UID of
+ * a claim that is gone, which makes it garbage as well.
+ */
+async function abandon(
+  { azure, config, log }: AzureDeps,
+  ref: ClaimRef,
+  found: Exclude<Look, { kind: 'gone' }>,
+  atMs: number,
+): Promise<{ readonly vm: string; readonly warning?: string }> {
+  const id = vmId(config, ref.name)
+  const warn = (why: string) => ({
+    vm: id,
+    warning: `, not tagged ${tagKeys.abandoned} (${why}); look whether it goes, else delete it by hand: az vm delete --ids ${id}`,
+  })
+  if (found.kind === 'unknown') return warn(found.message)
+  try {
+    const tags = { ...found.vm.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
+    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
+    return { vm: id }
+  } catch (error) {
+    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'a VM that is left could not be tagged')
+    return warn(scrubbedMessage(error))
+  }
+}

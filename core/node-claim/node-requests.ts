@@ -1,0 +1,128 @@
+import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../operator-requests.ts'
+import { timeIn } from './hold.ts'
+
+/** The payload of `retryNow`. */
+export interface RetryRequest {
+  readonly reason?: string
+  /** Who asks. */
+  readonly by?: string
+}
+
+/** The payload of `hold`. */
+export interface HoldRequest {
+  readonly reason?: string
+  /** RFC 3339 time at which it ends by itself; absent: until it is released. */
+  readonly until?: string
+  readonly by?: string
+  /** Holds up expiry as well. */
+  readonly expiry?: boolean
+}
+
+/** The payload of `release`. */
+export interface ReleaseRequest {
+  readonly by?: string
+}
+
+/** The payload of `forceFinish`. */
+export interface ForceFinishRequest {
+  /** Why; it is recorded. */
+  readonly reason: string
+  readonly by?: string
+  /** Ends the life although its VM exists, and leaves that to garbage collection. */
+  readonly leaveVm?: boolean
+}
+
+/** Why a `retryNow` cannot be carried out as it stands; undefined: it can. */
+export function retryRefusal(request: unknown): string | undefined {
+  const read = readFields(request, 'retryNow', ['reason', 'by'])
+  return read.kind === 'refused' ? read.message : undefined
+}
+
+/** Why a `hold` cannot be carried out as it stands; undefined: it can. `now`: epoch ms. */
+export function holdRefusal(request: unknown, now: number): string | undefined {
+  const read = readFields(request, 'hold', ['reason', 'until', 'by', 'expiry'])
+  if (read.kind === 'refused') return read.message
+  const { until, expiry } = read.value
+  if (isGiven(expiry) && typeof expiry !== 'boolean') return `hold: expiry ${shown(expiry)}: not true or false`
+  if (!isGiven(until)) return undefined
+  const untilMs = typeof until === 'string' ? timeIn(until) : undefined
+  if (untilMs === undefined)
+    return `hold: until ${shown(until)}: not an RFC 3339 time; write it as 2026-12-01T06:00:00Z, or leave it out`
+  if (untilMs <= now)
+    return `hold: until ${shown(until)}: lies in the past (it is ${new Date(now).toISOString()}); give a later time, or leave it out`
+  return undefined
+}
+
+/** Why a `release` cannot be carried out as it stands; undefined: it can. */
+export function releaseRefusal(request: unknown): string | undefined {
+  const read = readFields(request, 'release', ['by'])
+  return read.kind === 'refused' ? read.message : undefined
+}
+
+/** Why a `forceFinish` cannot be carried out as it stands; undefined: it can. */
+export function forceFinishRefusal(request: unknown): string | undefined {
+  const read = readFields(request, 'forceFinish', ['reason', 'by', 'leaveVm'])
+  if (read.kind === 'refused') return read.message
+  const { reason, leaveVm } = read.value
+  if (typeof reason !== 'string' || reason.trim() === '')
+    return 'forceFinish: reason: say why the life is cut short; it is recorded in an event'
+  if (isGiven(leaveVm) && typeof leaveVm !== 'boolean')
+    return `forceFinish: leaveVm ${shown(leaveVm)}: not true or false`
+  return undefined
+}
+
+/** A hold as a lifecycle writes it. */
+export interface WantedHold {
+  readonly untilMs?: number
+  readonly reason?: string
+  readonly by?: string
+  readonly expiry: boolean
+}
+
+/**
+ * The hold that a payload asks for, whatever it holds: a signal cannot be answered. What cannot be read is left out and told in the reason; a
+ * hold is a brake, so one whose end cannot be read has none.
+ */
+export function holdAskedFor(request: unknown): WantedHold {
+  const { until, expiry, ...texts } = objectOf(request)
+  const untilMs = typeof until === 'string' ? timeIn(until) : undefined
+  const { reason, by } = textsOf(texts)
+  const odd = isGiven(until) && untilMs === undefined ? [`until ${shown(until)} is not an RFC 3339 time: no end`] : []
+  const why = [...(reason === undefined ? [] : [reason]), ...odd].join('; ')
+  return {
+    ...(untilMs === undefined ? {} : { untilMs }),
+    ...(why === '' ? {} : { reason: why }),
+    ...(by === undefined ? {} : { by }),
+    expiry: expiry === true,
+  }
+}
+
+/** Reason and asker of a payload, as far as they are texts. */
+export function textsOf(request: unknown): { readonly reason?: string; readonly by?: string } {
+  const { reason, by } = objectOf(request)
+  return {
+    ...(typeof reason === 'string' && reason.trim() !== '' ? { reason: reason.slice(0, longestText) } : {}),
+    ...(typeof by === 'string' && by.trim() !== '' ? { by: by.slice(0, longestText) } : {}),
+  }
+}
+
+/** ` by alice: its disk hangs`, as it stands behind what was done. */
+export function askedText({ by, reason }: ReturnType<typeof textsOf>): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`
+}
+
+function readFields(
+  request: unknown,
+  name: string,
+  known: readonly string[],
+): Checked<Readonly<Record<string, unknown>>> {
+  const fields = fieldsOf(request, name, known)
+  if (fields.kind === 'refused') return fields
+  const { reason, by } = fields.value
+  const message = textRefusal(name, { reason, by })
+  return message === undefined ? fields : { kind: 'refused', message }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}

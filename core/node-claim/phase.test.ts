@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import type { Condition } from '../objects.ts'
+import { sampleClaim, sampleCondition, sampleTime } from '../sample-objects.ts'
+import { phaseOf } from './phase.ts'
+
+const minute = 60_000
+const is = (type: string, minutes: number) => sampleCondition(type, 'True', sampleTime + minutes * minute)
+const open = (type: string, message: string): Condition => ({ ...sampleCondition(type, 'Unknown'), message })
+const claim = (conditions: readonly Condition[], deletedAfter?: number) =>
+  sampleClaim('a', {
+    status: { conditions },
+    metadata:
+      deletedAfter === undefined
+        ? {}
+        : { deletionTimestamp: new Date(sampleTime + deletedAfter * minute).toISOString() },
+  })
+
+describe('where a NodeClaim is', () => {
+  it.each([
+    ['new', claim([]), { phase: 'Launching', sinceMs: sampleTime }],
+    [
+      'refused',
+      claim([open('Launched', 'SkuNotAvailable')]),
+      { phase: 'Launching', sinceMs: sampleTime, because: 'SkuNotAvailable' },
+    ],
+    ['launched', claim([is('Launched', 1)]), { phase: 'Registering', sinceMs: sampleTime + minute }],
+    [
+      'registered',
+      claim([is('Launched', 1), is('Registered', 2), open('Initialized', 'KubeletNotReady')]),
+      { phase: 'Initializing', sinceMs: sampleTime + 2 * minute, because: 'KubeletNotReady' },
+    ],
+    [
+      'initialized',
+      claim([is('Launched', 1), is('Registered', 2), is('Initialized', 3)]),
+      { phase: 'Ready', sinceMs: sampleTime + 3 * minute },
+    ],
+    [
+      'draining',
+      claim([is('Launched', 1), open('Drained', '2 pods are waiting to be evicted')], 9),
+      { phase: 'Draining', sinceMs: sampleTime + 9 * minute, because: '2 pods are waiting to be evicted' },
+    ],
+    [
+      'waiting for volumes',
+      claim([is('Drained', 10), open('VolumesDetached', 'Awaiting deletion of bound volumeattachments (v)')], 9),
+      {
+        phase: 'Draining',
+        sinceMs: sampleTime + 9 * minute,
+        because: 'Awaiting deletion of bound volumeattachments (v)',
+      },
+    ],
+    [
+      'terminating',
+      claim([is('Drained', 10), is('InstanceTerminating', 11)], 9),
+      { phase: 'Terminating', sinceMs: sampleTime + 11 * minute },
+    ],
+  ])('%s', (_, one, phase) => {
+    expect(phaseOf(one)).toEqual(phase)
+  })
+})

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { clusterName } from '../deploy/local/cluster.ts'
+import {
+  forceFinishSignal,
+  forceFinishUpdate,
+  holdUpdate,
+  lifecycleStatusQuery,
+  releaseUpdate,
+  retryNowUpdate,
+} from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner()
+  await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
+  await world.untilReady('general')
+}, 120_000)
+
+afterAll(() => world?.stop())
+
+/** Each story begins with one node that runs a pod. */
+let claim: Seen
+beforeEach(async () => {
+  await world.operator.simulator('DELETE', '/faults')
+  await world.scale('inflate', 1)
+  claim = await world.until('one node is ready, and no other is left', async () => {
+    const claims = await world.list('nodeclaims')
+    const [first] = claims
+    const isReady = first?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
+    return claims.length === 1 && isReady && (await world.running()) === 1 ? first : undefined
+  })
+}, 120_000)
+
+const name = () => claim.metadata.name
+const vm = () => `aks-${name()}`
+const life = () => world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name()}/${claim.metadata.uid}`)
+
+/** An event of a reason on the story's NodeClaim whose message holds a text. */
+async function told(reason: string, text: string): Promise<string> {
+  return world.until(`an event ${reason} with "${text}"`, async () => {
+    const events = await world.list('events')
+    return events.find(
+      (event) =>
+        event.involvedObject?.name === name() && event.reason === reason && event.message?.includes(text) === true,
+    )?.message
+  })
+}
+
+async function isThere(): Promise<boolean> {
+  return (await world.list('nodeclaims')).some(({ metadata }) => metadata.uid === claim.metadata.uid)
+}
+
+/** What a command that does not do what was asked for printed. */
+async function refusal(...options: readonly string[]): Promise<{ readonly code: number; readonly stderr: string }> {
+  return world.joiner(...options).then(
+    (printed) => ({ code: 0, stderr: `not refused: ${printed}` }),
+    (error: { readonly code: number; readonly stderr: string }) => error,
+  )
+}
+
+interface ListedNode {
+  readonly nodeClaim: string
+  readonly node?: string
+  readonly phase: string
+  readonly waitsFor?: string
+  readonly attempt?: string
+  readonly lastFailure?: string
+  readonly again?: string
+  readonly hold?: string
+}
+
+async function listed(): Promise<ListedNode> {
+  const rows = JSON.parse(await world.joiner('node', 'list', '--output', 'json')) as readonly ListedNode[]
+  expect(rows.map(({ nodeClaim }) => nodeClaim)).toEqual([name()])
+  return rows[0] as ListedNode
+}
+
+/** Azure refuses to delete VMs, in a way that is tried again in a minute only; the NodeClaim's deletion hangs on it. */
+async function hangInDeletion(): Promise<void> {
+  const operation = 'DELETE virtualMachines'
+  await world.fault({ kind: 'failSync', operation, code: 'AuthorizationFailed', status: 403, count: 100_000 })
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['delete', 'nodeclaim', name(), '--wait=false', '--ignore-not-found'])
+  await world.until('the deletion of the VM is refused', async () => {
+    const { pendingActivities } = (await life().describe()).raw
+    return pendingActivities?.some(
+      ({ activityType, lastFailure }) => activityType?.name === 'deleteInstance' && lastFailure,
+    )
+  })
+}
+
+test('a hold keeps an empty node until it is released, and is told wherever somebody looks', async () => {
+  const node = vm()
+  const held = await world.joiner('node', 'hold', node, '--until', '2h', '--reason', 'core dump', '--by', 'alice')
+  expect(held).toMatch(new RegExp(`^NodeClaim ${name()} is held until .* by alice: core dump\n$`))
+  expect(await told('NodeHeld', 'by alice: core dump')).toContain('is held until')
+  await world.scale('inflate', 0)
+  await told('DisruptionBlocked', 'core dump ("joiner.sh/hold-until" annotation)')
+  expect(await listed()).toMatchObject({ node, phase: 'Ready', hold: expect.stringContaining('by alice: core dump') })
+  expect(await world.joiner('node')).toContain('HELD until')
+  expect(await world.joiner('why', 'node', node)).toContain('by alice: core dump')
+  expect((await life().query(lifecycleStatusQuery)).hold).toContain('by alice: core dump')
+  expect(await isThere()).toBe(true)
+  expect(await world.joiner('node', 'release', name(), '--by', 'bob')).toMatch(
+    /is released by bob; it was held until .* by alice: core dump\n$/,
+  )
+  await world.untilNothingLeft()
+})
+
+test('a hold by hand does the same, and one that cannot be read holds and says so', async () => {
+  const annotate = (value: string) =>
+    world.operator.kubectl(['annotate', '--overwrite', 'nodeclaim', name(), `joiner.sh/hold-until${value}`])
+  await annotate('=tomorrow')
+  await world.scale('inflate', 0)
+  await told('DisruptionBlocked', '"tomorrow" is no RFC 3339 time')
+  expect(await isThere()).toBe(true)
+  await annotate(`=${new Date(Date.now() + 5000).toISOString()}`)
+  // Nobody clears it: its time is over.
+  await world.untilNothingLeft()
+})
+
+test('the same through Temporal: hold and release, and what cannot be read is refused', async () => {
+  await expect(life().executeUpdate(holdUpdate, { args: [{ until: 'tomorrow' }] })).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('not an RFC 3339 time') },
+  })
+  const answer = await life().executeUpdate(holdUpdate, { args: [{ reason: 'audit', expiry: true }] })
+  expect(answer).toEqual({
+    kind: 'done',
+    message: `NodeClaim ${name()} is held until released, with its expiry: audit`,
+  })
+  await life().signal('release', { by: 'carol' })
+  await told('NodeReleased', 'is released by carol')
+  expect(await life().executeUpdate(releaseUpdate, { args: [null] })).toEqual({
+    kind: 'done',
+    message: `NodeClaim ${name()} was not held`,
+  })
+})
+
+test('a step that waits a minute for its next attempt begins anew at once', async () => {
+  await hangInDeletion()
+  const { phase, attempt, lastFailure, again } = await listed()
+  expect({ phase, lastFailure }).toEqual({ phase: 'Terminating', lastFailure: expect.stringContaining('Azure') })
+  expect(attempt).toMatch(/^deleteInstance \d/)
+  expect(Date.parse(again ?? '') - Date.now()).toBeGreaterThan(20_000)
+  await world.operator.simulator('DELETE', '/faults')
+  const began = Date.now()
+  const printed = await world.joiner('node', 'retry', name(), '--reason', 'the role is there', '--by', 'dave')
+  expect(printed).toMatch(/: Terminating \(it waited for the VM to be gone since .*\) is begun anew\n$/)
+  await world.untilNothingLeft(15_000)
+  expect(Date.now() - began).toBeLessThan(Date.parse(again ?? '') - began)
+  expect(await told('RetryNow', 'by dave: the role is there')).toContain('Terminating')
+})
+
+test('a life is not ended by force while it need not be; with --leave-vm its VM is tagged, told and collected', async () => {
+  const reason = ['--reason', 'Azure refuses, case 42', '--yes']
+  const living = await refusal('node', 'force-finish', name(), ...reason)
+  expect(living).toMatchObject({ code: 1, stderr: expect.stringContaining('is not being deleted') })
+  expect(living.stderr).toContain(`kubectl delete nodeclaim ${name()}`)
+  await hangInDeletion()
+  const refused = await refusal('node', 'force-finish', vm(), ...reason)
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`VM ${vm()} exists`) })
+  expect(refused.stderr).toContain('--leave-vm')
+  await told('ForceFinishRefused', 'Azure refuses, case 42')
+  expect(await isThere()).toBe(true)
+  const printed = await world.joiner('node', 'force-finish', vm(), ...reason, '--leave-vm', '--output', 'json')
+  const answer = JSON.parse(printed) as { readonly kind: string; readonly vm?: string }
+  expect(answer).toMatchObject({ kind: 'done', vm: expect.stringMatching(new RegExp(`/virtualMachines/${vm()}$`)) })
+  await told('ForceFinished', `VM ${answer.vm} is left to garbage collection`)
+  expect(await isThere()).toBe(false)
+  expect((await world.list('nodes')).length).toBe(0)
+  expect((await life().describe()).status.name).toBe('COMPLETED')
+  interface State {
+    readonly virtualMachines: readonly { readonly name: string; readonly tags: Readonly<Record<string, string>> }[]
+  }
+  const { virtualMachines } = await world.operator.simulator<State>('GET', '/state')
+  expect(virtualMachines.find((one) => one.name === vm())?.tags['joiner.sh_abandoned']).toMatch(/^2\d{3}-.*Z$/)
+  await world.operator.simulator('DELETE', '/faults')
+  await world.until('garbage collection takes it', async () => {
+    await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
+    return (await world.azure()).virtualMachines.length === 0
+  })
+})
+
+test('the same through Temporal: a step begun anew, a life ended by force, and nothing of it without a reason', async () => {
+  await hangInDeletion()
+  const noReason = { args: [{ reason: ' ' }] as [{ reason: string }] }
+  await expect(life().executeUpdate(forceFinishUpdate, noReason)).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('say why') },
+  })
+  await life().signal(forceFinishSignal, { reason: '' })
+  await told('ForceFinishRefused', 'gives no reason')
+  const answer = await life().executeUpdate(retryNowUpdate, { args: [{ by: 'erin' }] })
+  expect(answer.message).toContain('is begun anew')
+  await told('RetryNow', 'by erin')
+  const forced = await life().executeUpdate(forceFinishUpdate, { args: [{ reason: 'case 43', leaveVm: true }] })
+  expect(forced).toMatchObject({ kind: 'done', vm: expect.stringContaining(vm()) })
+  await life().result()
+  expect(await isThere()).toBe(false)
+  const late = await refusal('node', 'retry', name())
+  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('no lifecycle of a Node or NodeClaim') })
+})
