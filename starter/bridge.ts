@@ -46,6 +46,7 @@ export class Bridge {
   #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
   #stopped = false
+  #failedLooks = 0
 
   constructor(input: BridgeInput) {
     this.#input = input
@@ -159,8 +160,11 @@ export class Bridge {
       const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
       if (ended.length > 0) await this.#bootstrap()
       for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
+      this.#failedLooks = 0
     } catch (error) {
-      deps.log.warn({ err: error }, 'stuck workflow runs could not be looked for; trying again')
+      // A Temporal that is too old refuses the question each time: it is told once in ten minutes.
+      if (this.#failedLooks++ % 20 === 0)
+        deps.log.warn({ err: error }, 'stuck workflow runs cannot be looked for (it takes Temporal 1.30); trying again')
     }
   }
 

@@ -46,6 +46,8 @@ describe('values', () => {
       TEMPORAL_ADDRESS: 'temporal.example:17233',
       TEMPORAL_NAMESPACE: 'nodes',
       JOINER_WORKER_VERSIONING: true,
+      JOINER_COMMIT: '',
+      DISABLE_CLUSTER_STATE_OBSERVABILITY: false,
       CLUSTER_NAME: 'prod',
       CLUSTER_ENDPOINT: 'https://prod.example',
       KUBELET_BOOTSTRAP_CA_FILE: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
