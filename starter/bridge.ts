@@ -41,6 +41,7 @@ export class Bridge {
   readonly #input: BridgeInput
   readonly #lease: Lease
   readonly #queue: WorkQueue
+  readonly #vanished = new Map<string, NodeClaim>()
   #isLeader = false
   #unsubscribe: () => void = () => {}
   #stopCounting: () => void = () => {}
@@ -186,6 +187,7 @@ export class Bridge {
   #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     if (after === undefined) {
       if (before !== undefined && this.#wasLastOfItsClass(before)) this.#queue.add(statusKey)
+      if (before !== undefined && !isDeleting(before)) this.#onVanished(before)
       return
     }
     if (before === undefined) {
@@ -194,6 +196,12 @@ export class Bridge {
         setTimeout(() => this.#queue.add(`start/${name}`), 1000).unref()
     } else if ((isDeleting(after) && !isDeleting(before)) || isHeldOtherwise(before, after))
       this.#queue.add(`poke/${name}`)
+  }
+
+  /** Its finalizer was taken off by somebody, so its lifecycle has not ended it and would rest for ever. */
+  #onVanished(claim: NodeClaim): void {
+    this.#vanished.set(claim.metadata.uid, claim)
+    this.#queue.add(`vanished/${claim.metadata.uid}`)
   }
 
   /** A node class that is being deleted waits for its claims (reference/azure-provider.md 1.5). */
@@ -234,9 +242,10 @@ export class Bridge {
       return
     }
     const [action, name = ''] = key.split('/')
-    const claim = deps.cache.nodeClaims.get(name)
+    const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
     if (claim === undefined) return
     await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
+    this.#vanished.delete(claim.metadata.uid)
   }
 }
 

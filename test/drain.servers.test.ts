@@ -1,78 +1,267 @@
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import type { AzureActivities } from '../activities/azure/contract.ts'
+import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
+import { taskQueue } from '../core/task-queues.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
+import { buildWorkflowBundle } from '../workers/bundle.ts'
+import type { nodeClaimLifecycle } from '../workflows/index.ts'
+import type { LifecycleStatus } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
 let world: World
+
+const graceSeconds = 20
 
 beforeAll(async () => {
   world = await World.start()
   world.startJoiner()
   const pool = nodePool({ consolidateAfter: 'Never' })
-  const spec = { ...pool.spec.template.spec, terminationGracePeriod: '20s' }
+  const spec = { ...pool.spec.template.spec, terminationGracePeriod: `${graceSeconds}s` }
   await world.apply({ ...pool, spec: { ...pool.spec, template: { spec } } }, nodeClass(), deployment())
   await world.untilReady('general')
+  await world.scale('inflate', 1)
+  await world.untilRunning(1)
 })
 
 afterAll(() => world?.stop())
 
-/** Brings up one pod on one node and asks for the NodeClaim's deletion. Returns the node's name. */
-async function deleteUsedClaim(): Promise<string> {
-  const [claim] = await world.list('nodeclaims')
-  await world.operator.kubectl(['delete', 'nodeclaim', claim?.metadata.name ?? '', '--wait=false'])
-  return `aks-${claim?.metadata.name}`
+/** The one NodeClaim that stays: those before it are gone or going. */
+async function usedClaim(): Promise<Seen> {
+  return world.until('one NodeClaim is in use', async () => {
+    const claims = await world.list('nodeclaims')
+    return claims.length === 1 && claims[0]?.metadata.deletionTimestamp === undefined && claims[0]
+  })
 }
 
-async function condition(type: string) {
-  const claims = await world.list('nodeclaims')
-  return claims
-    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
-    .flatMap(({ status }) => status?.conditions ?? [])
-    .find((found) => found.type === type)
+const nodeOf = ({ metadata }: Seen) => `aks-${metadata.name}`
+
+/** Asks for the deletion of the NodeClaim in use. */
+async function deleteUsedClaim(): Promise<Seen> {
+  const claim = await usedClaim()
+  await world.operator.kubectl(['delete', 'nodeclaim', claim.metadata.name, '--wait=false'])
+  return claim
+}
+
+async function condition(claim: Seen, type: string) {
+  const found = (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === claim.metadata.name)
+  return found?.status?.conditions?.find((one) => one.type === type)
+}
+
+function lifecycle({ metadata: { name, uid } }: Seen) {
+  return world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name}/${uid}`)
+}
+
+/** What the Temporal UI shows of a run. */
+async function details(claim: Seen): Promise<string> {
+  const shown = await lifecycle(claim).query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+  return shown.currentDetails ?? ''
 }
 
 const vmExists = async (name: string) => (await world.azure()).virtualMachines.some((vm) => vm.name === name)
+const eventsOf = async (reason: string, object: string) =>
+  (await world.list('events')).filter((event) => event.reason === reason && event.involvedObject?.name === object)
+
+async function untilGone(claim: Seen, ms = 60_000): Promise<void> {
+  await world.until(
+    'NodeClaim, Node and VM are gone',
+    async () =>
+      !(await vmExists(nodeOf(claim))) &&
+      [...(await world.list('nodes')), ...(await world.list('nodeclaims'))].every(
+        ({ metadata: { name } }) => name !== nodeOf(claim) && name !== claim.metadata.name,
+      ),
+    ms,
+  )
+}
+
+const attachment = (name: string, nodeName: string) => ({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'VolumeAttachment',
+  metadata: { name },
+  spec: { attacher: 'disk.csi.azure.com', nodeName, source: { persistentVolumeName: `data-of-${name}` } },
+})
 
 test('a volume that is still attached holds up the deletion of the VM, and the NodeClaim says so', async () => {
-  await world.scale('inflate', 1)
-  await world.untilRunning(1)
-  const [node] = await world.list('nodes')
-  await world.apply({
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'VolumeAttachment',
-    metadata: { name: 'attached' },
-    spec: { attacher: 'disk.csi.azure.com', nodeName: node?.metadata.name, source: { persistentVolumeName: 'data' } },
-  })
-  const name = await deleteUsedClaim()
+  const claim = await usedClaim()
+  await world.apply(attachment('attached', nodeOf(claim)))
+  await deleteUsedClaim()
   const waiting = await world.until('the wait is told', async () => {
-    const found = await condition('VolumesDetached')
+    const found = await condition(claim, 'VolumesDetached')
     return found?.status === 'Unknown' && found
   })
   expect(waiting.reason).toBe('AwaitingVolumeDetachment')
-  expect(waiting.message).toContain('attached')
-  expect(await vmExists(name)).toBe(true)
+  expect(waiting.message).toMatch(/VolumeAttachment attached of PersistentVolume data-of-attached .*, since 20\S+Z/)
+  expect(await vmExists(nodeOf(claim))).toBe(true)
   await world.operator.kubectl(['delete', 'volumeattachment', 'attached'])
-  await world.until('the VM is gone', async () => !(await vmExists(name)))
+  await untilGone(claim)
   await world.untilRunning(1)
 })
 
-test('a budget that allows nothing holds a pod until the terminationGracePeriod is over, and not longer', async () => {
-  await world.apply({
+test('what holds up a drain is named with its time everywhere, until the terminationGracePeriod is over and not longer', async () => {
+  const claim = await usedClaim()
+  const guarded = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'guarded',
+      namespace: 'default',
+      annotations: { 'karpenter.sh/do-not-disrupt': 'true' },
+    },
+    spec: { nodeName: nodeOf(claim), terminationGracePeriodSeconds: 5, containers: [{ name: 'main', image: 'pause' }] },
+  }
+  const budget = {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
     metadata: { name: 'inflate', namespace: 'default' },
     spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'inflate' } } },
-  })
-  await world.untilRunning(1)
+  }
+  await world.apply(budget, guarded, attachment('forgotten', nodeOf(claim)))
+  await world.until('the guarded pod runs', async () =>
+    (await world.list('pods')).some(
+      ({ metadata, status }) => metadata.name === 'guarded' && status?.phase === 'Running',
+    ),
+  )
+  await world.timing({ deleteMs: 3000 })
   const startedAt = Date.now()
-  const name = await deleteUsedClaim()
+  await deleteUsedClaim()
+
+  const byBudget =
+    /evicting pod violates a PDB \(Pod=default\/inflate-\S+, PodDisruptionBudget=\[default\/inflate\]\), since 20\S+Z/
+  const byAnnotation = /pod default\/guarded has the annotation karpenter.sh\/do-not-disrupt, since 20\S+Z/
   const waiting = await world.until('the wait is told', async () => {
-    const found = await condition('Drained')
+    const found = await condition(claim, 'Drained')
     return found?.message.includes('PDB') && found
   })
   expect(waiting.status).toBe('Unknown')
-  await world.until('the VM is gone', async () => !(await vmExists(name)))
-  expect(Date.now() - startedAt).toBeGreaterThan(15_000)
-  await world.until('nothing of the node is left', async () =>
-    (await world.list('nodes')).every(({ metadata }) => metadata.name !== name),
+  expect(waiting.message).toMatch(/^2 pods are waiting to be evicted: /)
+  for (const named of [byBudget, byAnnotation]) expect(waiting.message).toMatch(named)
+  const [event] = await world.until('the Node tells', async () => {
+    const found = await eventsOf('FailedDraining', nodeOf(claim))
+    return found.length > 0 && found
+  })
+  expect(event?.message).toMatch(/^Failed to drain node, 2 pods are waiting to be evicted: .*PDB/)
+  const status = await world.until('the lifecycle tells', async () => {
+    const found = await lifecycle(claim).query<LifecycleStatus>('status')
+    return found.drain !== undefined && found
+  })
+  expect(status.phase).toBe('Draining')
+  for (const named of [byBudget, byAnnotation]) {
+    expect(status.waitingFor).toMatch(named)
+    expect(await details(claim)).toMatch(named)
+  }
+  expect(status.drain?.on.map(({ sinceMs }) => sinceMs >= startedAt - 1000 && sinceMs <= Date.now())).toEqual([
+    true,
+    true,
+  ])
+
+  const skipped = await world.until(
+    'the volume is waited for no longer',
+    () => condition(claim, 'VolumesDetached'),
+    90_000,
   )
+  expect(Date.now() - startedAt).toBeGreaterThan((graceSeconds - 6) * 1000)
+  expect(skipped).toMatchObject({ status: 'False', reason: 'TerminationGracePeriodElapsed' })
+  await untilGone(claim)
+  expect((await eventsOf('Disrupted', 'guarded')).length).toBeGreaterThan(0)
+  await world.timing({ deleteMs: 0 })
+  await world.operator.kubectl(['delete', 'pdb', 'inflate'])
+  await world.operator.kubectl(['delete', 'volumeattachment', 'forgotten'])
   await world.untilRunning(1)
+}, 180_000)
+
+test('a Node that somebody deletes takes its NodeClaim and its VM along', async () => {
+  const claim = await usedClaim()
+  await world.operator.kubectl(['delete', 'node', nodeOf(claim), '--wait=false'])
+  await untilGone(claim)
+  await world.untilRunning(1)
+})
+
+test('every Node that bears the provider id of one VM goes with it', async () => {
+  const claim = await usedClaim()
+  const { spec } = await world.operator.api<{ spec: { providerID: string } }>('GET', `/api/v1/nodes/${nodeOf(claim)}`)
+  await world.apply({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'double' },
+    spec: { providerID: spec.providerID },
+  })
+  await world.apply({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'on-double', namespace: 'default' },
+    // No kubelet ends it.
+    spec: { nodeName: 'double', terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image: 'pause' }] },
+  })
+  await deleteUsedClaim()
+  await untilGone(claim)
+  const left = (await world.list('nodes')).map(({ metadata }) => metadata.name)
+  expect(left).not.toContain('double')
+  await world.untilRunning(1)
+})
+
+test('a node whose VM somebody deleted is not drained once it is silent', async () => {
+  const claim = await usedClaim()
+  await world.apply({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'protected', namespace: 'default', annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+    spec: { nodeName: nodeOf(claim), containers: [{ name: 'main', image: 'pause' }] },
+  })
+  await world.operator.simulator('POST', `/vms/${nodeOf(claim)}/delete`)
+  await world.untilSilent(nodeOf(claim))
+  await deleteUsedClaim()
+  await untilGone(claim)
+  const history = JSON.stringify(await lifecycle(claim).fetchHistory())
+  expect(history).toContain('findInstance')
+  expect(await eventsOf('FailedDraining', nodeOf(claim))).toEqual([])
+  expect((await eventsOf('Disrupted', 'protected')).map(({ message }) => message)).toEqual([
+    `Deleting the pod: the VM of its node ${nodeOf(claim)} is gone`,
+  ])
+  await world.untilRunning(1)
+})
+
+test('a silent node of which Azure tells nothing is drained like any', async () => {
+  const cluster = 'unreadable'
+  const calls: string[] = []
+  const activities: Partial<KubernetesActivities & AzureActivities> = {
+    observe: async () => ({ step: { kind: 'terminate' } }),
+    drain: async ({ told }) => {
+      calls.push(`drain after ${told?.vmLooks} looks`)
+      return told?.vmLooks === 0 ? { kind: 'notReady' } : { kind: 'drained', pods: 0 }
+    },
+    findInstance: async () => {
+      throw new Error('AuthorizationFailed')
+    },
+    deleteInstance: async () => {
+      calls.push('deleteInstance')
+      return { existed: true }
+    },
+    finalize: async () => {},
+  }
+  Runtime.install({ logger: new DefaultLogger('ERROR') })
+  const connection = await NativeConnection.connect({ address: world.cluster.temporalAddress })
+  const code = await buildWorkflowBundle()
+  const workers = await Promise.all(
+    (['core', 'wait', 'azure'] as const).map((role) =>
+      Worker.create({
+        connection,
+        taskQueue: taskQueue(role, cluster),
+        activities,
+        ...(role === 'core' ? { workflowBundle: { code } } : {}),
+      }),
+    ),
+  )
+  const [first, ...others] = workers
+  const ended = Promise.all(others.map((worker) => worker.run()))
+  await first?.runUntil(
+    world.temporal.workflow.execute<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
+      workflowId: `nodeclaim/${cluster}/a/1`,
+      taskQueue: taskQueue('core', cluster),
+      args: [{ cluster, name: 'a', uid: '1' }],
+    }),
+  )
+  for (const worker of others) worker.shutdown()
+  await ended
+  await connection.close()
+  expect(calls).toEqual(['drain after 0 looks', 'drain after 1 looks', 'deleteInstance'])
 })

@@ -91,19 +91,6 @@ async function collected(): Promise<Readonly<Record<string, number>>> {
   return Object.fromEntries([...lines].map(([, resource = '', value]) => [resource, Number(value)]))
 }
 
-/** What the controller manager says of a Node after its kubelet was silent for most of a minute. */
-async function notReady(node: string): Promise<void> {
-  await world.until(`the kubelet of ${node} is silent`, async () => {
-    const { metadata } = (await world.list('nodes')).find(({ metadata: { name } }) => name === node) ?? {}
-    return metadata !== undefined && metadata.annotations?.['kwok.x-k8s.io/node'] === undefined
-  })
-  const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
-  const said = { reason: 'NodeStatusUnknown', message: 'silent', lastHeartbeatTime: time, lastTransitionTime: time }
-  await world.operator.api('PATCH', `/api/v1/nodes/${node}/status`, {
-    status: { conditions: [{ type: 'Ready', status: 'Unknown', ...said }] },
-  })
-}
-
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name)
 const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name)
 
@@ -124,6 +111,7 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
     networkInterface: 0,
     disk: 0,
     nodeClaim: 0,
+    node: 0,
     bootstrapToken: 0,
   })
 
@@ -172,7 +160,7 @@ test('a NodeClaim whose VM somebody deleted goes too, and its pods run elsewhere
   const [pooled = ''] = before.filter((name) => name !== 'standalone')
   for (const name of before) {
     await world.operator.simulator('POST', `/vms/aks-${name}/delete`)
-    await notReady(`aks-${name}`)
+    await world.untilSilent(`aks-${name}`)
   }
   await world.until(
     'both NodeClaims are gone',
@@ -188,4 +176,26 @@ test('a NodeClaim whose VM somebody deleted goes too, and its pods run elsewhere
   expect([replacement, others]).toEqual([expect.stringMatching(/^general-/), []])
   expect(await collected()).toMatchObject({ virtualMachine: 1, nodeClaim: 2 })
   expect(await vmNames()).toContain(`aks-${replacement}`)
+})
+
+test('a NodeClaim whose finalizer somebody took off leaves no VM, no Node and no open lifecycle', async () => {
+  const [name = ''] = await claimNames()
+  await world.operator.kubectl(['patch', 'nodeclaim', name, '--type=merge', '-p', '{"metadata":{"finalizers":[]}}'])
+  await world.operator.kubectl(['delete', 'nodeclaim', name])
+  const running = () => world.lifecycles("ExecutionStatus = 'Running'")
+  await world.until('its lifecycle has ended', async () =>
+    (await running()).every(({ id }) => !id.includes(`/${name}/`)),
+  )
+  await world.until('Kubernetes deletes its Node', async () =>
+    (await world.list('nodes')).some(
+      ({ metadata }) => metadata.name === `aks-${name}` && metadata.deletionTimestamp !== undefined,
+    ),
+  )
+  await world.until('VM and Node are gone', async () => {
+    await pass()
+    const nodes = (await world.list('nodes')).map(({ metadata }) => metadata.name)
+    return !nodes.includes(`aks-${name}`) && !(await vmNames()).includes(`aks-${name}`)
+  })
+  await world.untilRunning(1)
+  expect(await collected()).toMatchObject({ virtualMachine: 2, node: 1 })
 })

@@ -212,6 +212,19 @@ export class World {
     return found
   }
 
+  /** A Node whose VM is gone, as the controller manager tells of it after its kubelet was silent for most of a minute. */
+  async untilSilent(node: string): Promise<void> {
+    await this.until(`the kubelet of ${node} is silent`, async () => {
+      const { metadata } = (await this.list('nodes')).find(({ metadata: { name } }) => name === node) ?? {}
+      return metadata !== undefined && metadata.annotations?.['kwok.x-k8s.io/node'] === undefined
+    })
+    const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+    const said = { reason: 'NodeStatusUnknown', message: 'silent', lastHeartbeatTime: time, lastTransitionTime: time }
+    await this.operator.api('PATCH', `/api/v1/nodes/${node}/status`, {
+      status: { conditions: [{ type: 'Ready', status: 'Unknown', ...said }] },
+    })
+  }
+
   loop(name: 'provisioning' | 'disruption') {
     return this.temporal.workflow.getHandle(`${name}/${clusterName}`)
   }

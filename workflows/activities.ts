@@ -77,6 +77,15 @@ export const forcing = () =>
     retry: { ...steadyRetry, maximumAttempts: 3 },
   })
 
+/** A look at one VM. It gives up soon: who asks goes on without an answer. */
+export const instanceLooks = () =>
+  proxyActivities<Pick<AzureActivities, 'findInstance'>>({
+    taskQueue: queueOf('azure'),
+    startToCloseTimeout: '10s',
+    scheduleToCloseTimeout: '20s',
+    retry: { initialInterval: '1s', maximumAttempts: 3 },
+  })
+
 /** Periodic passes over Azure and the cluster. */
 export const sweeps = () =>
   proxyActivities<Pick<AzureActivities, 'collectGarbage' | 'refreshCatalogue'>>({

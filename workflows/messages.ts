@@ -1,6 +1,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanSummary } from '../activities/planning/plan-contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan-requests.ts'
+import type { DrainWaits } from '../core/node-claim/drain-waits.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
 import type { Pause } from '../core/pauses.ts'
@@ -94,6 +95,8 @@ export interface LifecycleStatus {
   readonly lastCapacityFailure?: string
   /** The hold that stood on the NodeClaim at the last look, in words. */
   readonly hold?: string
+  /** What holds up the drain, and since when: pods with their PodDisruptionBudgets or annotations, and volumes. */
+  readonly drain?: DrainWaits
 }
 
 export const lifecycleStatusQuery = defineQuery<LifecycleStatus>('status')

@@ -16,7 +16,8 @@ import type {
   Observation,
   RegistrationOutcome,
 } from '../activities/kubernetes/contract.ts'
-import { azure, kubernetes, launching, waits } from './activities.ts'
+import { type DrainWaits, nothingTold, waitsText } from '../core/node-claim/drain-waits.ts'
+import { azure, instanceLooks, kubernetes, launching, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
@@ -60,6 +61,7 @@ class Lifecycle {
   #waitingFor = 'the NodeClaim to be read'
   #attempt: number
   #lastCapacityFailure: string | undefined
+  #drainWaits: DrainWaits | undefined
   #poked = false
   readonly #requests: NodeRequests
   /** What an operator had cut short, for the look that follows. */
@@ -88,6 +90,7 @@ class Lifecycle {
       waitingFor: this.#waitingFor,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#hold === undefined ? {} : { hold: this.#hold }),
+      ...(this.#drainWaits === undefined ? {} : { drain: this.#drainWaits }),
     }
   }
 
@@ -238,15 +241,52 @@ class Lifecycle {
     else await condition(changed, Math.max(wakeAtMs - Date.now(), 1))
   }
 
-  async #terminate(): Promise<NextStep> {
-    this.#enter('Draining', 'pods to leave the Node')
-    await waits().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [{ claim: this.#claim }])
+  async #terminate(): Promise<NextStep | undefined> {
+    const drained = await this.#drain()
+    if (drained === 'cutShort') return undefined
+    this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
     await azure().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
       { claim: this.#claim },
     ])
-    await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [{ claim: this.#claim }])
+    await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [
+      { claim: this.#claim, ...(drained === 'vmGone' ? { isVmGone: true } : {}) },
+    ])
     return { kind: 'finished' }
+  }
+
+  /** One activity, unless something holds up the drain for long: then it comes back to tell what. `cutShort`: a new run is due. */
+  async #drain(): Promise<'drained' | 'vmGone' | 'cutShort'> {
+    this.#drainWaits = undefined
+    this.#enter('Draining', 'pods to leave the Node')
+    for (let told = nothingTold; ; ) {
+      const outcome = await waits().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [
+        { claim: this.#claim, told },
+      ])
+      if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'
+      if (outcome.kind === 'notReady') {
+        if (await this.#isVmGone()) return 'vmGone'
+        told = { ...told, vmLooks: told.vmLooks + 1 }
+      } else {
+        told = { ...told, waits: outcome.waits, reports: told.reports + 1 }
+        this.#drainWaits = outcome.waits
+        this.#enter('Draining', waitsText(outcome.waits) || 'pods to leave the Node')
+      }
+      if (workflowInfo().continueAsNewSuggested) return 'cutShort'
+    }
+  }
+
+  /** Whether Azure says that there is no VM. Without an answer the node is drained like any. */
+  async #isVmGone(): Promise<boolean> {
+    try {
+      const found = await instanceLooks().findInstance.executeWithOptions({ summary: 'does the VM exist?' }, [
+        { claim: this.#claim },
+      ])
+      return !found.exists
+    } catch (error) {
+      if (isCancellation(error)) throw error
+      return false
+    }
   }
 
   async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep> {

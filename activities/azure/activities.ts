@@ -7,7 +7,7 @@ import { GarbageCollector } from './garbage/garbage.ts'
 import { ensureBillingExtensions } from './in-place/billing-extension.ts'
 import { updateInPlace } from './in-place/in-place-update.ts'
 import { forceFinish } from './launch/force-finish.ts'
-import { awaitInstance, deleteInstance } from './launch/instance.ts'
+import { awaitInstance, deleteInstance, findInstance } from './launch/instance.ts'
 import { launch } from './launch/launch.ts'
 import { refreshNodeClasses } from './node-class/node-class-status.ts'
 
@@ -31,6 +31,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
         ),
       ),
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
+    findInstance: ({ claim }) => findInstance(deps, claim),
     deleteInstance: ({ claim }) =>
       withHeartbeats((signal) =>
         inTurn(deps.budget, ['armDeletes', 'deleteVm'], { patienceMs: deletionPatienceMs, signal }, () =>

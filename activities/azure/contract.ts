@@ -56,6 +56,8 @@ export interface GarbageReport {
   readonly disks: readonly string[]
   /** Registered NodeClaims whose VM is gone and that were deleted. */
   readonly nodeClaims: readonly string[]
+  /** Nodes that were being deleted and had neither NodeClaim nor VM; their finalizer was removed. */
+  readonly nodes: readonly string[]
   /** Tokens of NodeClaims that are gone. */
   readonly bootstrapTokens: readonly string[]
 }
@@ -70,6 +72,8 @@ export interface AzureActivities {
   launch(input: { readonly claim: ClaimRef; readonly attempt: number }): Promise<LaunchOutcome>
   /** Waits, by the VM list that all waiting claims share, until the VM succeeded or failed. */
   awaitInstance(input: { readonly claim: ClaimRef }): Promise<InstanceOutcome>
+  /** Whether Azure says that the claim's VM does not exist. */
+  findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. */
   deleteInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly existed: boolean }>
   /** Ends the life of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
@@ -79,6 +83,7 @@ export interface AzureActivities {
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
   /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM. */
+  /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM; lets Nodes go that have neither. */
   collectGarbage(): Promise<GarbageReport>
   /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>

@@ -3,7 +3,8 @@ import { translatingFailures } from '../failure.ts'
 import { deleteCandidates, undoCommand } from './candidates.ts'
 import type { KubernetesActivities } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
-import { drain, finalize } from './draining.ts'
+import { drain } from './draining/drain.ts'
+import { finalize } from './draining/finalize.ts'
 import { awaitInitialization, awaitRegistration } from './joining.ts'
 import { writeHold } from './node-requests.ts'
 import { giveUp, observe } from './observe.ts'
@@ -16,14 +17,14 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
     observe: ({ claim, retried }) => observe(deps, claim, retried),
     writeHold: (input) => writeHold(deps, input),
     giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),
-    finalize: ({ claim }) => finalize(deps, claim),
+    finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
     undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
     awaitRegistration: ({ claim }) => withHeartbeats((signal) => awaitRegistration(deps, claim, signal)),
     awaitInitialization: ({ claim }) => withHeartbeats((signal) => awaitInitialization(deps, claim, signal)),
-    drain: ({ claim }) => withHeartbeats((signal) => drain(deps, claim, signal)),
+    drain: ({ claim, told }) => withHeartbeats((signal) => drain(deps, claim, told, signal)),
     deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
   })
 }

@@ -28,7 +28,7 @@ import { Store } from './store.ts'
 export type { CachedKind, CachedObject } from './cached-kinds.ts'
 
 /** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
-type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
+export type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
 
 export type ChangeListener = (
   kind: CachedKind,

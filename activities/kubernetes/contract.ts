@@ -1,4 +1,5 @@
 import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
+import type { DrainTold, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses.ts'
@@ -55,6 +56,10 @@ export type DrainOutcome =
   | { readonly kind: 'drained'; readonly pods: number }
   /** The claim never had a Node, or its Node is gone already. */
   | { readonly kind: 'noNode' }
+  /** Goes on when it is called again: this is what it waits for by now. */
+  | { readonly kind: 'waiting'; readonly waits: DrainWaits }
+  /** No Node of the claim is ready. If its VM is gone there is nothing to drain; if not, call again. */
+  | { readonly kind: 'notReady' }
 
 /** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
 export type GiveUpReason = 'insufficient_capacity' | 'nodeclass_not_ready' | 'launch_timeout' | 'registration_timeout'
@@ -123,10 +128,10 @@ export interface KubernetesActivities {
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
   /** Ends a claim that cannot become a node: event, then deletion of the claim. */
   giveUp(input: { readonly claim: ClaimRef; readonly reason: GiveUpReason; readonly message: string }): Promise<void>
-  /** Taints the Node, evicts its pods tier by tier and waits for its volumes. */
-  drain(input: { readonly claim: ClaimRef }): Promise<DrainOutcome>
-  /** Removes the finalizers of Node and claim; the last step of a life. */
-  finalize(input: { readonly claim: ClaimRef }): Promise<void>
+  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. Without `told` it answers at the end only. */
+  drain(input: { readonly claim: ClaimRef; readonly told?: DrainTold }): Promise<DrainOutcome>
+  /** Removes the finalizers of Nodes and claim; the last step of a life. `isVmGone`: before that, the pods that were not drained. */
+  finalize(input: { readonly claim: ClaimRef; readonly isVmGone?: boolean }): Promise<void>
   /** Writes or clears pauses where every planner reads them, and shows them on the objects that they cover. */
   writePause(input: PauseChange): Promise<PausesWritten>
   /** The pauses that stand in the cluster: a new run of a loop starts from them. `pause` is of the whole loop. */

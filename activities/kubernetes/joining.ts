@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { labels, taintKeys } from '../../core/labels.ts'
-import { expiryDue, registrationDeadline } from '../../core/node-claim/lifecycle.ts'
-import { initializationState, registrationPatch } from '../../core/node-claim/registration.ts'
+import { expiryDue, registrationDeadline, registrationFailed } from '../../core/node-claim/lifecycle.ts'
+import { initializationState, nodeNotFound, registrationPatch } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import type { InitializationOutcome, RegistrationOutcome } from './contract.ts'
@@ -9,7 +9,7 @@ import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { recordRegistration } from './node-pool-health.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from './object-writes.ts'
-import { claimNode } from './observe.ts'
+import { claimNode, claimNodes } from './observe.ts'
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000
@@ -39,20 +39,19 @@ export async function awaitRegistration(
 ): Promise<RegistrationOutcome> {
   const first = await liveClaim(deps, ref)
   if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
-  const joined = (): { node: Node; claim: NodeClaim } | RegistrationOutcome | undefined => {
+  const joined = (): Joined | RegistrationOutcome | undefined => {
     const claim = livingClaim(deps, ref)
     if (claim === 'gone') return { kind: 'claimGone' }
     if (isTrue(claim.status.conditions, 'Registered'))
       return { kind: 'registered', nodeName: claim.status.nodeName ?? '' }
-    const node = claimNode(deps, claim)
-    return node === undefined ? undefined : { node, claim }
+    const nodes = registrationFailed(claim) ? [] : claimNodes(deps, claim)
+    return nodes.length === 0 ? undefined : { nodes, claim }
   }
-  const found = await untilDeadline(registrationDeadline(first) - deps.now(), signal, (both) =>
-    deps.cache.waitFor(concernsClaim(deps, ref), joined, both),
-  )
-  if (found === 'timeout') return { kind: 'timeout', message: timeoutMessage(deps, ref) }
+  const found = await untilRegistrationEnds(deps, ref, first, joined, signal)
   if ('kind' in found) return found
-  const nodeName = found.node.metadata.name
+  const [node, ...others] = found.nodes
+  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, ref, found, signal)
+  const nodeName = node.metadata.name
   await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
   const written = await setClaimConditions(deps, ref, () => ({
@@ -64,10 +63,48 @@ export async function awaitRegistration(
   return { kind: 'registered', nodeName }
 }
 
+/** The Nodes that bear the provider id of a claim. */
+interface Joined {
+  readonly nodes: readonly Node[]
+  readonly claim: NodeClaim
+}
+
+async function untilRegistrationEnds<T>(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  claim: NodeClaim,
+  look: () => T | undefined,
+  signal: AbortSignal,
+): Promise<T | RegistrationOutcome> {
+  const found = await untilDeadline(registrationDeadline(claim) - deps.now(), signal, (both) =>
+    deps.cache.waitFor(concernsClaim(deps, ref), look, both),
+  )
+  return found === 'timeout' ? { kind: 'timeout', message: timeoutMessage(deps, ref) } : found
+}
+
+/** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
+async function awaitFailedRegistration(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  { nodes }: Joined,
+  signal: AbortSignal,
+): Promise<RegistrationOutcome> {
+  const names = nodes.map(({ metadata }) => metadata.name).sort()
+  const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
+  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several Nodes have the provider id of one NodeClaim')
+  const written = await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
+  }))
+  if (written === undefined) return { kind: 'claimGone' }
+  const gone = (): RegistrationOutcome | undefined =>
+    livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
+  return untilRegistrationEnds(deps, ref, written, gone, signal)
+}
+
 /** With what was found out about the VM meanwhile. */
 function timeoutMessage(deps: KubernetesDeps, ref: ClaimRef): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
-  const known = condition?.reason === 'NodeNotFound' ? condition.message : undefined
+  const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
   return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sampleClaim } from '../../core/sample-objects.ts'
 import { ApiError } from './client.ts'
 import { ClusterCache } from './cluster-cache.ts'
-import { liveNode } from './observe.ts'
+import { liveNodes } from './observe.ts'
 
 const group = 'azure:///subscriptions/s/resourceGroups/mc/providers/Microsoft.Compute/virtualMachines'
 
@@ -19,7 +19,7 @@ async function found(nodes: Readonly<Record<string, string>>, status: object): P
   const sample = sampleClaim('', { metadata: { name: 'general-x1' } })
   const { nodeName: _, providerId: __, ...rest } = sample.status
   const claim = { ...sample, status: { ...rest, ...status } }
-  return (await liveNode({ cache, client: { get } } as never, claim))?.metadata.name
+  return (await liveNodes({ cache, client: { get } } as never, claim))[0]?.metadata.name
 }
 
 describe('the Node of a claim, where the cache has none', () => {

@@ -33,9 +33,9 @@ export async function observe(
   return { step: withoutDetails(step), ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
-/** A claim that nobody's planner made gets its finalizer; a claim whose Node is being deleted is deleted with it. */
+/** A claim that nobody's planner made gets its finalizer; a claim of which a Node is being deleted is deleted with it. */
 async function prepare(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): Promise<NodeClaim | undefined> {
-  if (claimNode(deps, claim)?.metadata.deletionTimestamp !== undefined) {
+  if (claimNodes(deps, claim).some(({ metadata }) => metadata.deletionTimestamp !== undefined)) {
     await deleteClaim(deps, ref)
     return liveClaim(deps, ref)
   }
@@ -71,18 +71,24 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
 }
 
-/** The Node of a claim, found by its provider id. */
+/** The Nodes of a claim's VM as the cache has them: one, or by a mistake of somebody's several. */
+export function claimNodes(deps: KubernetesDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
+  return providerId === undefined ? [] : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())
+}
+
+/** The Node of a claim, found by its provider id; of several the one that it was registered with. */
 export function claimNode(deps: KubernetesDeps, claim: NodeClaim): Node | undefined {
-  const { providerId } = claim.status
-  return providerId === undefined ? undefined : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())[0]
+  const nodes = claimNodes(deps, claim)
+  return nodes.find(({ metadata }) => metadata.name === claim.status.nodeName) ?? nodes[0]
 }
 
 /**
- * The Node of a claim, looked for in the API server before it is said to be missing: what ends a life must not take a watch that lags for a Node
+ * The Nodes of a claim, looked for in the API server before they are said to be missing: what ends a life must not take a watch that lags for a Node
  * that is gone.
  */
-export async function liveNode(deps: KubernetesDeps, claim: NodeClaim): Promise<Node | undefined> {
-  return claimNode(deps, claim) ?? readNode(deps, claim)
+export async function liveNodes(deps: KubernetesDeps, claim: NodeClaim): Promise<readonly Node[]> {
+  const known = claimNodes(deps, claim)
+  return known.length > 0 ? known : [(await readNode(deps, claim)) ?? []].flat()
 }
 
 /**

@@ -34,7 +34,7 @@ export class LifecycleMetrics {
     this.#all.nodesDrained.inc(poolLabel(claim))
   }
 
-  /** A claim's VM, which is gone, was being deleted since the condition InstanceTerminating. Without it there was no drain, and nothing is told. */
+  /** A claim's VM, which is gone, was being deleted since the condition InstanceTerminating. */
   instanceTerminated(claim: NodeClaim): void {
     const since = conditionOf(claim.status.conditions, 'InstanceTerminating')?.lastTransitionTime
     if (since !== undefined) this.#all.instanceTermination.observe(poolLabel(claim), this.#secondsSince(since))
@@ -103,7 +103,7 @@ function create(registry: Registry) {
     instanceTermination: histogram(
       'nodeclaims_instance_termination_duration_seconds',
       doublingBuckets(1, 11),
-      'Time from the end of the drain to the VM being gone.',
+      'Time from the deletion of a VM being asked for to the VM being gone.',
     ),
     claimTermination: histogram(
       'nodeclaims_termination_duration_seconds',

@@ -17,7 +17,7 @@ export function evictionBlockedBy(
 ): EvictionBlock | undefined {
   if (!isEvictable(pod, now)) return undefined
   const own = budgetsOf(pod, budgets)
-  const names = own.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort()
+  const names = budgetNames(pod, budgets)
   if (own.length > 1) {
     return {
       message: `eviction does not support multiple PDBs (Pod=${podName(pod)}, PodDisruptionBudget(s)=[${names.join(' ')}])`,
@@ -31,6 +31,13 @@ export function evictionBlockedBy(
         message: `pdb prevents pod evictions (PodDisruptionBudget=[${names.join(' ')}])`,
         podDisruptionBudgets: names,
       }
+}
+
+/** The budgets that select a pod, as `namespace/name`, sorted. */
+export function budgetNames(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly string[] {
+  return budgetsOf(pod, budgets)
+    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
+    .sort()
 }
 
 /** Whether budgets will never let a pod go, however long one waits: no new place is sought for it (reference/karpenter-core.md 3.2). */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Pod } from '../objects.ts'
 import { ownedBy, sampleMeta, samplePod, sampleTime } from '../sample-objects.ts'
-import { blockingVolumeAttachments, drainPlan } from './drain.ts'
+import { blockingVolumeAttachments, drainPlan, staysOnDrainedNode } from './drain.ts'
 
 const now = sampleTime
 const iso = (time: number) => new Date(time).toISOString()
@@ -29,13 +29,20 @@ describe('drainPlan', () => {
       left = left.filter((pod) => !evict.includes(pod))
     }
     expect(order).toEqual([['web'], ['daemon'], ['critical'], ['critical-daemon']])
-    expect(drain([])).toEqual({ done: true, evict: [], forceDelete: [], waitingFor: [] })
+    expect(drain([])).toEqual({ done: true, evict: [], forceDelete: [], heldBy: [] })
   })
 
   it('waits for a pod that ends before it goes on to the next tier', () => {
-    const { evict, waitingFor } = drain([deleting('ending', now + 30_000), daemon])
+    const { evict, heldBy } = drain([deleting('ending', now + 30_000), daemon])
     expect(evict).toEqual([])
-    expect(waitingFor.map(({ reason }) => reason)).toEqual(['is terminating', 'leaves after the pods of a lower tier'])
+    expect(heldBy.map(({ cause }) => cause)).toEqual(['terminating', 'laterTier'])
+  })
+
+  it('evicts nothing of a later tier while a pod of an earlier one is deleted by force', () => {
+    const slow = running('slow', { terminationGracePeriodSeconds: 300 })
+    const { evict, heldBy } = drain([slow, daemon], now + 120_000)
+    expect(evict).toEqual([])
+    expect(heldBy.map(({ cause }) => cause)).toEqual(['forced', 'laterTier'])
   })
 
   it.each([
@@ -56,7 +63,7 @@ describe('drainPlan', () => {
     expect(drain([guarded('true')])).toMatchObject({
       done: false,
       evict: [],
-      waitingFor: [{ reason: 'has the annotation karpenter.sh/do-not-disrupt' }],
+      heldBy: [{ cause: 'doNotDisrupt' }],
     })
     expect(names(drain([guarded('30s')]).evict)).toEqual(['p'])
     expect(drain([guarded('5m')]).evict).toEqual([])
@@ -72,6 +79,12 @@ describe('drainPlan', () => {
     expect(names(plan.evict)).toEqual(['quick'])
     expect(drain([running('p')], now - 1).forceDelete[0]?.gracePeriodSeconds).toBe(1)
   })
+
+  it('deletes by force what a do-not-disrupt would hold', () => {
+    const guarded = running('p', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })
+    expect(drain([guarded], now + 30_000)).toMatchObject({ forceDelete: [], heldBy: [{ cause: 'doNotDisrupt' }] })
+    expect(names(drain([guarded], now + 29_999).forceDelete.map(({ pod }) => pod))).toEqual(['p'])
+  })
 })
 
 describe('blockingVolumeAttachments', () => {
@@ -81,19 +94,19 @@ describe('blockingVolumeAttachments', () => {
     nodeName,
     persistentVolumeName,
   })
-  const blocking = (terminationDeadline?: number) =>
-    blockingVolumeAttachments({
-      attachments: [attachment('data'), attachment('logs'), attachment('other', 'b')],
-      nodeName: 'a',
-      pods: [running('agent', { tolerations: [{ operator: 'Exists' }], persistentVolumeClaims: ['logs'] })],
-      volumesOf: (pod) => pod.persistentVolumeClaims,
-      now,
-      ...(terminationDeadline === undefined ? {} : { terminationDeadline }),
-    }).map(({ metadata }) => metadata.name)
+  it('waits for the volumes of the nodes, but not for those of pods that stay', () => {
+    const all = [attachment('data'), attachment('logs'), attachment('other', 'b')]
+    const blocking = (nodes: readonly string[]) =>
+      blockingVolumeAttachments(all, new Set(nodes), new Set(['logs'])).map(({ metadata }) => metadata.name)
+    expect(blocking(['a'])).toEqual(['data'])
+    expect(blocking(['a', 'b'])).toEqual(['data', 'other'])
+  })
 
-  it('waits for the volumes of the node, but not for those of pods that stay', () => {
-    expect(blocking()).toEqual(['data'])
-    expect(blocking(now + 1)).toEqual(['data'])
-    expect(blocking(now)).toEqual([])
+  it.each([
+    ['tolerates the disruption', running('p', { tolerations: [{ operator: 'Exists' }] }), true],
+    ['is stuck', deleting('p', now - 60_001), true],
+    ['leaves', running('p'), false],
+  ])('a pod that %s', (_, pod, stays) => {
+    expect(staysOnDrainedNode(pod, now)).toBe(stays)
   })
 })

@@ -12,6 +12,23 @@ import {
 /** A pod whose deletion is this long overdue is held by nobody who still answers: draining does not wait for it. */
 const stuckAfterMs = 60_000
 
+/** Why a pod keeps its node. */
+export type HoldCause =
+  /** It is deleted by force, as the time of its claim ends. */
+  | 'forced'
+  | 'terminating'
+  | 'doNotDisrupt'
+  /** The eviction API is to be asked for it. */
+  | 'eviction'
+  /** Its turn comes when those before it are gone. */
+  | 'laterTier'
+
+/** A pod that keeps its node. */
+export interface HeldBy {
+  readonly pod: Pod
+  readonly cause: HoldCause
+}
+
 export interface DrainPlan {
   /** Nothing on the node is waited for any more. */
   readonly done: boolean
@@ -20,7 +37,7 @@ export interface DrainPlan {
   /** To delete whatever budgets and annotations say, with this grace period: the claim's own time is running out. */
   readonly forceDelete: readonly { readonly pod: Pod; readonly gracePeriodSeconds: number }[]
   /** Every pod that keeps the node, and why. */
-  readonly waitingFor: readonly { readonly pod: Pod; readonly reason: string }[]
+  readonly heldBy: readonly HeldBy[]
 }
 
 /**
@@ -37,14 +54,14 @@ export function drainPlan(input: {
   const overdue = waiting.filter((pod) => isForceDue(pod, now, terminationDeadline))
   const forceDelete = overdue.map((pod) => ({ pod, gracePeriodSeconds: graceLeft(now, terminationDeadline) }))
   const forced = new Set(overdue)
-  const graceful = waiting.filter((pod) => !forced.has(pod))
-  const tier = Math.min(...graceful.map(tierOf))
-  const evict = graceful.filter((pod) => tierOf(pod) === tier && isEvictable(pod, now))
+  // Those that go by force belong to their tier until they are gone.
+  const tier = Math.min(...waiting.map(tierOf))
+  const evict = waiting.filter((pod) => !forced.has(pod) && tierOf(pod) === tier && isEvictable(pod, now))
   return {
     done: waiting.length === 0,
     evict,
     forceDelete,
-    waitingFor: waiting.map((pod) => ({ pod, reason: waitReason(pod, now, tier, forced.has(pod)) })),
+    heldBy: waiting.map((pod) => ({ pod, cause: forced.has(pod) ? 'forced' : holdCause(pod, now, tier) })),
   }
 }
 
@@ -76,30 +93,28 @@ function tierOf(pod: Pod): number {
   return (critical.has(pod.priorityClassName ?? '') ? 2 : 0) + (isDaemonPod(pod) ? 1 : 0)
 }
 
-function waitReason(pod: Pod, now: number, tier: number, forced: boolean): string {
-  if (forced) return 'is deleted by force, because the terminationGracePeriod of its NodeClaim ends'
-  if (isTerminating(pod)) return 'is terminating'
-  if (hasDoNotDisrupt(pod, now)) return 'has the annotation karpenter.sh/do-not-disrupt'
-  return tierOf(pod) === tier ? 'is to be evicted' : 'leaves after the pods of a lower tier'
+function holdCause(pod: Pod, now: number, tier: number): HoldCause {
+  if (isTerminating(pod)) return 'terminating'
+  if (hasDoNotDisrupt(pod, now)) return 'doNotDisrupt'
+  return tierOf(pod) === tier ? 'eviction' : 'laterTier'
+}
+
+/** Whether a pod stays on a node that is drained, with its volumes. */
+export function staysOnDrainedNode(pod: Pod, now: number): boolean {
+  return !isDrainable(pod, now)
 }
 
 /**
  * The attachments that must be gone before the VM may be deleted: those of the node, but not of pods that stay on it
- * (reference/karpenter-core.md 5.5). `volumesOf` answers which persistent volumes a pod uses. After the deadline none blocks.
+ * (reference/karpenter-core.md 5.5). `stayingVolumes`: the persistent volumes of those pods.
  */
-export function blockingVolumeAttachments(input: {
-  readonly attachments: readonly VolumeAttachment[]
-  readonly nodeName: string
-  readonly pods: readonly Pod[]
-  readonly volumesOf: (pod: Pod) => readonly string[]
-  readonly now: number
-  readonly terminationDeadline?: number
-}): readonly VolumeAttachment[] {
-  const { attachments, nodeName, pods, volumesOf, now, terminationDeadline } = input
-  if (terminationDeadline !== undefined && now >= terminationDeadline) return []
-  const staying = new Set(pods.filter((pod) => !isDrainable(pod, now)).flatMap(volumesOf))
-  return attachments.filter((attachment) => {
-    const volume = attachment.persistentVolumeName
-    return attachment.nodeName === nodeName && volume !== undefined && !staying.has(volume)
-  })
+export function blockingVolumeAttachments(
+  attachments: readonly VolumeAttachment[],
+  nodeNames: ReadonlySet<string>,
+  stayingVolumes: ReadonlySet<string>,
+): readonly VolumeAttachment[] {
+  return attachments.filter(
+    ({ nodeName, persistentVolumeName }) =>
+      nodeNames.has(nodeName) && persistentVolumeName !== undefined && !stayingVolumes.has(persistentVolumeName),
+  )
 }

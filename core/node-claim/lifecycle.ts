@@ -59,9 +59,18 @@ export function launchDeadline(claim: NodeClaim, attemptStartedAt: number): numb
   return Math.min(attemptStartedAt + launchAttemptLimitMs, launchStartedAt(claim) + launchLimitMs)
 }
 
-/** When a launched claim without a Node is given up; each new launch starts the clock again (reference/karpenter-core.md 5.1). */
+/**
+ * When a launched claim without a Node is given up; each new launch starts the clock again, and so does a registration that has failed
+ * (reference/karpenter-core.md 5.1).
+ */
 export function registrationDeadline(claim: NodeClaim): number {
-  return transitionOf(claim, 'Launched') + registrationLimitMs
+  const since = registrationFailed(claim) ? 'Registered' : 'Launched'
+  return transitionOf(claim, since) + registrationLimitMs
+}
+
+/** Whether several Nodes claimed to be its VM: which one is never guessed, nor looked at again. */
+export function registrationFailed({ status }: NodeClaim): boolean {
+  return conditionOf(status.conditions, 'Registered')?.status === 'False'
 }
 
 /** When a claim is deleted for its age; undefined for one that never expires. */

@@ -39,6 +39,9 @@ export function registrationPatch(claim: NodeClaim, node: Node): RegistrationPat
   }
 }
 
+/** What a claim says whose Node has not joined, where nothing more is known. */
+export const nodeNotFound = { reason: 'NodeNotFound', message: 'Node not registered with cluster' } as const
+
 export type InitializationState =
   | { readonly initialized: true }
   | { readonly initialized: false; readonly reason: string; readonly message: string }
@@ -46,7 +49,7 @@ export type InitializationState =
 /** Whether a registered Node can take pods, or the first thing that it lacks (reference/karpenter-core.md 5.1). */
 export function initializationState(claim: NodeClaim, node: Node | undefined): InitializationState {
   const not = (reason: string, message: string) => ({ initialized: false as const, reason, message })
-  if (node === undefined) return not('NodeNotFound', 'Node not registered with cluster')
+  if (node === undefined) return not(nodeNotFound.reason, nodeNotFound.message)
   if (!isReady(node)) return not('NodeNotReady', 'Node status is NotReady')
   const startup = claim.spec.startupTaints.find((taint) => node.taints.some((other) => sameTaint(other, taint)))
   if (startup !== undefined) return not('StartupTaintsExist', `StartupTaint "${describeTaint(startup)}" still exists`)

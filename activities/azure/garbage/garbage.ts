@@ -22,6 +22,7 @@ import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { providerId, vmName } from '../launch/virtual-machine.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
 import { type GarbageKind, garbageCounter } from './garbage-metrics.ts'
+import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
 
 /** Requests of a pass that are under way at once. */
 const width = 16
@@ -47,7 +48,7 @@ const heldCodes: ReadonlySet<string> = new Set([
 
 /**
  * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, tokens without a
- * claim. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ * claim, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
  */
 export class GarbageCollector {
   readonly #deps: AzureDeps
@@ -85,6 +86,7 @@ export class GarbageCollector {
       networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
       disks: await this.#each(leftovers.disks, (disk) => this.#disk(disk), signal),
       nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#nodeClaim(claim), signal),
+      nodes: await this.#each(orphanedNodes(deps), (node) => this.#node(node), signal),
       bootstrapTokens: await deleteBootstrapTokens(
         deps.client,
         tokens.filter(({ claimUid }) => !byUid.has(claimUid)),
@@ -152,6 +154,15 @@ export class GarbageCollector {
     })
     countDisruption(this.#deps, claim, 'garbage_collected')
     this.#alarm('nodeClaim', subject(claim), name, `VM ${vmName(name)} is gone; the NodeClaim is deleted`)
+    return true
+  }
+
+  async #node(node: OrphanedNode): Promise<boolean> {
+    if (await this.#claimExists(node.claimName)) return false
+    const known = this.#deps.cache.nodes.get(node.name)
+    if (!(await releaseNode(this.#deps, node))) return false
+    const about = known === undefined ? this.#namespace() : subject(known)
+    this.#alarm('node', about, node.name, `Node ${node.name} had neither NodeClaim nor VM and is let go`)
     return true
   }
 

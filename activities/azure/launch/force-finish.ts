@@ -1,6 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { askedText } from '../../../core/node-claim/node-requests.ts'
-import { finalize } from '../../kubernetes/draining.ts'
+import { finalize } from '../../kubernetes/draining/finalize.ts'
 import { tellAsked } from '../../kubernetes/node-requests.ts'
 import { liveClaim } from '../../kubernetes/object-writes.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'

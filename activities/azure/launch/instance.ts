@@ -2,7 +2,7 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../../core/conditions.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import { pauseFor } from '../../activity-context.ts'
-import { cachedClaim, liveClaim } from '../../kubernetes/object-writes.ts'
+import { cachedClaim, liveClaim, setClaimConditions } from '../../kubernetes/object-writes.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { ClaimRef, InstanceOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -110,6 +110,11 @@ async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message:
   await setLaunchedUnknown(deps, ref, reason, message)
 }
 
+/** Whether a VM of the claim's name exists, whoever owns it: only that there is none tells that the claim's is gone. */
+export async function findInstance(deps: AzureDeps, ref: ClaimRef): Promise<{ readonly exists: boolean }> {
+  return { exists: (await getVm(deps, ref.name)) !== undefined }
+}
+
 /** Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM of another claim or another cluster stays. */
 export async function deleteInstance(
   deps: AzureDeps,
@@ -120,6 +125,7 @@ export async function deleteInstance(
   const vm = await getVm(deps, ref.name)
   if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { existed: false }
   if (vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
+  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'InstanceTerminating', status: 'True' }] }))
   await vmGone(deps, ref.name, signal)
   const claim = cachedClaim(deps, ref)
   if (claim !== undefined) deps.lifecycleMetrics.instanceTerminated(claim)

@@ -1,6 +1,8 @@
 import type { InstanceViewStatus, VirtualMachine } from '@azure/arm-compute'
 import { request } from 'undici'
 import { isTrue } from '../../../core/conditions.ts'
+import { registrationFailed } from '../../../core/node-claim/lifecycle.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
@@ -39,15 +41,20 @@ export async function joinEvidence(
 export async function tellNotJoined(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
   const evidence = await joinEvidence(deps, ref.name, signal)
   const claim = cachedClaim(deps, ref)
-  if (claim === undefined || isTrue(claim.status.conditions, 'Registered')) return
+  if (claim === undefined || !isAwaited(claim)) return
   const message = `Node not registered with cluster, though VM ${vmName(ref.name)} was created: ${evidence}`
   deps.log.warn({ nodeClaim: ref.name, why: evidence }, 'a VM runs and its node has not joined')
   deps.events.record({ about: subject(claim), reason: 'NodeNotJoined', message })
-  await setClaimConditions(deps, ref, ({ status }) =>
-    isTrue(status.conditions, 'Registered')
-      ? undefined
-      : { conditions: [{ type: 'Registered', status: 'Unknown', reason: 'NodeNotFound', message }] },
+  await setClaimConditions(deps, ref, (current) =>
+    isAwaited(current)
+      ? { conditions: [{ type: 'Registered', status: 'Unknown', reason: 'NodeNotFound', message }] }
+      : undefined,
   )
+}
+
+/** Whether a claim's Node may still join: it has not, and several have not either. */
+function isAwaited(claim: NodeClaim): boolean {
+  return !isTrue(claim.status.conditions, 'Registered') && !registrationFailed(claim)
 }
 
 /** The evidence as text; `log` is the end of the serial log. */

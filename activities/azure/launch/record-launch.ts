@@ -1,6 +1,8 @@
+import { conditionOf } from '../../../core/conditions.ts'
 import { allocatable } from '../../../core/instance-type.ts'
 import { annotations } from '../../../core/labels.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import { nodeNotFound } from '../../../core/node-claim/registration.ts'
+import type { Condition, NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { requirements } from '../../../core/requirements.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/object-writes.ts'
@@ -85,8 +87,11 @@ export async function recordLaunch(
       : { metadata: { labels: changes, annotations: stamps } }
   })
   if (labelled === undefined) return { kind: 'claimGone' }
-  const written = await setClaimConditions(deps, ref, () => ({
-    conditions: [{ type: 'Launched', status: 'True' }],
+  const written = await setClaimConditions(deps, ref, ({ status: { conditions } }) => ({
+    conditions: [
+      { type: 'Launched', status: 'True' },
+      ...(isAwaited(conditions) ? [{ type: 'Registered', status: 'Unknown', ...nodeNotFound } as const] : []),
+    ],
     status: record.status,
   }))
   if (written === undefined) return { kind: 'claimGone' }
@@ -98,6 +103,11 @@ export async function recordLaunch(
     capacityType: chosen.capacityType,
     imageId,
   }
+}
+
+/** Of a claim that was launched before, its Node may have joined already. */
+function isAwaited(conditions: readonly Condition[]): boolean {
+  return (conditionOf(conditions, 'Registered')?.status ?? 'Unknown') === 'Unknown'
 }
 
 function withoutZeros(amounts: Resources): Record<string, string> {

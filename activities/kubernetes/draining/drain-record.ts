@@ -1,0 +1,60 @@
+// The one place that tells, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
+import { terminationFinalizer } from '../../../core/labels.ts'
+import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+
+/** An answer to the request for an eviction. `code`: the HTTP status; 200 whenever the pod goes. */
+export function evictionAnswered(deps: KubernetesDeps, code: number): void {
+  deps.lifecycleMetrics.evictionAnswered(code)
+}
+
+/** A pod that the eviction API took. `reason`: why its node goes. */
+export function podEvicted(deps: KubernetesDeps, pod: Pod, reason: string): void {
+  deps.lifecycleMetrics.podDrained(reason)
+  deps.events.record({ about: subject(pod), reason: 'Evicted', message: `Evicted pod: ${reason}` })
+}
+
+/** A pod that was deleted past budgets and annotations, because the time of its claim ends. */
+export function podDeleted(
+  deps: KubernetesDeps,
+  pod: Pod,
+  { gracePeriodSeconds, deadlineMs }: { readonly gracePeriodSeconds: number; readonly deadlineMs: number | undefined },
+): void {
+  const end = deadlineMs === undefined ? 'now' : new Date(deadlineMs).toISOString()
+  deps.events.record({
+    about: subject(pod),
+    reason: 'Disrupted',
+    message:
+      `Deleting the pod for the termination time ${end} of its node: it has ${gracePeriodSeconds} of its ${pod.terminationGracePeriodSeconds} ` +
+      'seconds of grace. PodDisruptionBudgets and karpenter.sh/do-not-disrupt do not hold any more',
+  })
+}
+
+/** A pod that was deleted because its machine does not exist. */
+export function podLost(deps: KubernetesDeps, pod: Pod): void {
+  const message = `Deleting the pod: the VM of its node ${pod.nodeName} is gone`
+  deps.events.record({ about: subject(pod), reason: 'Disrupted', message })
+}
+
+/** The last pod has left the Nodes of a claim. */
+export function nodeDrained(deps: KubernetesDeps, claim: NodeClaim): void {
+  deps.lifecycleMetrics.nodeDrained(claim)
+}
+
+/** A Node's finalizer is gone. `node`: as it was before. */
+export function nodeTerminated(deps: KubernetesDeps, node: Node, claim: NodeClaim): void {
+  tellFinalized(deps, node)
+  deps.lifecycleMetrics.nodeTerminated(node, claim)
+}
+
+/** A claim's finalizer is gone, the end of its life. `claim`: as it was before. */
+export function claimTerminated(deps: KubernetesDeps, claim: NodeClaim): void {
+  tellFinalized(deps, claim)
+  deps.lifecycleMetrics.nodeClaimTerminated(claim)
+}
+
+function tellFinalized(deps: KubernetesDeps, object: Node | NodeClaim): void {
+  if (!object.metadata.finalizers.includes(terminationFinalizer)) return
+  deps.events.record({ about: subject(object), reason: 'Finalized', message: `Finalized ${terminationFinalizer}` })
+}

@@ -1,0 +1,99 @@
+import {
+  type DrainTold,
+  type DrainWaits,
+  firstOf,
+  type Hold,
+  isVmLookDue,
+  newsFor,
+  nothingTold,
+  type SeenHold,
+  sinceWhen,
+  waitsText,
+} from '../../../core/node-claim/drain-waits.ts'
+import { isReady } from '../../../core/node-claim/registration.ts'
+import type { Node } from '../../../core/objects.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import type { DrainOutcome } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { setClaimConditions } from '../object-writes.ts'
+
+/** What is not blocked is worth a write when it takes this long; conditions are written this often at most. */
+const writeEveryMs = 5000
+
+/** The condition of a claim that a wait is told in, and the event about its Nodes. */
+export interface ToldAs {
+  readonly condition: 'Drained' | 'VolumesDetached'
+  readonly reason: string
+  readonly event: 'FailedDraining' | 'AwaitingVolumeDetachment'
+  /** The sentence that the named waits belong to. */
+  readonly text: (named: string) => string
+}
+
+/** Tells what a drain waits for: in a condition, in events, and to the lifecycle. */
+export class DrainReport {
+  readonly #deps: KubernetesDeps
+  readonly #ref: ClaimRef
+  readonly #told: DrainTold | undefined
+  readonly #askedMs: number
+  #seen: readonly SeenHold[] = []
+  #written = ''
+  #writtenMs: number
+
+  /** `told`: undefined for a lifecycle of an older version, which is told nothing before the end. */
+  constructor(deps: KubernetesDeps, ref: ClaimRef, told: DrainTold | undefined) {
+    this.#deps = deps
+    this.#ref = ref
+    this.#told = told
+    this.#askedMs = this.#writtenMs = deps.now()
+  }
+
+  /** Takes in what keeps the Nodes now, and tells it where it is due. Returns what the lifecycle should know at once. */
+  async tell(holds: readonly Hold[], nodes: readonly Node[], as: ToldAs): Promise<DrainOutcome | undefined> {
+    const now = this.#deps.now()
+    const before = this.#seen.length > 0 ? this.#seen : (this.#told ?? nothingTold).waits.on
+    this.#seen = sinceWhen(holds, before, now)
+    if (this.#isWriteDue(now)) await this.#write(as, nodes, now)
+    const news = this.#told && newsFor(this.#told, { seen: this.#seen, askedMs: this.#askedMs, now })
+    return news && { kind: 'waiting', waits: news }
+  }
+
+  /**
+   * Whether the lifecycle should look for the VM before more is done: no Node of it is ready (reference/karpenter-core.md 5.5). Only Azure can tell a
+   * machine that is gone from one that is silent.
+   */
+  isVmInDoubt(nodes: readonly Node[]): boolean {
+    if (this.#told === undefined || nodes.length === 0 || nodes.some(isReady)) return false
+    return isVmLookDue(this.#told, this.#askedMs, this.#deps.now())
+  }
+
+  /** What is blocked is told at once, the rest when it takes its time. */
+  #isWriteDue(now: number): boolean {
+    const isFirst = this.#written === '' && this.#seen.some(({ isBlocked }) => isBlocked)
+    return this.#seen.length > 0 && (isFirst || now >= this.#writtenMs + writeEveryMs)
+  }
+
+  async #write({ condition, reason, event, text }: ToldAs, nodes: readonly Node[], now: number): Promise<void> {
+    const waits = firstOf(this.#seen)
+    const message = text(waitsText(waits)).slice(0, 1024)
+    if (message === this.#written) return
+    this.#written = message
+    this.#writtenMs = now
+    for (const node of nodes) {
+      const values = [node.metadata.uid, ...blockedNames(this.#seen, waits)]
+      this.#deps.events.record({ about: subject(node), reason: event, message: eventText(event, message), values })
+    }
+    await setClaimConditions(this.#deps, this.#ref, () => ({
+      conditions: [{ type: condition, status: 'Unknown', reason, message }],
+    }))
+  }
+}
+
+/** Other things that block are told anew at once; what merely takes its time is not. */
+function blockedNames(seen: readonly SeenHold[], { on }: DrainWaits): readonly string[] {
+  return seen.slice(0, on.length).flatMap(({ isBlocked, what }) => (isBlocked ? [what] : []))
+}
+
+function eventText(event: ToldAs['event'], message: string): string {
+  return event === 'FailedDraining' ? `Failed to drain node, ${message}` : message
+}

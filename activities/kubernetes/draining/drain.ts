@@ -1,0 +1,239 @@
+import { type ConditionChange, conditionOf, isTrue } from '../../../core/conditions.ts'
+import { annotations, taintKeys } from '../../../core/labels.ts'
+import { type DrainPlan, drainPlan } from '../../../core/node-claim/drain.ts'
+import { type DrainTold, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
+import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import type { Node, NodeClaim, Pod, VolumeAttachment } from '../../../core/objects.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import type { CachedKind, CachedObject, ChangeFilter } from '../cluster-cache.ts'
+import { livePodsOn } from '../command-objects.ts'
+import type { DrainOutcome } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { cachedClaim, liveClaim, setClaimConditions, updateClaim } from '../object-writes.ts'
+import { liveNodes } from '../observe.ts'
+import { nodeDrained } from './drain-record.ts'
+import { DrainReport, type ToldAs } from './drain-report.ts'
+import { Evictions } from './evictions.ts'
+import { beginNodeDeletion } from './node-deletion.ts'
+import { attachmentsInTheWay } from './volumes.ts'
+
+/** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
+const lateBindingMs = 5000
+/** Between two looks at what a budget, a grace period or a disk holds back; changes end the wait early. */
+const lookAgainMs = 1000
+
+/**
+ * Takes the Nodes of a claim out of service: taint, eviction tier by tier through the eviction API, then the volumes. What is waited for stands in the
+ * claim's conditions and in events. Run again, it goes on where the cluster stands. `told`: what the lifecycle knows, so that it hears of news.
+ */
+export async function drain(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  told: DrainTold | undefined,
+  signal: AbortSignal,
+): Promise<DrainOutcome> {
+  const claim = await stampTermination(deps, ref)
+  const nodes = claim === undefined ? [] : await liveNodes(deps, claim)
+  if (claim === undefined || nodes.length === 0) return { kind: 'noNode' }
+  const work = new Drain(deps, claim, nodes, new DrainReport(deps, ref, told), signal)
+  return work.run()
+}
+
+/** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
+async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  const claim = await liveClaim(deps, ref)
+  const deadline = claim && terminationDeadline(claim)
+  if (claim === undefined || deadline === undefined) return claim
+  if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
+  const text = withoutMs(deadline)
+  tellDeadline(deps, claim, text)
+  return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
+}
+
+function tellDeadline(deps: KubernetesDeps, object: Node | NodeClaim, time: string): void {
+  const message = `All pods will be deleted by ${time}`
+  deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
+}
+
+const withoutMs = (time: number) => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
+
+const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
+
+const asPods = (count: number): ToldAs => ({
+  condition: 'Drained',
+  reason: 'Draining',
+  event: 'FailedDraining',
+  text: (named) => `${count} pods are waiting to be evicted: ${named}`,
+})
+
+const asVolumes: ToldAs = {
+  condition: 'VolumesDetached',
+  reason: 'AwaitingVolumeDetachment',
+  event: 'AwaitingVolumeDetachment',
+  text: (named) => `Awaiting deletion of bound volumeattachments (${named})`,
+}
+
+/** One run of the activity. */
+class Drain {
+  readonly #deps: KubernetesDeps
+  readonly #nodes: readonly Node[]
+  readonly #names: readonly string[]
+  readonly #report: DrainReport
+  readonly #signal: AbortSignal
+  readonly #evictions: Evictions
+  /** The claim as it was seen last: its deadline may be moved while it drains. */
+  #claim: NodeClaim
+
+  constructor(
+    deps: KubernetesDeps,
+    claim: NodeClaim,
+    nodes: readonly Node[],
+    report: DrainReport,
+    signal: AbortSignal,
+  ) {
+    this.#deps = deps
+    this.#claim = claim
+    this.#nodes = nodes
+    this.#names = nodes.map(({ metadata }) => metadata.name)
+    this.#report = report
+    this.#signal = signal
+    this.#evictions = new Evictions(deps)
+  }
+
+  async run(): Promise<DrainOutcome> {
+    if (this.#report.isVmInDoubt(this.#nodes)) return { kind: 'notReady' }
+    await Promise.all(this.#nodes.map((node) => beginNodeDeletion(this.#deps, node)))
+    const deadline = this.#deadline()
+    if (deadline !== undefined) for (const node of this.#nodes) tellDeadline(this.#deps, node, withoutMs(deadline))
+    const taintedMs = await this.#begin()
+    const early = (await this.#untilEmpty(taintedMs)) ?? (await this.#untilDetached())
+    return early ?? { kind: 'drained', pods: this.#evictions.count }
+  }
+
+  /** Says that the drain has begun. Returns since when no pod should land here any more (epoch ms). */
+  async #begin(): Promise<number> {
+    const claim = await setClaimConditions(this.#deps, this.#claim.metadata, ({ status }) =>
+      conditionOf(status.conditions, 'Drained') === undefined
+        ? { conditions: [{ type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' }] }
+        : undefined,
+    )
+    const since = (type: string) =>
+      Date.parse(conditionOf(claim?.status.conditions ?? [], type)?.lastTransitionTime ?? '')
+    // A disruption command taints the Node before it says why.
+    const wasTainted = this.#nodes.every(({ taints }) => taints.some(({ key }) => key === taintKeys.disrupted))
+    const times = [since('Drained'), ...(wasTainted ? [since('DisruptionReason')] : [])]
+    return Math.min(...times.filter((time) => !Number.isNaN(time)), this.#deps.now())
+  }
+
+  async #untilEmpty(taintedMs: number): Promise<DrainOutcome | undefined> {
+    for (;;) {
+      const plan = this.#plan()
+      const leftMs = taintedMs + lateBindingMs - this.#deps.now()
+      if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
+      const nodes = this.#presentNodes()
+      if (nodes.length === 0 && (await this.#areNodesGone())) return { kind: 'drained', pods: this.#evictions.count }
+      if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
+      if (!plan.done) {
+        await this.#evictions.carryOut(plan, this.#disruptionReason(), this.#deadline())
+        const holds = plan.heldBy.flatMap((held) => podHold(held, this.#evictions.refusalOf(held.pod)) ?? [])
+        const news = await this.#report.tell(holds, nodes, asPods(plan.heldBy.length))
+        if (news !== undefined) return news
+      }
+      await this.#changeWithin(plan.done && leftMs > 0 ? leftMs : lookAgainMs)
+    }
+  }
+
+  async #untilDetached(): Promise<DrainOutcome | undefined> {
+    for (;;) {
+      const attachments = await attachmentsInTheWay(this.#deps, this.#names)
+      if (attachments.length === 0) return this.#detached(true)
+      const deadline = this.#deadline()
+      if (deadline !== undefined && this.#deps.now() >= deadline) return this.#detached(false)
+      const nodes = this.#presentNodes()
+      if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
+      const news = await this.#report.tell(attachments.map(volumeHold), nodes, asVolumes)
+      if (news !== undefined) return news
+      await this.#changeWithin(lookAgainMs)
+    }
+  }
+
+  #plan(): DrainPlan {
+    const pods = this.#names.flatMap((name): readonly Pod[] => this.#deps.cache.pods.by('byNode', name))
+    const terminationDeadline = this.#deadline()
+    return drainPlan({
+      pods,
+      now: this.#deps.now(),
+      ...(terminationDeadline === undefined ? {} : { terminationDeadline }),
+    })
+  }
+
+  /** Whether the API server, asked past the cache, knows of nothing that is waited for. */
+  async #isEmpty(): Promise<boolean> {
+    await Promise.all(this.#names.map((name) => livePodsOn(this.#deps, name)))
+    return this.#plan().done
+  }
+
+  #presentNodes(): readonly Node[] {
+    return this.#names.flatMap((name) => this.#deps.cache.nodes.get(name) ?? [])
+  }
+
+  /** Somebody took their finalizers off: nothing is left to drain. */
+  async #areNodesGone(): Promise<boolean> {
+    return (await liveNodes(this.#deps, this.#latestClaim())).length === 0
+  }
+
+  #latestClaim(): NodeClaim {
+    this.#claim = cachedClaim(this.#deps, this.#claim.metadata) ?? this.#claim
+    return this.#claim
+  }
+
+  #deadline(): number | undefined {
+    return terminationDeadline(this.#latestClaim())
+  }
+
+  #disruptionReason(): string {
+    return conditionOf(this.#latestClaim().status.conditions, 'DisruptionReason')?.reason ?? 'Forceful Termination'
+  }
+
+  /** Mostly no volume is attached any more, and one write tells both. A drain that goes on is not told again. */
+  async #drained(): Promise<undefined> {
+    if (isTrue(this.#latestClaim().status.conditions, 'Drained')) return
+    const isDetached = (await attachmentsInTheWay(this.#deps, this.#names)).length === 0
+    await this.#set({ type: 'Drained', status: 'True' }, ...(isDetached ? [detached] : []))
+    nodeDrained(this.#deps, this.#latestClaim())
+  }
+
+  /** After the claim's deadline its VM goes with what is attached to it. */
+  async #detached(isDetached: boolean): Promise<undefined> {
+    await this.#set(
+      isDetached ? detached : { type: 'VolumesDetached', status: 'False', reason: 'TerminationGracePeriodElapsed' },
+    )
+  }
+
+  async #set(...conditions: readonly ConditionChange[]): Promise<void> {
+    await setClaimConditions(this.#deps, this.#claim.metadata, () => ({ conditions }))
+  }
+
+  async #changeWithin(ms: number): Promise<void> {
+    const concerns: ChangeFilter = (kind, key, before, after) => this.#concerns(kind, key, after ?? before)
+    await this.#deps.cache.changeWithin(ms, concerns, this.#signal)
+  }
+
+  #concerns(kind: CachedKind, key: string, object: CachedObject | undefined): boolean {
+    switch (kind) {
+      case 'Pod':
+        return this.#names.includes((object as Pod).nodeName ?? '')
+      case 'Node':
+        return this.#names.includes(key)
+      case 'NodeClaim':
+        return key === this.#claim.metadata.name
+      case 'VolumeAttachment':
+        return this.#names.includes((object as VolumeAttachment).nodeName)
+      case 'PodDisruptionBudget':
+        return this.#evictions.budgetChanged(object?.metadata.namespace)
+      default:
+        return false
+    }
+  }
+}

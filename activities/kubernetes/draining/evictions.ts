@@ -1,0 +1,111 @@
+import { budgetNames } from '../../../core/disruption/pod-disruption-budgets.ts'
+import type { DrainPlan } from '../../../core/node-claim/drain.ts'
+import type { Refusal } from '../../../core/node-claim/drain-waits.ts'
+import type { Pod } from '../../../core/objects.ts'
+import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { resourcePath } from '../resources.ts'
+import { evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'
+
+/** Between two requests for a pod that was refused (reference/karpenter-core.md 5.6); a change of a budget ends the wait. */
+const backoffMs = { shortest: 100, longest: 10_000 }
+/** The API server says so with code 500, as it does of failures of its own. */
+const manyBudgets = 'more than one PodDisruptionBudget'
+
+interface Refused extends Refusal {
+  readonly namespace: string
+  readonly attempts: number
+  readonly retryAtMs: number
+}
+
+/** Asks for the pods of one drain to go, each by itself: one that is refused waits longer and longer, and holds up no other. */
+export class Evictions {
+  readonly #deps: KubernetesDeps
+  readonly #gone = new Set<string>()
+  readonly #refused = new Map<string, Refused>()
+
+  constructor(deps: KubernetesDeps) {
+    this.#deps = deps
+  }
+
+  /** How many pods have been evicted or deleted. */
+  get count(): number {
+    return this.#gone.size
+  }
+
+  /** Why the API server does not evict a pod; undefined: it does, or was not asked. */
+  refusalOf(pod: Pod): Refusal | undefined {
+    return this.#refused.get(pod.metadata.uid)
+  }
+
+  /** What a budget of this namespace refused is asked for anew at once. Returns whether there is anything. */
+  budgetChanged(namespace: string | undefined): boolean {
+    let found = false
+    for (const [uid, refused] of this.#refused) {
+      if (refused.namespace !== namespace || refused.kind === 'other') continue
+      this.#refused.set(uid, { ...refused, retryAtMs: 0 })
+      found = true
+    }
+    return found
+  }
+
+  /** Does what the plan says. `reason`: why the node goes; `deadlineMs`: when its claim's time is over, if it has one. */
+  async carryOut(plan: DrainPlan, reason: string, deadlineMs: number | undefined): Promise<void> {
+    await Promise.all([
+      ...plan.forceDelete.map((forced) => this.#delete(forced, deadlineMs)),
+      ...plan.evict.filter((pod) => this.#isDue(pod)).map((pod) => this.#evict(pod, reason)),
+    ])
+  }
+
+  #isDue({ metadata: { uid } }: Pod): boolean {
+    return !this.#gone.has(uid) && (this.#refused.get(uid)?.retryAtMs ?? 0) <= this.#deps.now()
+  }
+
+  async #evict(pod: Pod, reason: string): Promise<void> {
+    const { name, namespace = 'default', uid } = pod.metadata
+    try {
+      await this.#deps.client.evict(namespace, name, uid)
+      evictionAnswered(this.#deps, 200)
+    } catch (error) {
+      if (error instanceof ApiError) evictionAnswered(this.#deps, error.code)
+      // Gone already, or another pod by that name.
+      if (!isNotFound(error) && !isConflict(error)) this.#refuse(pod, this.#refusal(pod, error))
+      return
+    }
+    this.#refused.delete(uid)
+    this.#gone.add(uid)
+    podEvicted(this.#deps, pod, reason)
+  }
+
+  async #delete(
+    { pod, gracePeriodSeconds }: DrainPlan['forceDelete'][number],
+    deadlineMs: number | undefined,
+  ): Promise<void> {
+    const { name, namespace, uid } = pod.metadata
+    try {
+      await this.#deps.client.delete(resourcePath('pods', name, namespace), { uid, gracePeriodSeconds })
+    } catch (error) {
+      // The next look tries again: time is short, so there is no longer wait.
+      if (!isNotFound(error) && !isConflict(error))
+        this.#deps.log.warn({ err: error, pod: `${namespace}/${name}` }, 'a pod could not be deleted by force')
+      return
+    }
+    this.#refused.delete(uid)
+    this.#gone.add(uid)
+    podDeleted(this.#deps, pod, { gracePeriodSeconds, deadlineMs })
+  }
+
+  #refusal(pod: Pod, error: unknown): Refusal {
+    const message = error instanceof Error ? error.message : String(error)
+    const budgets = budgetNames(pod, [...this.#deps.cache.podDisruptionBudgets.values()])
+    if (isTooManyRequests(error)) return { kind: 'budget', message, budgets }
+    if (error instanceof ApiError && message.includes(manyBudgets)) return { kind: 'manyBudgets', message, budgets }
+    return { kind: 'other', message, budgets }
+  }
+
+  #refuse({ metadata: { uid, namespace = 'default' } }: Pod, refusal: Refusal): void {
+    const attempts = (this.#refused.get(uid)?.attempts ?? 0) + 1
+    const waitMs = Math.min(backoffMs.shortest * 2 ** (attempts - 1), backoffMs.longest)
+    this.#refused.set(uid, { ...refusal, namespace, attempts, retryAtMs: this.#deps.now() + waitMs })
+  }
+}

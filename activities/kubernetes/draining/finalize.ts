@@ -1,0 +1,89 @@
+import { terminationFinalizer } from '../../../core/labels.ts'
+import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
+import { isDaemonPod, isMirrorPod } from '../../../core/pod-rules.ts'
+import { pauseFor } from '../../activity-context.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { inParallel } from '../../in-parallel.ts'
+import { isConflict, isNotFound, type Json } from '../client.ts'
+import { livePodsOn } from '../command-objects.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { liveClaim, updateClaim, updateNode } from '../object-writes.ts'
+import { liveNodes } from '../observe.ts'
+import { resourcePath } from '../resources.ts'
+import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
+import { deleteNode } from './node-deletion.ts'
+
+/** How long one attempt waits for Nodes that others hold; Temporal tries again. Below the limit of the activity. */
+const patienceMs = 5000
+const lookAgainMs = 500
+
+const never = new AbortController().signal
+
+/** Deletions of pods that are under way at once. */
+const width = 16
+
+/**
+ * The last step of a life: every Node of the claim's VM goes, then the claim's finalizer (reference/karpenter-core.md 5.4). Gone already is success.
+ * `isVmGone`: its pods were not drained since they run nowhere any more. They are deleted here, so that their controllers make others now and not when
+ * Kubernetes collects them, most of a minute later.
+ * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
+ */
+export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
+  const claim = await liveClaim(deps, ref)
+  if (claim === undefined) return
+  const giveUpAt = deps.now() + patienceMs
+  const nodes = await liveNodes(deps, claim)
+  if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
+  await Promise.all(nodes.map((node) => removeNode(deps, claim, node, giveUpAt)))
+  await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
+  claimTerminated(deps, claim)
+}
+
+/** Daemons would be made anew as long as the Node is there. */
+async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<void> {
+  const pods = (await livePodsOn(deps, nodeName)).filter((pod) => !isDaemonPod(pod) && !isMirrorPod(pod))
+  const deleteOne = async (pod: Pod) => {
+    const { name, namespace, uid } = pod.metadata
+    try {
+      await deps.client.delete(resourcePath('pods', name, namespace), { uid, gracePeriodSeconds: 0 })
+      podLost(deps, pod)
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error
+    }
+  }
+  await inParallel(pods, width, deleteOne, never)
+}
+
+async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
+  await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
+  nodeTerminated(deps, node, claim)
+  if (await deleteNode(deps, node)) return
+  for (;;) {
+    const holders = await holdersOf(deps, node)
+    if (holders === undefined) return
+    if (deps.now() >= giveUpAt)
+      throw new Error(
+        `Node ${node.metadata.name} is not gone: it is held by ${holders.join(', ') || 'the API server'}; whoever set that finalizer has to remove it`,
+      )
+    await pauseFor(lookAgainMs, never)
+  }
+}
+
+/** The finalizers that a Node which is being deleted still has; undefined: it is gone. */
+async function holdersOf(deps: KubernetesDeps, { metadata }: Node): Promise<readonly string[] | undefined> {
+  let json: Json
+  try {
+    json = await deps.client.get(resourcePath('nodes', metadata.name))
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+  const { uid, finalizers = [] } = json['metadata'] as { uid: string; finalizers?: readonly string[] }
+  return uid === metadata.uid ? finalizers : undefined
+}
+
+function withoutFinalizer(finalizers: readonly string[]) {
+  return finalizers.includes(terminationFinalizer)
+    ? { metadata: { finalizers: finalizers.filter((one) => one !== terminationFinalizer) } }
+    : undefined
+}

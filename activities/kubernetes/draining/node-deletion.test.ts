@@ -1,0 +1,76 @@
+import pino from 'pino'
+import { expect, test } from 'vitest'
+import type { Json } from '../client.ts'
+import { ClusterCache } from '../cluster-cache.ts'
+import { decodeNode } from '../decode.ts'
+import { beginNodeDeletion } from './node-deletion.ts'
+
+const ours = 'karpenter.sh/termination'
+const taint = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }
+const excluded = { 'node.kubernetes.io/exclude-from-external-load-balancers': 'karpenter' }
+
+/** What is written to a Node, and whether its deletion is asked for. */
+async function begun(metadata: Json, taints: readonly Json[]) {
+  const json = { metadata: { name: 'a', uid: 'a', resourceVersion: '1', ...metadata }, spec: { taints } }
+  const patches: Json[] = []
+  let deletions = 0
+  const client = {
+    mergePatch: async (_: string, patch: Json) => {
+      patches.push(patch)
+      return { ...json, metadata: { ...json.metadata, resourceVersion: '2' } }
+    },
+    delete: async () => {
+      deletions += 1
+    },
+  }
+  const cache = new ClusterCache({} as never, pino({ level: 'silent' }))
+  cache.upsert('Node', json)
+  await beginNodeDeletion({ client, cache } as never, decodeNode(json))
+  return { patches, deletions }
+}
+
+test.each<[string, Json, readonly Json[], readonly object[], number]>([
+  [
+    'is marked and held',
+    { finalizers: [] },
+    [],
+    [{ metadata: { labels: excluded, finalizers: [ours] }, spec: { taints: [taint] } }],
+    1,
+  ],
+  [
+    'that a command has tainted leaves load balancers too',
+    { finalizers: [ours] },
+    [taint],
+    [{ metadata: { labels: excluded } }],
+    1,
+  ],
+  [
+    'has one taint of the key',
+    { finalizers: [ours] },
+    [
+      { ...taint, value: 'x' },
+      { key: 'b', effect: 'NoExecute' },
+    ],
+    [{ spec: { taints: [{ key: 'b', effect: 'NoExecute' }, taint] } }],
+    1,
+  ],
+  [
+    'that is being deleted gets no finalizer',
+    { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other'] },
+    [],
+    [{ metadata: { finalizers: ['other'] }, spec: { taints: [taint] } }],
+    0,
+  ],
+  [
+    'that is marked already is left as it is',
+    { labels: excluded, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [ours] },
+    [taint],
+    [],
+    0,
+  ],
+])('a Node %s', async (_, metadata, taints, patches, deletions) => {
+  const written = await begun(metadata, taints)
+  expect(written.patches).toMatchObject(patches)
+  expect(written.patches).toHaveLength(patches.length)
+  expect(written.deletions).toBe(deletions)
+})

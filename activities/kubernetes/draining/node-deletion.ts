@@ -1,0 +1,46 @@
+import { labels, taintKeys, terminationFinalizer } from '../../../core/labels.ts'
+import type { Node, Taint } from '../../../core/objects.ts'
+import { sameTaint } from '../../../core/taints.ts'
+import { isConflict, isNotFound } from '../client.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { updateNode } from '../object-writes.ts'
+import { resourcePath } from '../resources.ts'
+
+const disrupted: Taint = { key: taintKeys.disrupted, effect: 'NoSchedule' }
+const excluded = 'karpenter'
+
+/**
+ * Taints a Node and takes it out of load balancers before anything is evicted, and asks for its deletion; its finalizer holds it until the VM is
+ * gone (reference/karpenter-core.md 5.5).
+ */
+export async function beginNodeDeletion(deps: KubernetesDeps, node: Node): Promise<void> {
+  const { name } = node.metadata
+  const after = await updateNode(deps, name, (current) => {
+    const { metadata, taints } = current
+    // Kubernetes takes no new finalizer on an object that is being deleted.
+    const isHeld = metadata.deletionTimestamp !== undefined || metadata.finalizers.includes(terminationFinalizer)
+    const isMarked =
+      taints.some((taint) => sameTaint(taint, disrupted)) && metadata.labels[labels.excludeFromBalancers] === excluded
+    if (isHeld && isMarked) return undefined
+    return {
+      metadata: {
+        labels: { [labels.excludeFromBalancers]: excluded },
+        finalizers: isHeld ? metadata.finalizers : [...metadata.finalizers, terminationFinalizer],
+      },
+      spec: { taints: [...taints.filter(({ key }) => key !== taintKeys.disrupted), disrupted] },
+    }
+  })
+  if (after !== undefined && after.metadata.deletionTimestamp === undefined) await deleteNode(deps, node)
+}
+
+/** Asks for the deletion of that very Node. Returns whether it is gone already. */
+export async function deleteNode(deps: KubernetesDeps, { metadata: { name, uid } }: Node): Promise<boolean> {
+  try {
+    await deps.client.delete(resourcePath('nodes', name), { uid })
+    return false
+  } catch (error) {
+    // A conflict: another Node has the name by now.
+    if (!isNotFound(error) && !isConflict(error)) throw error
+    return true
+  }
+}

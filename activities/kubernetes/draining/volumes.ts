@@ -1,0 +1,35 @@
+import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
+import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
+import { isNotFound } from '../client.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { resourcePath } from '../resources.ts'
+
+/** The attachments that the VM of drained Nodes waits for: those of pods that stay on them go with it. */
+export async function attachmentsInTheWay(
+  deps: KubernetesDeps,
+  nodeNames: readonly string[],
+): Promise<readonly VolumeAttachment[]> {
+  const attachments = nodeNames.flatMap((name) => [...deps.cache.volumeAttachments.by('byNode', name)])
+  if (attachments.length === 0) return []
+  const staying = nodeNames
+    .flatMap((name) => [...deps.cache.pods.by('byNode', name)])
+    .filter((pod) => staysOnDrainedNode(pod, deps.now()))
+  const volumes = await Promise.all(staying.map((pod) => volumesOf(deps, pod)))
+  return blockingVolumeAttachments(attachments, new Set(nodeNames), new Set(volumes.flat()))
+}
+
+/** The persistent volumes that a pod uses. */
+async function volumesOf(deps: KubernetesDeps, pod: Pod): Promise<readonly string[]> {
+  const names = await Promise.all(
+    pod.persistentVolumeClaims.map(async (name) => {
+      try {
+        const claim = await deps.client.get(resourcePath('persistentvolumeclaims', name, pod.metadata.namespace))
+        return (claim['spec'] as { volumeName?: string }).volumeName ?? []
+      } catch (error) {
+        if (isNotFound(error)) return []
+        throw error
+      }
+    }),
+  )
+  return names.flat()
+}

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest'
+import { sampleMeta, samplePod, sampleTime } from '../sample-objects.ts'
+import type { HoldCause } from './drain.ts'
+import {
+  type DrainTold,
+  firstOf,
+  type Hold,
+  isVmLookDue,
+  newsFor,
+  nothingTold,
+  podHold,
+  type Refusal,
+  reportDistanceMs,
+  sinceWhen,
+  volumeHold,
+  waitsText,
+} from './drain-waits.ts'
+
+const now = sampleTime
+const minute = 60_000
+const blocked = (what: string): Hold => ({ what, isBlocked: true })
+const pending = (what: string, dueMs?: number): Hold => ({
+  what,
+  isBlocked: false,
+  ...(dueMs === undefined ? {} : { dueMs }),
+})
+const told = (change: Partial<DrainTold>): DrainTold => ({ ...nothingTold, ...change })
+
+describe('what keeps a node is named', () => {
+  const refusal = (kind: Refusal['kind'], ...budgets: string[]): Refusal => ({ kind, message: 'said so', budgets })
+  it.each<[HoldCause, Refusal | undefined, string | undefined, boolean]>([
+    [
+      'eviction',
+      refusal('budget', 'default/web'),
+      'evicting pod violates a PDB (Pod=default/p, PodDisruptionBudget=[default/web])',
+      true,
+    ],
+    [
+      'eviction',
+      refusal('manyBudgets', 'default/a', 'default/b'),
+      'eviction does not support multiple PDBs (Pod=default/p, PodDisruptionBudget(s)=[default/a default/b])',
+      true,
+    ],
+    ['eviction', refusal('other'), 'evicting pod fails (Pod=default/p): said so', true],
+    ['eviction', undefined, 'pod default/p is to be evicted', false],
+    ['doNotDisrupt', undefined, 'pod default/p has the annotation karpenter.sh/do-not-disrupt', true],
+    ['terminating', undefined, 'pod default/p is terminating', false],
+    ['forced', undefined, 'pod default/p is deleted by force, as the time of its NodeClaim ends', false],
+    ['laterTier', undefined, undefined, false],
+  ])('%s', (cause, refused, what, isBlocked) => {
+    const hold = podHold({ pod: samplePod('p'), cause }, refused)
+    expect(hold?.what).toBe(what)
+    expect(hold?.isBlocked ?? false).toBe(isBlocked)
+  })
+
+  it('a volume, and names of any length within bounds', () => {
+    const attachment = (name: string) => ({
+      kind: 'VolumeAttachment' as const,
+      metadata: sampleMeta(name),
+      nodeName: 'a',
+      persistentVolumeName: 'data',
+    })
+    expect(volumeHold(attachment('csi-1')).what).toBe('VolumeAttachment csi-1 of PersistentVolume data is not detached')
+    const long = firstOf(
+      sinceWhen(
+        Array.from({ length: 9 }, (_, i) => volumeHold(attachment(`${i}`.repeat(253)))),
+        [],
+        now,
+      ),
+    )
+    expect(long.more).toBe(4)
+    expect(JSON.stringify({ told: { waits: long }, waits: long }).length).toBeLessThan(4096)
+  })
+})
+
+it('keeps the time of what was there before; what is blocked comes first', () => {
+  const before = [{ what: 'b', sinceMs: now - minute }]
+  expect(
+    sinceWhen([pending('c'), pending('b'), blocked('z'), blocked('a')], before, now).map(({ what, sinceMs }) => [
+      what,
+      now - sinceMs,
+    ]),
+  ).toEqual([
+    ['a', 0],
+    ['z', 0],
+    ['b', minute],
+    ['c', 0],
+  ])
+})
+
+describe('a lifecycle is told', () => {
+  /** What is told of a hold that has been there for so long, to a caller who asked that long ago. */
+  const news = (hold: Hold, forMs: number, caller: DrainTold = nothingTold, askedForMs = forMs) =>
+    newsFor(caller, { seen: [{ ...hold, sinceMs: now - forMs }], askedMs: now - askedForMs, now })?.on.map(
+      ({ what }) => what,
+    )
+
+  it.each<[string, Hold, number, boolean]>([
+    ['what is blocked', blocked('p'), 10_000, true],
+    ['what has just been blocked', blocked('p'), 9999, false],
+    ['what ends by itself', pending('p'), 59_999, false],
+    ['what should have ended', pending('p'), 60_000, true],
+    ['a pod within its grace period', pending('p', now - 9999), 30_000, false],
+    ['a pod past its grace period', pending('p', now - 10_000), 30_000, true],
+  ])('%s', (_, hold, forMs, isTold) => {
+    expect(news(hold, forMs)).toEqual(isTold ? ['p'] : undefined)
+  })
+
+  it('the same thing once, and that it is over', () => {
+    const known = told({ waits: { on: [{ what: 'p', sinceMs: now - minute }], more: 0 }, reports: 1 })
+    expect(news(blocked('p'), minute, known, minute)).toBeUndefined()
+    expect(news(blocked('q'), minute, known, minute)).toEqual(['q'])
+    expect(newsFor(known, { seen: [], askedMs: now - minute, now })).toEqual({ on: [], more: 0 })
+  })
+
+  it('rarely in a long drain, however often the reasons change', () => {
+    let reports = 0
+    for (let at = 0; at < 6 * 60 * minute; at += reportDistanceMs(reports)) reports += 1
+    expect(reports).toBeLessThan(32)
+    expect([0, 1, 2, 20].map(reportDistanceMs)).toEqual([10_000, 20_000, 40_000, 15 * minute])
+    expect(news(blocked('p'), minute, told({ reports: 5 }), 5 * minute)).toBeUndefined()
+    expect(news(blocked('p'), minute, told({ reports: 5 }), 6 * minute)).toEqual(['p'])
+  })
+})
+
+it('looks for the VM of a silent node at once, and then more and more rarely', () => {
+  expect(isVmLookDue(nothingTold, now, now)).toBe(true)
+  expect(isVmLookDue(told({ vmLooks: 1 }), now - 9999, now)).toBe(false)
+  expect(isVmLookDue(told({ vmLooks: 1 }), now - 10_000, now)).toBe(true)
+  expect(isVmLookDue(told({ vmLooks: 2 }), now - 10_000, now)).toBe(false)
+})
+
+it('says since when', () => {
+  expect(waitsText({ on: [{ what: 'a', sinceMs: now }], more: 0 })).toBe('a, since 2026-01-01T00:00:00Z')
+  expect(waitsText({ on: [{ what: 'a', sinceMs: now }], more: 2 })).toBe('a, since 2026-01-01T00:00:00Z; and 2 more')
+  expect(waitsText(nothingTold.waits)).toBe('')
+})
