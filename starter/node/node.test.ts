@@ -66,6 +66,17 @@ describe('the list', () => {
   test('no NodeClaims', () => expect(listText([], now)).toBe('no NodeClaims'))
 })
 
+test('what holds up a drain is told with its time', () => {
+  const on = [{ what: 'pod shop/web-1 has the annotation karpenter.sh/do-not-disrupt', sinceMs: now - 300_000 }]
+  const status = { phase: 'Draining', sinceMs: now - 540_000, attempt: 1, waitingFor: 'a pod', drain: { on, more: 2 } }
+  const life = lifeOf('n2', { phase: 'Draining', status })
+  const [row] = nodeRows({ claims: [leaving], lives: [life] }, now)
+  if (row === undefined) throw new Error('no row')
+  const text = detailsText({ row, life }, now)
+  expect(text).toContain('  pod shop/web-1 has the annotation karpenter.sh/do-not-disrupt, for 5m\n  and 2 more\n')
+  expect(detailsJson({ row, life })).toMatchObject({ drain: { on: [{ since: '2026-01-01T00:55:00Z' }], more: 2 } })
+})
+
 test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const rows = nodeRows(both, now)
   const row = rowNamed(rows, 'n2')

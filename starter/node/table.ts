@@ -1,4 +1,5 @@
 import type { Condition, NodeClaim } from '../../core/objects.ts'
+import type { LifecycleStatus } from '../../workflows/messages.ts'
 import { aligned } from '../simulate/words.ts'
 import { ago } from '../status/table.ts'
 import type { EventFacts } from '../why/facts.ts'
@@ -58,6 +59,7 @@ export function detailsText({ row, claim, life, events = [] }: NodeDetails, now:
       ...(status?.lastCapacityFailure === undefined ? [] : [`last failed launch: ${status.lastCapacityFailure}`]),
       ...(row.hold === undefined ? [] : [`held ${row.hold}`]),
     ]),
+    ...section('held up by', drainLines(status, now)),
     ...section(
       'tried again and again',
       (life?.retried ?? []).map(
@@ -78,6 +80,14 @@ export function detailsText({ row, claim, life, events = [] }: NodeDetails, now:
         ),
     ),
   ].join('\n')
+}
+
+function drainLines(status: LifecycleStatus | undefined, now: number): readonly string[] {
+  const { on = [], more = 0 } = status?.drain ?? {}
+  return [
+    ...on.map(({ what, sinceMs }) => `${what}, for ${ago(now - sinceMs)}`),
+    ...(more === 0 ? [] : [`and ${more} more`]),
+  ]
 }
 
 function remediesOf(row: NodeRow, life: LifeFacts | undefined): readonly string[] {
@@ -108,6 +118,7 @@ export function rowJson({ sinceMs, againMs, ...row }: NodeRow): Readonly<Record<
 export function detailsJson({ row, claim, life, events }: NodeDetails): unknown {
   return {
     ...rowJson(row),
+    ...drainJson(life),
     retried: (life?.retried ?? []).map(({ againMs, ...retried }) => ({
       ...retried,
       ...(againMs === undefined ? {} : { again: timeText(againMs) }),
@@ -117,6 +128,13 @@ export function detailsJson({ row, claim, life, events }: NodeDetails): unknown 
       ? {}
       : { events: events.slice(0, mostEvents).map(({ at, ...event }) => ({ ...event, at: timeText(at) })) }),
   }
+}
+
+function drainJson(life: LifeFacts | undefined): object {
+  const drain = life?.status === 'silent' ? undefined : life?.status?.drain
+  if (drain === undefined) return {}
+  const on = drain.on.map(({ what, sinceMs }) => ({ what, since: timeText(sinceMs) }))
+  return { drain: { on, more: drain.more } }
 }
 
 function timeText(ms: number): string {

@@ -47,7 +47,7 @@ async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): P
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
   const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
   await revokeBootstrapTokens(deps.client, ref.uid)
-  await finalize(deps, ref)
+  await finalize(deps, ref, { isVmGone: found.kind === 'gone' && found.isNowhere })
   return { kind: 'finished', ...left }
 }
 
@@ -55,7 +55,8 @@ const remedy =
   'let Azure delete it (its deletion is tried again: joiner node retry), or leave it to garbage collection by --leave-vm ("leaveVm": true)'
 
 type Look =
-  | { readonly kind: 'gone' }
+  /** `isNowhere`: nor does another claim have a VM of that name, so whatever ran on it runs no more. */
+  | { readonly kind: 'gone'; readonly isNowhere: boolean }
   | { readonly kind: 'exists'; readonly vm: VirtualMachine; readonly message: string }
   | { readonly kind: 'unknown'; readonly message: string }
 
@@ -63,7 +64,7 @@ type Look =
 async function look(deps: AzureDeps, ref: ClaimRef): Promise<Look> {
   try {
     const vm = await getVm(deps, ref.name)
-    if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { kind: 'gone' }
+    if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { kind: 'gone', isNowhere: vm === undefined }
     const state = vm.provisioningState === undefined ? '' : ` (${vm.provisioningState})`
     return { kind: 'exists', vm, message: `VM ${vmName(ref.name)} exists${state}` }
   } catch (error) {
