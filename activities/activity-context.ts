@@ -7,6 +7,8 @@ export interface ActivityScope {
   readonly attemptId: string
   /** Name of the activity, the same in all its attempts. */
   readonly activityKey: string
+  /** Counted from 1. */
+  readonly attempt: number
   /** Whether no earlier attempt can have left anything behind. */
   readonly isFirst: boolean
 }
@@ -21,6 +23,7 @@ export function activityScope(): ActivityScope {
       signal: never,
       attemptId: `test-${Math.round(performance.now() * 1000)}`,
       activityKey: 'test',
+      attempt: 1,
       isFirst: false,
     }
   const { info } = context
@@ -29,6 +32,7 @@ export function activityScope(): ActivityScope {
     signal: context.cancellationSignal,
     attemptId: `${activityKey}/${info.attempt}`,
     activityKey,
+    attempt: info.attempt,
     isFirst: info.attempt === 1,
   }
 }

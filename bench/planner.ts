@@ -4,6 +4,7 @@ import type { Json } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { SolverThread, type ThreadPlan, type ThreadRequest } from '../activities/planning/solver/solver-thread.ts'
 import { instanceTypes, type TypeJson } from '../starter/simulate/instance-types.ts'
+import { entering } from './entering.ts'
 import { circumstances, table } from './report.ts'
 import { largeCluster } from './workloads/azure-workloads.ts'
 import type { Scenario } from './workloads/scenario.ts'
@@ -11,7 +12,6 @@ import type { Scenario } from './workloads/scenario.ts'
 const passes = 20
 /** How much of the cluster changes from one pass to the next. */
 const changedShare = 0.01
-const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool'] as const
 
 /**
  * The planner's scheduler in its thread, on a large cluster that hardly changes: from the request to the plan. Everything is as it is in a
@@ -84,27 +84,4 @@ function requestFor(scenario: Scenario): ThreadRequest {
     defaultSpread: [],
     timeLimitMs: 60_000,
   }
-}
-
-/** Enters objects as the API server would serve them, each time as a new version. */
-function entering(cache: ClusterCache, { now }: Scenario): (object: Json) => void {
-  let version = 0
-  return (object) => {
-    const kind = kinds.find((one) => one === object['kind'])
-    if (kind === undefined) throw new Error(`the large cluster has a ${String(object['kind'])}: enter it too`)
-    version += 1
-    const metadata = object['metadata'] as Json
-    const namespace = kind === 'Pod' ? { namespace: 'default' } : {}
-    const own = { uid: `${kind}/${String(metadata['name'])}`, creationTimestamp: now, ...namespace, ...metadata }
-    cache.upsert(kind, { ...object, metadata: { ...own, resourceVersion: String(version) }, ...statusOf(kind, object) })
-  }
-}
-
-const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }
-
-function statusOf(kind: (typeof kinds)[number], { spec, status }: Json): Json {
-  if (kind === 'NodePool') return { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
-  if (kind !== 'Pod') return {}
-  if ((spec as Json)['nodeName'] !== undefined) return { status: { phase: 'Running', ...(status as Json | undefined) } }
-  return { status: { phase: 'Pending', conditions: [unschedulable] } }
 }

@@ -9,6 +9,7 @@ import { parity } from './parity.ts'
 import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
+import { scrape } from './scrape.ts'
 import { stormReport } from './storm.ts'
 import { throttling } from './throttling.ts'
 import { whatIf } from './what-if.ts'
@@ -69,6 +70,7 @@ program
     scheduling({ skipPeer, only }),
   )
 program.command('planner').description('a warm pass of the planner on 5,000 nodes with 100,000 pods').action(planner)
+program.command('scrape').description('a scrape of the metrics of 5,000 nodes with 100,000 pods').action(scrape)
 program
   .command('what-if')
   .description('where pods would go without each node of a cluster in turn, and without half of them')

@@ -118,6 +118,8 @@ export const annotations = {
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',
   billingExtension: 'joiner.sh/billing-extension',
+  /** W3C traceparent of a NodeClaim's creation, while traces are on. */
+  traceParent: 'joiner.sh/traceparent',
 } as const
 
 /** Finalizer of NodeClaims and their Nodes. */

@@ -24,6 +24,8 @@ describe('values', () => {
       JOINER_NAMESPACE: releaseNamespace,
       JOINER_HEALTH_PORT: 8080,
       JOINER_CONVERSION_PORT: 8443,
+      JOINER_COMMIT: '',
+      DISABLE_CLUSTER_STATE_OBSERVABILITY: true,
       JOINER_IDENTITY: 'joiner-pod',
       JOINER_RESYNC_INTERVAL: 7_200_000,
       ENABLE_AZURE_SDK_LOGGING: false,
@@ -46,8 +48,6 @@ describe('values', () => {
       TEMPORAL_ADDRESS: 'temporal.example:17233',
       TEMPORAL_NAMESPACE: 'nodes',
       JOINER_WORKER_VERSIONING: true,
-      JOINER_COMMIT: '',
-      DISABLE_CLUSTER_STATE_OBSERVABILITY: false,
       CLUSTER_NAME: 'prod',
       CLUSTER_ENDPOINT: 'https://prod.example',
       KUBELET_BOOTSTRAP_CA_FILE: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
@@ -100,6 +100,27 @@ describe('values', () => {
         'azure.workload.identity/tenant-id': 'tenant',
       },
     })
+  })
+
+  test('say who reads metrics and where traces go', async () => {
+    const manifests = await renderChart(fullValues)
+    for (const { spec } of ofShape(manifests, ['Deployment'], deployment))
+      expect(spec.template.metadata.annotations).toMatchObject({
+        'prometheus.io/port': '8080',
+        'prometheus.io/scrape': 'true',
+      })
+    expect(manifests.find(({ kind }) => kind === 'PodMonitor')).toMatchObject({
+      metadata: { labels: { release: 'prometheus' } },
+      spec: { podMetricsEndpoints: [{ port: 'http', interval: '15s', scrapeTimeout: '20s' }] },
+    })
+    expect(manifests.find(({ metadata }) => metadata.name === 'joiner-settings')).toMatchObject({
+      data: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
+    })
+    const few = await renderChart({ ...smallestValues, metrics: { annotations: false } })
+    expect(few.filter(({ kind }) => kind === 'PodMonitor')).toEqual([])
+    for (const { spec } of ofShape(few, ['Deployment'], deployment))
+      expect(spec.template.metadata.annotations).not.toHaveProperty('prometheus.io/scrape')
+    expect(JSON.stringify(few)).not.toContain('OTEL_')
   })
 
   test('that are files lie where the configuration looks for them', async () => {

@@ -38,6 +38,8 @@ export const fullValues = {
   serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
   workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
   temporal: { address: 'temporal.example:17233', namespace: 'nodes', workerVersioning: true },
+  metrics: { podMonitor: { enabled: true, labels: { release: 'prometheus' }, interval: '15s' }, clusterState: false },
+  traces: { endpoint: 'http://collector:4318' },
   cluster: { name: 'prod', endpoint: 'https://prod.example', caBundle: 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==' },
   azure: {
     cloud: 'AzureChinaCloud',

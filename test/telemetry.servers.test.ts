@@ -1,8 +1,10 @@
-// What processes tell of a node's life: metrics, as a monitoring system reads them.
+// What processes tell of a node's life: metrics, as a monitoring system reads them, and traces, as a collector gets them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OtlpReceiver } from './otlp-receiver.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 
 let world: World
+let collector: OtlpReceiver
 
 /** As the chart runs them. */
 const processes = { joiner: 'core,azure,bridge', planner: 'planner' } as const
@@ -10,12 +12,17 @@ type Process = keyof typeof processes
 
 beforeAll(async () => {
   world = await World.start()
-  for (const [name, roles] of Object.entries(processes)) world.startJoiner(name, { JOINER_ROLES: roles })
+  collector = await OtlpReceiver.start()
+  const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, OTEL_BSP_SCHEDULE_DELAY: '200' }
+  for (const [name, roles] of Object.entries(processes)) world.startJoiner(name, { JOINER_ROLES: roles, ...traced })
   await world.apply(nodePool(), nodeClass(), deployment())
   await world.untilReady('general')
 })
 
-afterAll(() => world?.stop())
+afterAll(async () => {
+  await world?.stop()
+  collector?.stop()
+})
 
 /** Values of a process's metrics, by name with labels. */
 async function scrape(process: Process): Promise<ReadonlyMap<string, number>> {
@@ -128,4 +135,39 @@ test('the metrics of Temporal’s library stand beside them', async () => {
   expect(sum(core, 'temporal_workflow_completed', { workflow_type: 'nodeClaimLifecycle' })).toBeGreaterThan(0)
   expect(sum(core, 'temporal_activity_execution_latency_seconds_count', { activity_type: 'launch' })).toBeGreaterThan(0)
   expect(sum(await scrape('planner'), 'temporal_num_pollers')).toBeGreaterThan(0)
+})
+
+test('a trace of each launch, from the plan for a pod to the ready node, across processes', async () => {
+  const launches = await world.until('the launches are told', async () => {
+    const found = collector.spans.filter(({ name }) => name === 'nodeClaimLifecycle')
+    return found.length >= 2 && found
+  })
+  for (const launch of launches) {
+    const of = collector.spans.filter(({ traceId }) => traceId === launch.traceId)
+    const named = (name: string) => {
+      const span = of.find((one) => one.name === name)
+      expect(span, name).toBeDefined()
+      return span as (typeof of)[number]
+    }
+    const parents = {
+      schedule: 'provisioning',
+      'create NodeClaim': 'provisioning',
+      nodeClaimLifecycle: 'create NodeClaim',
+      launch: 'nodeClaimLifecycle',
+      'PUT virtualMachine': 'launch',
+      awaitRegistration: 'nodeClaimLifecycle',
+      awaitInitialization: 'nodeClaimLifecycle',
+    }
+    for (const [name, parent] of Object.entries(parents))
+      expect([name, named(name).parentSpanId]).toEqual([name, named(parent).spanId])
+    expect(named('provisioning').parentSpanId).toBe('')
+    const claim = launch.attributes['k8s.nodeclaim.name']
+    for (const name of ['create NodeClaim', 'launch', 'awaitRegistration', 'awaitInitialization'])
+      expect(named(name).attributes['k8s.nodeclaim.name']).toBe(claim)
+    expect(named('launch').attributes['joiner.outcome']).toBe('launched')
+    expect(named('awaitInitialization').attributes['joiner.outcome']).toBe('initialized')
+    expect(named('awaitInitialization').endMs).toBeGreaterThan(named('PUT virtualMachine').endMs)
+    // The planner tells of the plan, another process of the launch.
+    expect(of.every(({ resource }) => resource['service.name'] === 'joiner')).toBe(true)
+  }
 })

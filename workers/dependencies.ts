@@ -27,6 +27,7 @@ import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import { VerdictRecorder } from '../activities/planning/verdicts.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
+import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
 import { azureConfig, sharedGalleryOf } from './azure-config.ts'
@@ -40,13 +41,14 @@ export interface DependencyInput {
   readonly kubernetes: KubernetesClient
   readonly client: Client
   readonly log: Logger
+  readonly tracing: Tracing
   /** Ends the wait for what the cluster and Azure are asked at start. */
   readonly signal: AbortSignal
 }
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
 export async function createDependencies(input: DependencyInput): Promise<PlanningDeps> {
-  const { config, cloud, identity, kubernetes, client, log, signal } = input
+  const { config, cloud, identity, kubernetes, client, log, tracing, signal } = input
   const metrics = createArmMetrics(() => budget.levels())
   const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
   const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
@@ -124,6 +126,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     disruptionMetrics: new DisruptionMetrics(),
     lifecycleMetrics: new LifecycleMetrics(now),
     cloudProvider,
+    tracing,
     verdicts: new VerdictRecorder(),
     solver: new SolverThread(cache, log),
     evaluator: new SolverThread(cache, log),

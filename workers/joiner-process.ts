@@ -6,6 +6,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
 import { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
+import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { Bridge } from '../starter/bridge.ts'
 import { readCloud } from './azure-config.ts'
@@ -32,13 +33,14 @@ export interface JoinerProcess {
   readonly signal: AbortSignal
   /** The metrics of Temporal's own library. */
   readonly temporal: () => Promise<string>
+  readonly tracing: Tracing
 }
 
 /**
  * Runs a process's roles until the signal fires, then ends polls and waits and lets writes finish. While Temporal or the API server
  * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
  */
-export async function runJoiner({ config, log, signal, temporal }: JoinerProcess): Promise<void> {
+export async function runJoiner({ config, log, signal, temporal, tracing }: JoinerProcess): Promise<void> {
   const cloud = await readCloud(config)
   const identity = azureIdentity(config, cloud)
   const missing = new Set(['temporal', converting, azureToken])
@@ -65,7 +67,7 @@ export async function runJoiner({ config, log, signal, temporal }: JoinerProcess
   try {
     const connected = await connect(config, log, signal)
     if (connected !== undefined)
-      await work({ config, cloud, identity, kubernetes, log, signal, connected, missing, gauges })
+      await work({ config, cloud, identity, kubernetes, log, signal, connected, missing, gauges, tracing })
   } finally {
     await conversion.stop()
     await kubernetes.close()
@@ -116,6 +118,7 @@ interface Work {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly connected: Connected
+  readonly tracing: Tracing
   /** What this process still waits for. */
   readonly missing: Set<string>
   /** Where what is computed for a scrape enters. */

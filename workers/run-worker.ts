@@ -1,6 +1,7 @@
 import { readConfig } from '../api/config.ts'
 import { runJoiner } from './joiner-process.ts'
 import { createLogger, installRuntime } from './telemetry.ts'
+import { startTracing } from './tracing.ts'
 
 /** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
 export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
@@ -11,6 +12,7 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
   }
   const log = createLogger(parsed.config.LOG_LEVEL)
   const temporal = await installRuntime(log)
+  const tracing = await startTracing(env, log)
   for (const note of parsed.notes) log.info(note)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -21,10 +23,12 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
     })
   }
   try {
-    await runJoiner({ config: parsed.config, log, signal: stop.signal, temporal })
+    await runJoiner({ config: parsed.config, log, signal: stop.signal, temporal, tracing })
     return 0
   } catch (error) {
     log.fatal({ err: error }, 'joiner ends because a part of it failed')
     return 1
+  } finally {
+    await tracing.stop()
   }
 }

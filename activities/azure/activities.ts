@@ -1,5 +1,6 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
+import { claimSpan } from '../telemetry/claim-spans.ts'
 import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
 import type { AzureDeps } from './dependencies.ts'
@@ -27,7 +28,10 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
           claim,
           ['armWrites', 'createVm'],
           { patienceMs: launchPatienceMs, signal },
-          { work: () => launch(deps, claim, attempt, signal), gone: { kind: 'claimGone' } },
+          {
+            work: () => claimSpan(deps, 'launch', claim, () => launch(deps, claim, attempt, signal)),
+            gone: { kind: 'claimGone' },
+          },
         ),
       ),
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),

@@ -1,5 +1,6 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
+import { claimSpan, launchEnds } from '../telemetry/claim-spans.ts'
 import { deleteCandidates, undoCommand } from './candidates.ts'
 import type { KubernetesActivities } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
@@ -16,14 +17,27 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim, retried }) => observe(deps, claim, retried),
     writeHold: (input) => writeHold(deps, input),
-    giveUp: ({ claim, reason, message }) => giveUp(deps, claim, reason, message),
+    giveUp: async ({ claim, reason, message }) => {
+      await launchEnds(deps, claim, `${reason}: ${message}`)
+      await giveUp(deps, claim, reason, message)
+    },
     finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
     undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
-    awaitRegistration: ({ claim }) => withHeartbeats((signal) => awaitRegistration(deps, claim, signal)),
-    awaitInitialization: ({ claim }) => withHeartbeats((signal) => awaitInitialization(deps, claim, signal)),
+    awaitRegistration: ({ claim }) =>
+      withHeartbeats((signal) =>
+        claimSpan(deps, 'awaitRegistration', claim, () => awaitRegistration(deps, claim, signal)),
+      ),
+    awaitInitialization: ({ claim }) =>
+      withHeartbeats(async (signal) => {
+        const outcome = await claimSpan(deps, 'awaitInitialization', claim, () =>
+          awaitInitialization(deps, claim, signal),
+        )
+        if (outcome.kind === 'initialized') await launchEnds(deps, claim)
+        return outcome
+      }),
     drain: ({ claim, told }) => withHeartbeats((signal) => drain(deps, claim, told, signal)),
     deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
   })

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
 import type { LifecycleMetrics } from '../telemetry/lifecycle-metrics.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import type { KubernetesClient } from './client.ts'
 import type { ClusterCache } from './cluster-cache.ts'
 import type { EventRecorder } from './event-recorder.ts'
@@ -13,6 +14,7 @@ export interface KubernetesDeps {
   readonly log: Logger
   readonly lifecycleMetrics: LifecycleMetrics
   readonly disruptionMetrics: DisruptionMetrics
+  readonly tracing: Tracing
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly cluster: string

@@ -106,21 +106,33 @@ export async function createOne(
 > {
   const admission = await limits.admit(planned)
   if (admission.kind !== 'admitted') return admission
-  const body = claimBody(admission.nodePool, planned, name, own)
   await fence.checkIfStale()
+  const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
+  return deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
+    const traceParent = deps.tracing.current()
+    const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
+    const claim = await submit(deps, claimBody(admission.nodePool, planned, name, added))
+    deps.metrics.created(planned, reason)
+    await startLifecycle(deps, claim)
+    return { kind: 'created', claim }
+  })
+}
+
+async function submit(deps: PlanningDeps, body: Json): Promise<NodeClaim> {
   const json = await deps.client.create(resourcePath('nodeclaims'), body)
   deps.cache.upsert('NodeClaim', json)
-  deps.metrics.created(planned, reason)
-  const claim = decodeNodeClaim(json)
+  return decodeNodeClaim(json)
+}
+
+async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClaim): Promise<void> {
   try {
-    await deps.lifecycles.start(claim, { isNew: true })
+    await lifecycles.start(claim, { isNew: true })
   } catch (error) {
-    deps.log.warn(
+    log.warn(
       { nodeClaim: claim.metadata.name, err: error },
       'the lifecycle could not be started yet; the bridge starts it',
     )
   }
-  return { kind: 'created', claim }
 }
 
 /** The pods stay pending and are planned anew, with the limits as they are now. */

@@ -51,12 +51,18 @@ async function planOnce(
   deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
   deps.metrics.waiting(pods)
   if (pods.length === 0) return undefined
+  const waitsSinceMs = deps.metrics.undecidedSince(pods)
+  const solvesSinceMs = deps.now()
   const plan = await solve(deps, pods.length)
   deps.metrics.passed(plan)
   recordPlacements(deps, plan, tried)
   logPass(deps, pods.length, plan)
-  const created = await createClaims(deps, fence, plan.newNodeClaims)
   if (plan.newNodeClaims.length === 0) return undefined
+  const attributes = { 'joiner.pods': pods.length, 'joiner.nodeclaims': plan.newNodeClaims.length }
+  const created = await deps.tracing.span('provisioning', { startMs: waitsSinceMs, attributes }, () => {
+    deps.tracing.past('schedule', { startMs: solvesSinceMs })
+    return createClaims(deps, fence, plan.newNodeClaims)
+  })
   if (created.kind === 'paused') return { kind: 'paused' }
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
   return {

@@ -39,7 +39,8 @@ export async function* exposition(families: Iterable<GaugeFamily>): AsyncGenerat
   if (chunk !== '') yield chunk
 }
 
-const special = /[\\"\n]/g
+const special = /[\\"\n]/
+const everySpecial = /[\\"\n]/g
 const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
 
 /** `a="b",c="d"`: labels without their braces, so that more can follow. An empty value is left out: to Prometheus that is the same. */
@@ -47,13 +48,18 @@ export function labelPairs(labels: Readonly<Record<string, string | undefined>>)
   let text = ''
   for (const name in labels) {
     const value = labels[name]
-    if (value) text += `${text === '' ? '' : ','}${name}="${value.replace(special, (char) => escapes[char] ?? char)}"`
+    if (value) text += `${text === '' ? '' : ','}${name}="${escaped(value)}"`
   }
   return text
 }
 
+function escaped(value: string): string {
+  return special.test(value) ? value.replaceAll(everySpecial, (char) => escapes[char] ?? char) : value
+}
+
 /** Labels in their braces, from pairs; empty ones are left out. */
 export function labelText(...pairs: readonly string[]): string {
-  const text = pairs.filter((pair) => pair !== '').join(',')
+  let text = ''
+  for (const pair of pairs) if (pair !== '') text += text === '' ? pair : `,${pair}`
   return text === '' ? '' : `{${text}}`
 }

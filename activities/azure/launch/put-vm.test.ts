@@ -5,6 +5,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { fakeArm } from '../../../test/fake-arm.ts'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/golden-cases.ts'
+import { noTracing } from '../../telemetry/tracing.ts'
 import { armErrorText, scrubbedMessage } from '../arm/azure-error.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -87,6 +88,7 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
       },
       { nodeResourceGroup: 'MC_rg', log: pino({ level: 'silent' }), now: () => 0 },
     ),
+    tracing: noTracing,
   } as unknown as AzureDeps
   return { deps, seen }
 }

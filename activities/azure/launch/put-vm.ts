@@ -36,7 +36,9 @@ export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOut
   }
   deps.vmCreates.started(create)
   try {
-    await putWithPools(deps, input)
+    await deps.tracing.span('PUT virtualMachine', { attributes: spanAttributes(chosen) }, () =>
+      putWithPools(deps, input),
+    )
   } catch (error) {
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
     return refused(deps, input, error)
@@ -44,6 +46,14 @@ export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOut
   const { typeName, zone, capacityType } = chosen
   deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
   return recordLaunch(deps, claim, chosen, image.id)
+}
+
+function spanAttributes({ typeName, zone, capacityType }: Chosen) {
+  return {
+    'karpenter.instance_type': typeName,
+    'karpenter.zone': zone,
+    'karpenter.capacity_type': capacityType,
+  }
 }
 
 function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {

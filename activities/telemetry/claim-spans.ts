@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { annotations, labels } from '../../core/labels.ts'
+import type { NodeClaim } from '../../core/objects.ts'
+import { activityScope } from '../activity-context.ts'
+import type { ClaimRef } from '../azure/contract.ts'
+import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+import { cachedClaim, liveClaim } from '../kubernetes/object-writes.ts'
+
+/** The span of a whole launch, from the NodeClaim to the ready Node: each step of the lifecycle is a part of it. */
+const launchSpan = 'nodeClaimLifecycle'
+
+/**
+ * Does a step of a claim's lifecycle as a span. The trace is known by the claim's annotation, so a step belongs to it whichever process takes it,
+ * and workflows need not know of it. A claim without one, and all while tracing is off, costs nothing.
+ */
+export async function claimSpan<T extends { readonly kind: string }>(
+  deps: KubernetesDeps,
+  name: string,
+  ref: ClaimRef,
+  work: () => Promise<T>,
+): Promise<T> {
+  const claim = await tracedClaim(deps, ref)
+  if (claim === undefined) return work()
+  return deps.tracing.span(
+    name,
+    { parent: launchParent(claim), attributes: { ...about(claim), 'temporal.attempt': activityScope().attempt } },
+    async (tell) => {
+      const outcome = await work()
+      tell({ 'joiner.outcome': outcome.kind })
+      return outcome
+    },
+  )
+}
+
+/** Tells that a claim's launch is over: its Node is ready, or it was given up for `error`. */
+export async function launchEnds(deps: KubernetesDeps, ref: ClaimRef, error?: string): Promise<void> {
+  const claim = await tracedClaim(deps, ref)
+  if (claim === undefined) return
+  const parent = claim.metadata.annotations[annotations.traceParent]
+  const startMs = Date.parse(claim.metadata.creationTimestamp)
+  deps.tracing.past(launchSpan, { parent, startMs, spanId: launchSpanId(claim), attributes: about(claim), error })
+}
+
+async function tracedClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  if (!deps.tracing.isOn) return undefined
+  const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+  return claim?.metadata.annotations[annotations.traceParent] === undefined ? undefined : claim
+}
+
+/** Everybody finds the same id for the span of a launch, long before it is told. */
+function launchSpanId({ metadata }: NodeClaim): string {
+  return createHash('sha256').update(metadata.uid).digest('hex').slice(0, 16)
+}
+
+/** `traceparent` of the launch: that of its creation with its own span in it. */
+function launchParent(claim: NodeClaim): string | undefined {
+  return claim.metadata.annotations[annotations.traceParent]?.replace(/-[0-9a-f]{16}-/, `-${launchSpanId(claim)}-`)
+}
+
+function about({ metadata }: NodeClaim) {
+  return {
+    'k8s.nodeclaim.name': metadata.name,
+    'k8s.nodeclaim.uid': metadata.uid,
+    'karpenter.nodepool': metadata.labels[labels.nodePool],
+    'karpenter.instance_type': metadata.labels[labels.instanceType],
+    'karpenter.zone': metadata.labels[labels.zone],
+    'karpenter.capacity_type': metadata.labels[labels.capacityType],
+  }
+}
