@@ -100,7 +100,7 @@ export const statusPasses = () =>
   proxyActivities<Pick<AzureActivities, 'refreshNodeClasses'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '5m',
-    heartbeatTimeout: '30s',
+    heartbeatTimeout: '10s',
     retry: { ...steadyRetry, maximumInterval: '10s' },
   })
 
