@@ -10,6 +10,8 @@ const layers = [
   'deploy',
   'test/vectors',
   'test/api',
+  'test/crash-matrix',
+  'test/soak',
   'test/proofs',
   'test/scheduler-equivalence',
 ]

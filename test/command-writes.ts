@@ -1,4 +1,4 @@
-import type { ApiCall } from './api-proxy.ts'
+import type { Call } from './proxy.ts'
 
 /** What a disruption command leaves on objects while it runs. */
 export const traceKeys = {
@@ -43,14 +43,14 @@ export const writes = {
   unstamp: ({ claim }, call) => isPatch(call, `${claims}/${claim}`) && call.body.includes(`"${stamp}":null`),
   discard: ({ pool, claim }, { method, path }) =>
     method === 'DELETE' && path.startsWith(`${claims}/${pool}-`) && path !== `${claims}/${claim}`,
-} satisfies Readonly<Record<string, (old: Old, call: ApiCall) => boolean>>
+} satisfies Readonly<Record<string, (old: Old, call: Call) => boolean>>
 
 export type Write = keyof typeof writes
 
-function isPatch({ method, path }: ApiCall, expected: string | RegExp): boolean {
+function isPatch({ method, path }: Call, expected: string | RegExp): boolean {
   return method === 'PATCH' && (typeof expected === 'string' ? path === expected : expected.test(path))
 }
 
-function conditionsOf({ body }: ApiCall): readonly { readonly type: string; readonly status: string }[] {
+function conditionsOf({ body }: Call): readonly { readonly type: string; readonly status: string }[] {
   return (JSON.parse(body) as { status?: { conditions?: { type: string; status: string }[] } }).status?.conditions ?? []
 }

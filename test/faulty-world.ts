@@ -1,5 +1,5 @@
-import { ApiProxy, type Hold } from './api-proxy.ts'
 import { type Old, traceKeys, type Write, writes } from './command-writes.ts'
+import { type Hold, Proxy } from './proxy.ts'
 import { nodeClass, type Seen, World } from './world.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
@@ -9,37 +9,47 @@ interface SeenClaim extends Seen {
   readonly status?: Seen['status'] & { readonly nodeName?: string }
 }
 
-/** A world whose Joiner can be stopped at any write: between it and the API server stands a proxy. */
+/** A world whose Joiner can be stopped at any write: between it and the API server stands a proxy, and another between it and Azure. */
 export class FaultyWorld {
   readonly world: World
-  readonly proxy: ApiProxy
-  readonly #kubeconfig: string
+  readonly proxy: Proxy
+  readonly azure: Proxy
+  readonly #settings: Readonly<Record<string, string>>
 
-  private constructor(world: World, proxy: ApiProxy, kubeconfig: string) {
+  private constructor(world: World, { proxy, azure }: Proxies, settings: Readonly<Record<string, string>>) {
     this.world = world
     this.proxy = proxy
-    this.#kubeconfig = kubeconfig
+    this.azure = azure
+    this.#settings = settings
   }
 
   /** Starts everything, Joiner too, and applies a node class. */
   static async start(): Promise<FaultyWorld> {
-    const world = await World.start()
-    const { proxy, kubeconfig } = await ApiProxy.start(world)
-    const faulty = new FaultyWorld(world, proxy, kubeconfig)
-    faulty.#startJoiner()
-    await world.apply(nodeClass())
+    const faulty = await FaultyWorld.startServers({ JOINER_RESYNC_INTERVAL: '5s' })
+    faulty.startJoiner()
+    await faulty.world.apply(nodeClass())
     return faulty
+  }
+
+  /** Starts everything but Joiner, which will have these settings. */
+  static async startServers(settings: Readonly<Record<string, string>> = {}): Promise<FaultyWorld> {
+    const world = await World.start()
+    const [{ proxy, kubeconfig }, azure] = await Promise.all([Proxy.beforeApiServer(world), Proxy.beforeAzure(world)])
+    const addresses = { KUBECONFIG: kubeconfig, JOINER_ARM_ENDPOINT: azure.address }
+    return new FaultyWorld(world, { proxy, azure }, { ...addresses, ...settings })
   }
 
   async stop(): Promise<void> {
     this.proxy.stop()
+    this.azure.stop()
     await this.world.stop()
   }
 
   /** What belongs to a test that failed must not stand in the way of the next one. */
   reset(): void {
     this.proxy.forget()
-    if (this.world.cluster.supervisor.pids['joiner'] === undefined) this.#startJoiner()
+    this.azure.forget()
+    if (this.world.cluster.supervisor.pids['joiner'] === undefined) this.startJoiner()
   }
 
   /** Starts Joiner again after a crash, with nothing in its way. */
@@ -83,9 +93,14 @@ export class FaultyWorld {
     await this.world.until('the held writes', async () => holds.every(({ isReached }) => isReached))
   }
 
-  #startJoiner(): void {
-    this.world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s', KUBECONFIG: this.#kubeconfig })
+  startJoiner(): void {
+    this.world.startJoiner('joiner', this.#settings)
   }
+}
+
+interface Proxies {
+  readonly proxy: Proxy
+  readonly azure: Proxy
 }
 
 interface Everything {
@@ -97,7 +112,7 @@ interface Everything {
 }
 
 /** What there is at one moment, by NodePool. The pods of a pool carry its name as label `app`. */
-class Picture {
+export class Picture {
   readonly #seen: Everything
 
   constructor(seen: Everything) {

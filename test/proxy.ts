@@ -7,36 +7,46 @@ import { join } from 'node:path'
 import type { World } from './world.ts'
 
 /** A request as it came in. */
-export interface ApiCall {
+export interface Call {
   readonly method: string
   /** Without the query. */
   readonly path: string
   readonly body: string
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly text: string
 }
 
 interface Waiting {
-  readonly call: ApiCall
+  readonly call: Call
   /** Carries it out, without telling who asked for it. */
   readonly send: () => Promise<Answer>
-  /** Tells who asked for it. */
-  readonly reply: (answer: Answer) => void
+  /** Tells who asked for it. Resolves when the connection has taken the answer. */
+  readonly reply: (answer: Answer) => Promise<void>
   /** Lets it through as if it had never waited. */
   readonly pass: () => void
+  /** Whether who asked still waits for the answer. */
+  readonly isAwaited: () => boolean
+}
+
+/** What a proxy tells of requests. */
+export interface Listener {
+  /** Before anything is done with it. */
+  readonly asked?: (call: Call) => void
+  /** After the server has answered something that is no GET. */
+  readonly answered?: (call: Call, answer: Answer) => void
 }
 
 /** Requests of a kind that do not reach the API server until the test says so. What is asked again, as after a timeout, waits again. */
 export class Hold {
-  readonly matches: (call: ApiCall) => boolean
+  readonly matches: (call: Call) => boolean
   #waiting: Waiting[] = []
   #isOpen = false
 
-  constructor(matches: (call: ApiCall) => boolean) {
+  constructor(matches: (call: Call) => boolean) {
     this.matches = matches
   }
 
@@ -45,21 +55,23 @@ export class Hold {
   }
 
   /**
-   * Has the API server carry one request out whose answer never comes. A lost optimistic lock is answered, so that Joiner asks again.
-   * Errors: the API server refused it.
+   * Has the server carry one request out whose answer never comes, unless the function that is returned tells it after all. A lost optimistic
+   * lock is answered, so that Joiner asks again. Errors: the server refused it.
    */
-  async carryOut(): Promise<void> {
+  async carryOut(): Promise<() => Promise<void>> {
     for (;;) {
-      const next = this.#waiting.shift()
+      const awaited = this.#waiting.findIndex(({ isAwaited }) => isAwaited())
+      const [next] = this.#waiting.splice(Math.max(awaited, 0), 1)
       if (next === undefined) {
         await new Promise((resolve) => setTimeout(resolve, 20))
         continue
       }
       const answer = await next.send()
-      if (answer.status < 300) return
+      // What is to be deleted may be gone already.
+      if (answer.status < 300 || answer.status === 404) return () => next.reply(answer)
       if (answer.status !== 409)
         throw new Error(`${next.call.method} ${next.call.path}: ${answer.status} ${answer.text}`)
-      next.reply(answer)
+      await next.reply(answer)
     }
   }
 
@@ -77,15 +89,18 @@ export class Hold {
   }
 }
 
-/** Stands between Joiner and the API server: it can keep requests back, lose answers, and throttle. */
-export class ApiProxy {
+/** Stands between Joiner and a server: it sees what is asked for, can keep requests back, lose answers, and throttle. */
+export class Proxy {
+  readonly address: string
   readonly #server: Server
   readonly #upstream: { readonly port: number; readonly ca: string; readonly agent: Agent }
   #holds: Hold[] = []
+  #listener: Listener = {}
   #throttledUntilMs = 0
   #refused = 0
 
   private constructor(server: Server, port: number, ca: string) {
+    this.address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
     this.#server = server
     this.#upstream = { port, ca, agent: new Agent({ keepAlive: true, ca }) }
     server.on('request', (incoming, response) => {
@@ -93,24 +108,38 @@ export class ApiProxy {
     })
   }
 
-  /** `kubeconfig` is Joiner's own, but that it leads through the proxy. */
-  static async start({ cluster, installation }: World): Promise<{ proxy: ApiProxy; kubeconfig: string }> {
-    const { caFile, serverCertFile, serverKeyFile } = cluster.pki
+  /** A proxy before the API server, and the kubeconfig of Joiner's ServiceAccount that leads through it. */
+  static async beforeApiServer({
+    cluster,
+    installation,
+  }: World): Promise<{ readonly proxy: Proxy; readonly kubeconfig: string }> {
+    const proxy = await Proxy.#start(cluster, cluster.ports.apiserver)
+    const direct = await readFile(installation.kubeconfig, 'utf8')
+    const kubeconfig = join(cluster.stateDir, 'proxied.kubeconfig')
+    await writeFile(kubeconfig, direct.replaceAll(cluster.server, proxy.address), { mode: 0o600 })
+    return { proxy, kubeconfig }
+  }
+
+  /** A proxy before the simulated Resource Manager. */
+  static beforeAzure({ cluster }: World): Promise<Proxy> {
+    return Proxy.#start(cluster, cluster.ports.azure)
+  }
+
+  static async #start({ pki }: World['cluster'], port: number): Promise<Proxy> {
     const [ca, cert, key] = await Promise.all(
-      [caFile, serverCertFile, serverKeyFile].map((file) => readFile(file, 'utf8')),
+      [pki.caFile, pki.serverCertFile, pki.serverKeyFile].map((file) => readFile(file, 'utf8')),
     )
     const server = createServer({ cert, key })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const proxy = new ApiProxy(server, cluster.ports.apiserver, ca ?? '')
-    const { port } = server.address() as AddressInfo
-    const direct = await readFile(installation.kubeconfig, 'utf8')
-    const kubeconfig = join(cluster.stateDir, 'proxied.kubeconfig')
-    await writeFile(kubeconfig, direct.replaceAll(cluster.server, `https://127.0.0.1:${port}`), { mode: 0o600 })
-    return { proxy, kubeconfig }
+    return new Proxy(server, port, ca ?? '')
   }
 
-  hold(matches: (call: ApiCall) => boolean): Hold {
+  listen(listener: Listener): void {
+    this.#listener = listener
+  }
+
+  hold(matches: (call: Call) => boolean): Hold {
     const hold = new Hold(matches)
     this.#holds.push(hold)
     return hold
@@ -146,20 +175,38 @@ export class ApiProxy {
       this.#refused += 1
       return refuse(response)
     }
-    const waiting: Waiting = {
-      call: {
-        method: incoming.method ?? '',
-        path: (incoming.url ?? '').replace(/\?.*$/, ''),
-        body: body.toString('utf8'),
-      },
-      send: () => this.#send(incoming, body),
-      reply: ({ status, headers, text }) => void response.writeHead(status, headers).end(text),
-      // A throttling may have begun meanwhile.
-      pass: () => (Date.now() < this.#throttledUntilMs ? refuse(response) : this.#pipe(incoming, body, response)),
+    const call = {
+      method: incoming.method ?? '',
+      path: (incoming.url ?? '').replace(/\?.*$/, ''),
+      body: body.toString('utf8'),
     }
-    if (!this.#holds.some((hold) => hold.take(waiting))) this.#pipe(incoming, body, response)
+    this.#listener.asked?.(call)
+    const waiting: Waiting = {
+      call,
+      send: () => this.#send(incoming, body, call),
+      reply: ({ status, headers, text }) =>
+        new Promise((resolve) => {
+          // Who asked may have given up.
+          if (response.destroyed) return resolve()
+          response
+            .writeHead(status, headers)
+            .once('close', resolve)
+            .end(text, () => resolve())
+        }),
+      // A throttling may have begun meanwhile.
+      pass: () =>
+        Date.now() < this.#throttledUntilMs ? refuse(response) : this.#relay(waiting, incoming, body, response),
+      isAwaited: () => !response.destroyed,
+    }
+    if (!this.#holds.some((hold) => hold.take(waiting))) this.#relay(waiting, incoming, body, response)
   }
 
+  #relay(waiting: Waiting, incoming: IncomingMessage, body: Buffer, response: ServerResponse): void {
+    if (waiting.call.method === 'GET') this.#pipe(incoming, body, response)
+    else waiting.send().then(waiting.reply, () => response.destroy())
+  }
+
+  /** Watches have no end, so they are handed on as they come. */
   #pipe(incoming: IncomingMessage, body: Buffer, response: ServerResponse): void {
     const outgoing = this.#forward(incoming, body, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
@@ -172,14 +219,16 @@ export class ApiProxy {
     })
   }
 
-  #send(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
+  #send(incoming: IncomingMessage, body: Buffer, call: Call): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const outgoing = this.#forward(incoming, body, (answer) => {
         const chunks: Buffer[] = []
         answer.on('data', (chunk: Buffer) => chunks.push(chunk))
         answer.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8')
-          resolve({ status: answer.statusCode ?? 502, headers: answer.headers, text })
+          const whole = { status: answer.statusCode ?? 502, headers: answer.headers, text }
+          this.#listener.answered?.(call, whole)
+          resolve(whole)
         })
         answer.on('error', reject)
       })

@@ -1,0 +1,88 @@
+import type { FaultyWorld } from '../faulty-world.ts'
+import { deployment, nodeClass, nodePool } from '../world.ts'
+import type { Room, Stage } from './rows.ts'
+import type { Surroundings } from './surroundings.ts'
+
+let lives = 0
+
+/** A place for one node at a time, with a NodePool, a node class and a workload of its own, new in each life. */
+export class Slot {
+  readonly #faulty: FaultyWorld
+  state: keyof Room = 'gone'
+  pool = ''
+  #revision = 1
+  #oldUid: string | undefined
+  #stage: Stage | undefined
+
+  constructor(faulty: FaultyWorld) {
+    this.#faulty = faulty
+  }
+
+  /** What the pool will be called in the next stage. */
+  prepare(stage: Stage): string {
+    if (stage === 'launch') {
+      lives += 1
+      this.pool = `m${String(lives).padStart(3, '0')}`
+    }
+    this.#stage = stage
+    return this.pool
+  }
+
+  /** Does what an operator does to have the stage that was prepared. */
+  async begin(): Promise<void> {
+    const { world } = this.#faulty
+    const { pool } = this
+    switch (this.#stage) {
+      case 'launch':
+        this.#oldUid = undefined
+        await world.apply(
+          nodeClass(pool),
+          nodePool({ name: pool, nodeClass: pool, consolidateAfter: 'Never' }),
+          deployment({ name: pool, replicas: 1, nodeSelector: { 'karpenter.sh/nodepool': pool } }),
+        )
+        break
+      case 'replace':
+        this.#oldUid = (await this.#faulty.look()).old(pool).uid
+        this.#revision += 1
+        await world.operator.api('PATCH', `/apis/karpenter.sh/v1/nodepools/${pool}`, {
+          spec: { template: { metadata: { labels: { revision: String(this.#revision) } } } },
+        })
+        break
+      case 'terminate':
+        await world.operator.kubectl(['delete', '--wait=false', `deployment/${pool}`])
+        await world.operator.kubectl(['delete', '--wait=false', `nodepool/${pool}`, `aksnodeclass/${pool}`])
+    }
+  }
+
+  /** What is not yet as it should be when the stage is over; undefined: nothing. */
+  missing(seen: Surroundings): string | undefined {
+    const had = seen.counts(this.pool)
+    if (this.#stage === 'terminate') {
+      const rest = Object.entries(had).filter(([, count]) => count > 0)
+      return rest.length === 0 ? undefined : `left: ${rest.map(([kind, count]) => `${count} ${kind}`).join(', ')}`
+    }
+    const state = seen.picture.state(this.pool, 1)
+    if (state !== 'whole') return state
+    if (seen.picture.old(this.pool).uid === this.#oldUid) return 'the old node is there'
+    const wrong = Object.entries(wanted).filter(([kind, count]) => had[kind as keyof typeof wanted] !== count)
+    if (wrong.length > 0) return wrong.map(([kind]) => `${had[kind as keyof typeof wanted]} ${kind}`).join(', ')
+    return had.tokens > 1 ? `${had.tokens} tokens` : undefined
+  }
+
+  /** The stage has ended as it should. */
+  finish(): void {
+    this.state = this.#stage === 'terminate' ? 'gone' : 'whole'
+  }
+
+  /** The pool stays as it is, for whoever looks; the slot goes on with another. */
+  abandon(): void {
+    this.state = 'gone'
+  }
+
+  /** How many VMs may be there at once for this stage. */
+  get vmsAtOnce(): number {
+    return this.#stage === 'launch' ? 1 : 2
+  }
+}
+
+const wanted = { nics: 1, disks: 1, lifecycles: 1, commands: 0 } as const
