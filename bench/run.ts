@@ -10,7 +10,6 @@ import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
 import { scrape } from './scrape.ts'
-import { stormReport } from './storm.ts'
 import { throttling } from './throttling.ts'
 import { whatIf } from './what-if.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
@@ -98,15 +97,6 @@ program
   .option('--first <seed>', 'the seed of the first', count, 1)
   .action(async ({ scenarios, first }: { readonly scenarios: number; readonly first: number }) =>
     disruptionParityReport(scenarios, first),
-  )
-program
-  .command('storm')
-  .description('pods come and go while Azure fails, throttles and loses answers, and Joiner is killed again and again')
-  .option('--pods <count>', 'how many', count, 300)
-  .option('--cycles <count>', 'how often they come and go', count, 3)
-  .option('--seed <count>', 'what the chances of faults follow from', count, 1)
-  .action(async ({ pods, cycles, seed }: { readonly pods: number; readonly cycles: number; readonly seed: number }) =>
-    stormReport({ pods, cycles, seed, killEveryMs: 20_000, throttleEveryMs: 7000, limitMs: 240_000 }),
   )
 program
   .command('consolidation')

@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { FaultyWorld } from './faulty-world.ts'
+import { soak } from './soak/soak.ts'
+
+let faulty: FaultyWorld
+
+beforeAll(async () => {
+  faulty = await FaultyWorld.startServers()
+})
+
+afterAll(() => faulty?.stop())
+
+// A long one is `npm run soak`.
+test('two minutes of faults of all kinds: nothing is left, and nothing was made twice', async () => {
+  const report = await soak(faulty, { minutes: 2, seed: 5, endMs: 240_000, say: () => undefined })
+  console.log(JSON.stringify(report))
+  expect(report.duplicates).toEqual([])
+  expect(report.alarms).toEqual([])
+  // Without them the soak would prove nothing.
+  expect(report.mostNodes).toBeGreaterThan(3)
+  for (const kind of ['failSync', 'failAsync', 'resetAfterCommit', 'throttle'])
+    expect(report.hits[kind]).toBeGreaterThan(0)
+}, 480_000)
