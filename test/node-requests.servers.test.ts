@@ -8,6 +8,7 @@ import {
   releaseUpdate,
   retryNowUpdate,
 } from '../workflows/messages.ts'
+import { ArmSession } from './arm-session.ts'
 import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
 let world: World
@@ -201,6 +202,25 @@ test('a life is not ended by force while it need not be; with --leave-vm its VM 
     await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
     return (await world.azure()).virtualMachines.length === 0
   })
+})
+
+test('a life whose VM is gone is ended by force without more, and a pod that nothing may move goes with it', async () => {
+  const [pod] = await world.list('pods')
+  await world.operator.kubectl(['annotate', 'pod', pod?.metadata.name ?? '', 'karpenter.sh/do-not-disrupt=true'])
+  await world.operator.kubectl(['delete', 'nodeclaim', name(), '--wait=false'])
+  await world.until('the drain waits', async () => (await life().query(lifecycleStatusQuery)).phase === 'Draining')
+  const arm = await ArmSession.open(world.cluster)
+  await arm.deleteVm(vm())
+  await arm.close()
+  await world.until('the VM is gone', async () =>
+    (await world.azure()).virtualMachines.every((one) => one.name !== vm()),
+  )
+  const answer = await life().executeUpdate(forceFinishUpdate, { args: [{ reason: 'its VM is gone', by: 'fay' }] })
+  expect(answer).toEqual({ kind: 'done', message: `the life of NodeClaim ${name()} is ended; its VM is gone` })
+  await told('ForceFinished', 'by fay: its VM is gone')
+  expect(await isThere()).toBe(false)
+  const uids = (await world.list('pods')).map(({ metadata }) => metadata.uid)
+  expect(uids).not.toContain(pod?.metadata.uid)
 })
 
 test('the same through Temporal: a step begun anew, a life ended by force, and nothing of it without a reason', async () => {
