@@ -1,3 +1,6 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubernetesDeps } from '../activities/kubernetes/dependencies.ts'
@@ -42,6 +45,22 @@ test('without an endpoint nothing is recorded, nor where the environment says so
   expect(await startTracing({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, log)).toBe(noTracing)
   expect(await noTracing.span('a', {}, async () => 'done')).toBe('done')
   expect(noTracing.current()).toBeUndefined()
+})
+
+test('nothing of the SDK is loaded before an endpoint asks for it', async () => {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const folders = ['core', 'api', 'activities', 'workflows', 'workers', 'starter']
+  const files = (await Promise.all(folders.map((folder) => readdir(join(root, folder), { recursive: true })))).flatMap(
+    (names, index) => names.map((name) => join(folders[index] ?? '', name)),
+  )
+  const sources = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const importing = async (what: RegExp) => {
+    const texts = await Promise.all(sources.map((name) => readFile(join(root, name), 'utf8')))
+    return sources.filter((_, index) => what.test(texts[index] ?? ''))
+  }
+  expect(await importing(/from '@opentelemetry\//)).toEqual([join('workers', 'open-telemetry.ts')])
+  expect(await importing(/^import .*open-telemetry\.ts'/m)).toEqual([])
+  expect(await importing(/await import\('\.\/open-telemetry\.ts'\)/)).toEqual([join('workers', 'tracing.ts')])
 })
 
 test('steps of a claim are parts of its launch, which is a part of its creation, though each is told by another process', async () => {
