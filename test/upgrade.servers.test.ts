@@ -1,12 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Context } from '@temporalio/activity'
+import { NativeConnection, Worker } from '@temporalio/worker'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../api/config.ts'
+import { disruptionCommandId, taskQueue } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalCheck } from '../starter/doctor/temporal.ts'
 import { version as release } from '../workers/build-info.ts'
 import { bundleDigest, readBundle, workflowBundle } from '../workers/bundle.ts'
-import { lifecycleStatusQuery, pokeSignal, resumeSignal } from '../workflows/messages.ts'
+import { lifecycleStatusQuery, loopStatusQuery, pokeSignal, resumeSignal } from '../workflows/messages.ts'
 import { keptBundle, keptVersions } from './bundles/kept.ts'
 import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
@@ -168,6 +171,70 @@ test('runs that the current version cannot go on with are ended and begun anew, 
   expect((await world.azure()).virtualMachines.map(({ name }) => name)).toContain(vm?.name)
   expect((await world.list('pods')).map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid)
   await endAll()
+}, 300_000)
+
+/** A command as the first milestone proposed and began it. */
+const oldCommand = { id: 'empty-1', reason: 'Empty', forced: true, candidates: [{ name: 'gone-1', uid: 'u-1' }] }
+
+/** Runs the first milestone's disruption loop with stand-ins for its activities until it has begun a command that waits. */
+async function beginOldCommand(commandId: string): Promise<void> {
+  const connection = await NativeConnection.connect({ address: world.cluster.temporalAddress })
+  const waiting = () => Context.current().cancelled
+  let isProposed = false
+  const nextDisruption = async () => {
+    if (isProposed) return waiting()
+    isProposed = true
+    return { kind: 'proposed', proposal: oldCommand }
+  }
+  const commitDisruption = async () => ({ kind: 'committed', candidates: oldCommand.candidates })
+  const common = { connection, shutdownGraceTime: 0 }
+  const code = await readBundle(keptBundle('0.1.0-alpha.1'))
+  const workers = await Promise.all([
+    Worker.create({
+      ...common,
+      taskQueue: taskQueue('core', clusterName),
+      workflowBundle: { code },
+      activities: { readPause: async () => ({}) },
+    }),
+    Worker.create({
+      ...common,
+      taskQueue: taskQueue('plan', clusterName),
+      activities: { nextDisruption, commitDisruption },
+    }),
+    Worker.create({ ...common, taskQueue: taskQueue('wait', clusterName), activities: { deleteCandidates: waiting } }),
+  ])
+  const running = workers.map((worker) => worker.run())
+  await world.until('its command deletes', async () => {
+    const { raw } = await world.temporal.workflow.getHandle(commandId).describe()
+    return raw.pendingActivities?.some(({ activityType }) => activityType?.name === 'deleteCandidates')
+  })
+  for (const worker of workers) worker.shutdown()
+  await Promise.all(running)
+  await connection.close()
+}
+
+test('what is not carried over from 0.1.0-alpha.1, its disruption loop and command, is ended, and the loop begins anew', async () => {
+  const loop = world.loop('disruption')
+  await loop.terminate('for a loop of the first milestone').catch(() => {})
+  await world.temporal.workflow.start('disruptionLoop', {
+    workflowId: loop.workflowId,
+    taskQueue: taskQueue('core', clusterName),
+    args: [{ cluster: clusterName }],
+  })
+  const before = await runOf(loop.workflowId)
+  const command = disruptionCommandId(clusterName, oldCommand.id)
+  await beginOldCommand(command)
+
+  world.startJoiner()
+  await world.until(
+    'the loop runs anew and the command is ended',
+    async () => {
+      const now = await runOf(loop.workflowId)
+      return now.startsWith('RUNNING') && now !== before && (await runOf(command)).startsWith('TERMINATED')
+    },
+    180_000,
+  )
+  expect((await loop.query(loopStatusQuery)).doing).toBe('evaluating')
 }, 300_000)
 
 /** The build that a workflow's last task was done by; empty: by a worker without a version. */

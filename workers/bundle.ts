@@ -17,6 +17,8 @@ export const bundlePath = join(root, 'build', 'workflow-bundle.js')
 export async function buildWorkflowBundle(): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(root, 'workflows', 'index.ts'),
+    // Modules are called by their paths from here: the same text comes out wherever the process was started.
+    webpackConfigHook: (config) => ({ ...config, context: root }),
     logger: { trace() {}, debug() {}, info() {}, log() {}, warn: console.warn, error: console.error },
   })
   return code
@@ -44,7 +46,7 @@ export async function readBundle(path: string): Promise<string> {
   const code = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
   if (code.includes(sourceMapMark)) return code
   const map = { version: 3, file: 'workflow-bundle.js', sources: [], names: [], mappings: '' }
-  return `${code}\n${sourceMapMark}application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`
+  return `${code}${sourceMapMark}application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`
 }
 
 /**
