@@ -9,6 +9,7 @@ import { finalize } from './draining/finalize.ts'
 import { awaitInitialization, awaitRegistration } from './joining.ts'
 import { writeHold } from './node-requests.ts'
 import { giveUp, observe } from './observe.ts'
+import { completed } from './older-commands.ts'
 import { changePauses, pausesInForce } from './pause-changes.ts'
 import { awaitReplacements } from './replacements.ts'
 
@@ -39,6 +40,6 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
         return outcome
       }),
     drain: ({ claim, told }) => withHeartbeats((signal) => drain(deps, claim, told, signal)),
-    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
+    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, completed(input), signal)),
   })
 }

@@ -11,7 +11,7 @@ export const bundlesLimitBytes = 1_500_000
 
 /** What of a version cannot be carried over: its runs are ended and begun anew (ADR 12). Lifecycles never stand here. */
 export const begunAnew: Readonly<Record<string, readonly string[]>> = {
-  '0.1.0-alpha.1': ['disruptionCommand.empty', 'disruptionLoop.pause-and-force'],
+  '0.1.0-alpha.1': ['disruptionLoop.pause-and-force'],
 }
 
 export interface KeptVersion {
