@@ -5,6 +5,9 @@ import { disruption } from './disruption.ts'
 import { disruptionParityReport } from './disruption-parity.ts'
 import { driftRollout } from './drift-rollout.ts'
 import { fallback } from './fallback.ts'
+import { latency } from './latency.ts'
+import { lifecycle } from './lifecycle.ts'
+import { lifecyclesOpen } from './lifecycles-open.ts'
 import { parity } from './parity.ts'
 import { planner } from './planner.ts'
 import { scaleUp } from './scale-up.ts'
@@ -44,6 +47,24 @@ program
   .description('pods that each need a node: from the scale request to the last one Running, and back to no node')
   .option('--pods <counts>', 'how many, for one run each', counts, [5, 100, 500])
   .action(async ({ pods }: { readonly pods: readonly number[] }) => scaleUp(pods))
+program
+  .command('lifecycle')
+  .description('NodeClaims become initialized nodes and go again: times by phase, CPU by process, memory, events')
+  .option('--nodes <count>', 'how many', count, 1000)
+  .action(async ({ nodes }: { readonly nodes: number }) => lifecycle(nodes))
+program
+  .command('latency')
+  .description('from the creation of a NodeClaim to the PUT of its VM, at a steady rate of launches')
+  .option('--launches <count>', 'how many', count, 300)
+  .option('--per-second <count>', 'how many a second', count, 10)
+  .action(async ({ launches, perSecond }: { readonly launches: number; readonly perSecond: number }) =>
+    latency({ launches, perSecond }),
+  )
+program
+  .command('lifecycles-open')
+  .description('memory of one worker that holds many open lifecycles')
+  .option('--count <count>', 'how many', count, 5000)
+  .action(async ({ count: lives }: { readonly count: number }) => lifecyclesOpen(lives))
 program
   .command('arm-calls')
   .description('calls to Azure per node, from launch to gone')

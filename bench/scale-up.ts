@@ -1,6 +1,6 @@
 import { deployment, nodeClass, nodePool, World } from '../test/world.ts'
 import { baseline } from './baseline.ts'
-import { circumstances, seconds, table } from './report.ts'
+import { circumstances, othersCpu, seconds, table } from './report.ts'
 import { scale } from './scale.ts'
 import { Timeline } from './timeline.ts'
 import { cpuBetween, machineCpuSeconds, type Usage, usages } from './usage.ts'
@@ -159,7 +159,7 @@ function report(results: readonly Measured[]): string {
     row("Joiner's CPU, up; down", ({ cpuUp, cpuDown }) => `${joinerCpu(cpuUp)}; ${joinerCpu(cpuDown)}`),
     row("Joiner's peak RSS", ({ peakRssMiB }) => `${peakRssMiB.toFixed(0)} MiB`),
     row("Karpenter's CPU, RSS (measured elsewhere)", (_, known) => peerUsage(known)),
-    row('CPU of the others, up', ({ cpuUp }) => othersCpu(cpuUp)),
+    row('CPU of the others, up', ({ cpuUp }) => othersCpu(cpuUp, ['joiner'])),
     row('cores in use, up', ({ cpuUp, upMs }) => (total(cpuUp) / (upMs / 1000)).toFixed(1)),
     row('cores in use by strangers, up', ({ strangersCpuUp, upMs }) => (strangersCpuUp / (upMs / 1000)).toFixed(1)),
   ]
@@ -177,11 +177,6 @@ function joinerCpu(cpu: Measured['cpuUp']): string {
 
 function peerUsage(known: Peer | undefined): string {
   return known?.cpuSeconds === undefined ? '' : `${known.cpuSeconds} s, ${known.peakRssMiB} MB`
-}
-
-function othersCpu(cpu: Measured['cpuUp']): string {
-  const others = cpu.filter(([name, used]) => name !== 'joiner' && used >= 0.05)
-  return others.map(([name, used]) => `${name} ${used.toFixed(1)}`).join(', ')
 }
 
 function total(cpu: Measured['cpuUp']): number {

@@ -13,7 +13,16 @@ const watched = {
 type Watched = keyof typeof watched
 
 /** What is timed, once for each object. */
-export type Stage = 'podCreated' | 'podRunning' | 'nodeCreated' | 'nodeUsable' | 'claimCreated' | 'claimRegistered'
+export type Stage =
+  | 'podCreated'
+  | 'podRunning'
+  | 'nodeCreated'
+  | 'nodeUsable'
+  | 'claimCreated'
+  | 'claimLaunched'
+  | 'claimRegistered'
+  | 'claimInitialized'
+  | 'claimGone'
 
 /** When each object reached each stage, by this process's clock and from watches: creation times in objects have whole seconds only. */
 export class Timeline {
@@ -47,6 +56,11 @@ export class Timeline {
   /** How many objects ever reached a stage, also those that are gone. */
   count(stage: Stage): number {
     return this.#stages.get(stage)?.size ?? 0
+  }
+
+  /** When the object of a UID reached a stage; undefined: it has not. */
+  at(stage: Stage, uid: string): number | undefined {
+    return this.#stages.get(stage)?.get(uid)
   }
 
   /** How many of the objects that are there now have reached a stage. */
@@ -131,6 +145,7 @@ export class Timeline {
     const { uid } = metadata
     if (type === 'DELETED') {
       this.#present.get(kind)?.delete(uid)
+      if (kind === 'nodeClaims') this.#reach('claimGone', uid)
       return
     }
     this.#present.get(kind)?.add(uid)
@@ -147,7 +162,9 @@ export class Timeline {
         return
       case 'nodeClaims':
         this.#reach('claimCreated', uid)
+        if (isTrue('Launched')) this.#reach('claimLaunched', uid)
         if (isTrue('Registered')) this.#reach('claimRegistered', uid)
+        if (isTrue('Initialized')) this.#reach('claimInitialized', uid)
     }
   }
 

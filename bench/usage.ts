@@ -6,6 +6,7 @@ const ticksPerSecond = 100
 export interface Usage {
   readonly cpuSeconds: number
   readonly peakRssMiB: number
+  readonly rssMiB: number
 }
 
 /** What a process has used since it started (Linux). A process that is gone has used nothing. */
@@ -15,10 +16,11 @@ async function usageOf(pid: number): Promise<Usage> {
     // The name, in parentheses, may hold spaces. utime and stime are the fields 14 and 15.
     const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
     const ticks = Number(fields[11]) + Number(fields[12])
-    const peak = /^VmHWM:\s+(\d+) kB$/m.exec(status ?? '')?.[1]
-    return { cpuSeconds: ticks / ticksPerSecond, peakRssMiB: Number(peak ?? 0) / 1024 }
+    const mebibytes = (field: string) =>
+      Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status ?? '')?.[1] ?? 0) / 1024
+    return { cpuSeconds: ticks / ticksPerSecond, peakRssMiB: mebibytes('VmHWM'), rssMiB: mebibytes('VmRSS') }
   } catch {
-    return { cpuSeconds: 0, peakRssMiB: 0 }
+    return { cpuSeconds: 0, peakRssMiB: 0, rssMiB: 0 }
   }
 }
 

@@ -59,9 +59,10 @@ export async function measureNodeCalls(
   return { nodes, vms, launch, deletion }
 }
 
-const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
+export const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
 
-function standaloneClaim(name: string) {
+/** A NodeClaim that no NodePool made. */
+export function standaloneClaim(name: string) {
   return {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodeClaim',
@@ -113,7 +114,7 @@ async function allAre(world: World, condition: string, nodes: number): Promise<t
 }
 
 /** A few at a time: the API server's own limits are not what is measured. */
-async function forAll(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
+export async function forAll(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
   const left = [...names]
   const worker = async () => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) await work(name)

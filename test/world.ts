@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client, Connection } from '@temporalio/client'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
 import type { JournalEntry } from '../deploy/local/azure/arm-deps.ts'
 import type { Fault } from '../deploy/local/azure/faults.ts'
@@ -80,7 +81,7 @@ export class World {
   }
 
   /** Starts everything but Joiner itself. */
-  static async start(options: Pick<ClusterOptions, 'temporalArgs'> = {}): Promise<World> {
+  static async start(options: Pick<ClusterOptions, 'temporalArgs' | 'temporalInMemory'> = {}): Promise<World> {
     const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
     const cluster = await startCluster({ stateDir, ...options })
     const operator = new Operator(cluster)
@@ -223,6 +224,17 @@ export class World {
     await this.operator.api('PATCH', `/api/v1/nodes/${node}/status`, {
       status: { conditions: [{ type: 'Ready', status: 'Unknown', ...said }] },
     })
+  }
+
+  /** The history of every run that Temporal knows, as JSON, by workflow id and run id. */
+  async histories(): Promise<ReadonlyMap<string, string>> {
+    const texts = new Map<string, string>()
+    for await (const { workflowId, runId } of this.temporal.workflow.list())
+      texts.set(
+        `${workflowId} ${runId}`,
+        historyToJSON(await this.temporal.workflow.getHandle(workflowId, runId).fetchHistory()),
+      )
+    return texts
   }
 
   loop(name: 'provisioning' | 'disruption') {
