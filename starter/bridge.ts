@@ -2,6 +2,7 @@ import type { Client, Connection } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { terminationFinalizer } from '../core/labels.ts'
 import { isHeldOtherwise } from '../core/node-claim/hold.ts'
 import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../core/task-queues.ts'
@@ -28,6 +29,8 @@ const leaseSeconds = 10
 const renewMs = 3000
 /** How often runs are looked for that this version of the workflow code cannot go on with: one list request. */
 const mendMs = 30_000
+/** How long a planner is given to start the lifecycle of a claim that it made. */
+const plannersOwnMs = 1000
 /** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
 const statusKey = 'nodeClassStatus'
 const inPlaceKey = 'inPlaceUpdates'
@@ -191,9 +194,9 @@ export class Bridge {
       return
     }
     if (before === undefined) {
-      // The planner starts the lifecycles of what it made; a claim made by hand has nobody else.
-      if (!this.#input.deps.lifecycles.hasStarted(after))
-        setTimeout(() => this.#queue.add(`start/${name}`), 1000).unref()
+      // A claim made by hand has nobody else. One with the finalizer is a planner's, which starts its lifecycle itself, perhaps in another process.
+      if (isUntouched(after)) this.#queue.add(`begin/${name}`)
+      else setTimeout(() => this.#startUnlessStarted(after), plannersOwnMs).unref()
     } else if ((isDeleting(after) && !isDeleting(before)) || isHeldOtherwise(before, after))
       this.#queue.add(`poke/${name}`)
   }
@@ -202,6 +205,10 @@ export class Bridge {
   #onVanished(claim: NodeClaim): void {
     this.#vanished.set(claim.metadata.uid, claim)
     this.#queue.add(`vanished/${claim.metadata.uid}`)
+  }
+
+  #startUnlessStarted(claim: NodeClaim): void {
+    if (!this.#input.deps.lifecycles.hasStarted(claim)) this.#queue.add(`start/${claim.metadata.name}`)
   }
 
   /** A node class that is being deleted waits for its claims (reference/azure-provider.md 1.5). */
@@ -244,9 +251,20 @@ export class Bridge {
     const [action, name = ''] = key.split('/')
     const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
     if (claim === undefined) return
-    await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
+    if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
+    else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
     this.#vanished.delete(claim.metadata.uid)
   }
+}
+
+/** A claim that somebody has just made: nothing has happened to it, nor to anything in its name. */
+function isUntouched({ metadata, status }: NodeClaim): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    !metadata.finalizers.includes(terminationFinalizer) &&
+    status.providerId === undefined &&
+    status.conditions.length === 0
+  )
 }
 
 function isDeleting(object: NodeClaim | Node | NodeClass): boolean {

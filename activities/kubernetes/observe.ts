@@ -39,11 +39,17 @@ async function prepare(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): P
     await deleteClaim(deps, ref)
     return liveClaim(deps, ref)
   }
+  return withFinalizer(deps, claim)
+}
+
+/** The claim with the finalizer, which has to stand before anything is made for it; undefined when it is gone. One that is being deleted stays as it is. */
+export async function withFinalizer(deps: KubernetesDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
-  return updateClaim(deps, ref, (current) =>
-    current.metadata.finalizers.includes(terminationFinalizer)
+  const { name, uid } = claim.metadata
+  return updateClaim(deps, { name, uid }, ({ metadata: { finalizers, deletionTimestamp } }) =>
+    finalizers.includes(terminationFinalizer) || deletionTimestamp !== undefined
       ? undefined
-      : { metadata: { finalizers: [...current.metadata.finalizers, terminationFinalizer] } },
+      : { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
   )
 }
 

@@ -28,7 +28,7 @@ export class LifecycleStarter {
     return this.#started.has(claim.metadata.uid)
   }
 
-  /** Starts a claim's lifecycle unless it runs. `isNew`: the caller has just created the claim. */
+  /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created a moment ago and nothing has happened to it. */
   async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
     try {
       await this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {

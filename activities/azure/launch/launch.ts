@@ -6,6 +6,7 @@ import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/object-writes.ts'
+import { withFinalizer } from '../../kubernetes/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
 import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refusal.ts'
@@ -94,18 +95,27 @@ interface Looks {
  */
 function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
   const left = deps.refusedAttempts.take(ref.uid, attempt)
-  const mayHaveToken = attempt > 1 || !activityScope().isFirst
+  const isFirst = attempt === 1 && activityScope().isFirst
   const written = left === undefined ? undefined : cachedClaim(deps, ref)
   const looks: Looks = {
-    claim: written === undefined ? liveClaim(deps, ref) : Promise.resolve(written),
+    claim: written === undefined ? claimToLaunch(deps, ref, isFirst) : Promise.resolve(written),
     vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
     token:
-      left !== undefined || !mayHaveToken
+      left !== undefined || isFirst
         ? Promise.resolve(left?.token)
         : findBootstrapToken(deps.client, ref.uid, tokenEnd(deps)),
   }
   for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
   return looks
+}
+
+/**
+ * The claim, with its finalizer. A first attempt follows the claim's creation, of which the cache tells; should it be deleted meanwhile, what was
+ * made for it goes as well.
+ */
+async function claimToLaunch(deps: AzureDeps, ref: ClaimRef, isFirst: boolean): Promise<NodeClaim | undefined> {
+  const claim = (isFirst ? cachedClaim(deps, ref) : undefined) ?? (await liveClaim(deps, ref))
+  return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
 const tokenEnd = (deps: AzureDeps) => deps.now() + registrationMs + tokenMarginMs
