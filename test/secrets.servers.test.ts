@@ -1,10 +1,9 @@
 // Secrets stay where they belong: after launches that go well and badly, neither logs nor histories nor Kubernetes objects hold any of them.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ArmSession } from './arm-session.ts'
-import { leaksIn } from './histories/corpus.ts'
+import { largePayloadsIn, leaksIn } from './histories/corpus.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 
 let world: World
@@ -45,15 +44,6 @@ async function customData(): Promise<readonly string[]> {
   return [...new Set([...texts.join('\n').matchAll(/"customData":"([^"]+)"/g)].map(([, data = '']) => data))]
 }
 
-/** Every history there is, as JSON. */
-async function histories(): Promise<readonly string[]> {
-  const texts: string[] = []
-  for await (const { workflowId, runId } of world.temporal.workflow.list()) {
-    texts.push(historyToJSON(await world.temporal.workflow.getHandle(workflowId, runId).fetchHistory()))
-  }
-  return texts
-}
-
 const kubernetesPaths = [
   '/api/v1/events',
   '/api/v1/nodes',
@@ -92,7 +82,7 @@ test('no log line, history, event, condition or object holds a token, custom dat
 
   const log = await readFile(world.cluster.supervisor.logFile('joiner'), 'utf8')
   const objects = JSON.stringify([...during, ...(await kubernetes())])
-  const told = await histories()
+  const told = [...(await world.histories()).values()]
   // All of it happened and is told, so that there is something to look into.
   expect([tokens.size > 0, data.length > 0, told.length >= 5]).toEqual([true, true, true])
   const all = `${log}\n${told.join('\n')}\n${objects}`.toLowerCase()
@@ -119,6 +109,7 @@ test('no log line, history, event, condition or object holds a token, custom dat
   const named = Object.fromEntries(forbidden.map((secret, index) => [`secret ${index}`, secret]))
   for (const history of told) {
     expect(leaksIn(history, named)).toEqual([])
+    expect(largePayloadsIn(history)).toEqual([])
     expect(accessToken.test(history)).toBe(false)
   }
 })

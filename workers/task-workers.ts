@@ -13,6 +13,18 @@ import { taskQueue } from '../core/task-queues.ts'
  */
 const azureActivitiesPerSecond = armLimits.armWrites.burst
 
+/**
+ * Workflows that a worker keeps in memory. One that was dropped is replayed, 40 events, when something happens to it; lives at rest hear of nothing
+ * for days, so the cache is for those that launch or end.
+ */
+const maxCachedWorkflows = 2000
+
+/** Long polls for each kind of task of a queue. More are no faster, and each takes one of the 1200 that a Temporal frontend serves a namespace. */
+const polls = 10
+
+/** Waits are promises that cost next to nothing, but each holds a slot. */
+const waitsAtOnce = 5000
+
 export interface TaskWorkersInput {
   readonly connection: NativeConnection
   readonly namespace: string
@@ -51,17 +63,19 @@ export async function createTaskWorkers({
       workflowBundle,
       ...(version === undefined ? {} : { workerDeploymentOptions: version }),
       activities,
-      maxCachedWorkflows: 2000,
+      maxCachedWorkflows,
       maxConcurrentWorkflowTaskExecutions: 40,
+      maxConcurrentWorkflowTaskPolls: polls,
       maxConcurrentActivityTaskExecutions: 100,
+      maxConcurrentActivityTaskPolls: polls,
       stickyQueueScheduleToStartTimeout: '3s',
     })
-    // Waits are promises that cost nothing, but each holds a slot.
     options.push({
       ...common,
       taskQueue: taskQueue('wait', deps.cluster),
       activities,
-      maxConcurrentActivityTaskExecutions: 5000,
+      maxConcurrentActivityTaskExecutions: waitsAtOnce,
+      maxConcurrentActivityTaskPolls: polls,
     })
   }
   if (roles.has('azure')) {
@@ -69,7 +83,9 @@ export async function createTaskWorkers({
       ...common,
       taskQueue: taskQueue('azure', deps.cluster),
       activities: createAzureActivities(deps),
-      maxConcurrentActivityTaskExecutions: 2000,
+      // Launched VMs are waited for here, until their Nodes are ready.
+      maxConcurrentActivityTaskExecutions: waitsAtOnce,
+      maxConcurrentActivityTaskPolls: polls,
       maxTaskQueueActivitiesPerSecond: azureActivitiesPerSecond,
     })
   }
@@ -79,6 +95,8 @@ export async function createTaskWorkers({
       taskQueue: taskQueue('plan', deps.cluster),
       activities: createPlanningActivities(deps),
       maxConcurrentActivityTaskExecutions: 10,
+      // Two long polls, and now and then a plan that somebody asks for.
+      maxConcurrentActivityTaskPolls: 4,
       maxHeartbeatThrottleInterval: '1s',
     })
   }

@@ -1,4 +1,4 @@
-import { ActivityCancellationType, proxyActivities, workflowInfo } from '@temporalio/workflow'
+import { ActivityCancellationType, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow'
 import type { AzureActivities } from '../activities/azure/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
 import type { PlanningActivities } from '../activities/planning/contract.ts'
@@ -20,6 +20,13 @@ export const kubernetes = () =>
     taskQueue: queueOf('core'),
     startToCloseTimeout: '10s',
     retry: steadyRetry,
+  })
+
+/** A look that costs one event. It is not tried for long: what lasts is for the ordinary activity. */
+export const looks = () =>
+  proxyLocalActivities<Pick<KubernetesActivities, 'observe'>>({
+    startToCloseTimeout: '2s',
+    retry: { initialInterval: '100ms', maximumAttempts: 3 },
   })
 
 /** Taking back what a command has done, however many nodes it has. */
@@ -59,7 +66,7 @@ export const launching = () =>
 
 /** Waits on Azure: they share one VM list per poll interval. */
 export const azure = () =>
-  proxyActivities<Pick<AzureActivities, 'awaitInstance' | 'deleteInstance'>>({
+  proxyActivities<Pick<AzureActivities, 'awaitInstance' | 'awaitNode' | 'deleteInstance'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '365d',
     heartbeatTimeout: '10s',

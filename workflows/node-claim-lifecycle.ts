@@ -3,21 +3,22 @@ import {
   condition,
   continueAsNew,
   isCancellation,
+  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { ClaimRef, InstanceOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { ClaimRef, JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
 import type {
   Asked,
   GiveUpReason,
+  KubernetesActivities,
   NextStep,
   Observation,
-  RegistrationOutcome,
 } from '../activities/kubernetes/contract.ts'
 import { type DrainWaits, nothingTold, waitsText } from '../core/node-claim/drain-waits.ts'
-import { azure, instanceLooks, kubernetes, launching, waits } from './activities.ts'
+import { azure, instanceLooks, kubernetes, launching, looks, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
@@ -63,6 +64,8 @@ class Lifecycle {
   #lastCapacityFailure: string | undefined
   #drainWaits: DrainWaits | undefined
   #poked = false
+  /** Lives of before took each step as an activity of its own; these take half the events. */
+  readonly #hasJoinedSteps = patched('joined-steps')
   readonly #requests: NodeRequests
   /** What an operator had cut short, for the look that follows. */
   #retried: (Asked & { readonly what: string }) | undefined
@@ -135,7 +138,7 @@ class Lifecycle {
       case 'terminate':
         return this.#terminate()
       case 'finished':
-        this.#enter('Gone', 'nothing')
+        this.#end()
         return step
     }
   }
@@ -143,14 +146,25 @@ class Lifecycle {
   async #observe(): Promise<NextStep> {
     this.#poked = false
     const retried = this.#retried
-    const observation = await kubernetes().observe.executeWithOptions(
-      { summary: 'read NodeClaim, Node and deadlines' },
-      [{ claim: this.#claim, ...(retried === undefined ? {} : { retried }) }],
-    )
+    const look = { claim: this.#claim, ...(retried === undefined ? {} : { retried }) }
+    const observation =
+      (await this.#lookAtOnce(look)) ??
+      (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [look]))
     this.#retried = undefined
     this.#hold = observation.hold
     this.#learn(observation)
     return observation.step
+  }
+
+  /** A look without an activity of its own; undefined when the API server does not answer at once. */
+  async #lookAtOnce(look: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
+    if (!this.#hasJoinedSteps) return undefined
+    try {
+      return await looks().observe(look)
+    } catch (error) {
+      if (isCancellation(error)) throw error
+      return undefined
+    }
   }
 
   /** Tries offerings of this same NodeClaim until one launches. Each attempt stands in the history with its outcome. */
@@ -193,11 +207,13 @@ class Lifecycle {
   /** A node that joined wins over whatever Azure still says of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
-    const scope = new CancellationScope()
-    const outcome = await scope.run(() => this.#joinedOrFailed())
-    // Whichever of the two still waits has nothing to wait for.
-    scope.cancel()
+    const outcome = this.#hasJoinedSteps
+      ? await azure().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [{ claim: this.#claim }])
+      : await this.#joinedOrFailed()
     switch (outcome.kind) {
+      case 'initialized':
+        this.#learn({ nodeName: outcome.nodeName })
+        return { kind: 'steady', ...(outcome.wakeAtMs === undefined ? {} : { wakeAtMs: outcome.wakeAtMs }) }
       case 'registered':
         this.#learn({ nodeName: outcome.nodeName })
         return { kind: 'awaitInitialization' }
@@ -214,12 +230,18 @@ class Lifecycle {
     }
   }
 
-  async #joinedOrFailed(): Promise<RegistrationOutcome | Exclude<InstanceOutcome, { kind: 'succeeded' }>> {
-    const joined = waits().awaitRegistration.executeWithOptions({ summary: 'Node joins' }, [{ claim: this.#claim }])
-    const created = azure().awaitInstance.executeWithOptions({ summary: 'VM is created' }, [{ claim: this.#claim }])
-    for (const wait of [joined, created]) wait.catch(() => {})
-    const first = await Promise.race([joined, created])
-    return first.kind === 'succeeded' ? joined : first
+  async #joinedOrFailed(): Promise<JoinOutcome> {
+    const scope = new CancellationScope()
+    const outcome = await scope.run(async () => {
+      const joined = waits().awaitRegistration.executeWithOptions({ summary: 'Node joins' }, [{ claim: this.#claim }])
+      const created = azure().awaitInstance.executeWithOptions({ summary: 'VM is created' }, [{ claim: this.#claim }])
+      for (const wait of [joined, created]) wait.catch(() => {})
+      const first = await Promise.race([joined, created])
+      return first.kind === 'succeeded' ? joined : first
+    })
+    // Whichever of the two still waits has nothing to wait for.
+    scope.cancel()
+    return outcome
   }
 
   async #initialize(): Promise<NextStep | undefined> {
@@ -246,12 +268,11 @@ class Lifecycle {
     if (drained === 'cutShort') return undefined
     this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
+    const last = { claim: this.#claim, ...(drained === 'vmGone' ? { isVmGone: true } : {}) }
     await azure().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
-      { claim: this.#claim },
+      this.#hasJoinedSteps ? { ...last, finalize: true } : { claim: this.#claim },
     ])
-    await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [
-      { claim: this.#claim, ...(drained === 'vmGone' ? { isVmGone: true } : {}) },
-    ])
+    if (!this.#hasJoinedSteps) await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [last])
     return { kind: 'finished' }
   }
 
@@ -296,6 +317,13 @@ class Lifecycle {
 
   #lastFailureText(): string {
     return this.#lastCapacityFailure === undefined ? '' : `; last: ${this.#lastCapacityFailure}`
+  }
+
+  /** That a life has ended stands in its run: with joined steps it costs no upsert. */
+  #end(): void {
+    if (!this.#hasJoinedSteps) return this.#enter('Gone', 'nothing')
+    this.#phase = 'Gone'
+    this.#waitingFor = 'nothing'
   }
 
   #enter(phase: Phase, waitingFor: string): void {

@@ -5,7 +5,13 @@ import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temp
 import { DeterminismViolationError } from '@temporalio/workflow'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { begunAnew, bundlesDir, bundlesLimitBytes, type KeptVersion, keptVersions } from '../test/bundles/kept.ts'
-import { corpusLimitBytes, leaksIn, type RecordedHistory, recordedHistories } from '../test/histories/corpus.ts'
+import {
+  corpusLimitBytes,
+  largePayloadsIn,
+  leaksIn,
+  type RecordedHistory,
+  recordedHistories,
+} from '../test/histories/corpus.ts'
 import { buildWorkflowBundle, bundleDigest, readBundle } from '../workers/bundle.ts'
 
 let code: string
@@ -59,6 +65,12 @@ describe('the recorded histories', () => {
       ]),
     )
     expect(histories.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(corpusLimitBytes)
+  })
+
+  test('hold names and outcomes, no payload above 4 KiB', () => {
+    expect(histories.flatMap(({ name, text }) => largePayloadsIn(text).map((large) => `${name}: ${large}`))).toEqual([])
+    const planted = JSON.stringify({ data: Buffer.alloc(4097, 'a').toString('base64') })
+    expect(largePayloadsIn(`[${planted}]`)).toEqual([expect.stringMatching(/^4097 bytes: aaa/)])
   })
 
   test('hold no secret', () => {

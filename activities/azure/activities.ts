@@ -1,5 +1,6 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
+import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
 import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
@@ -7,6 +8,7 @@ import type { AzureDeps } from './dependencies.ts'
 import { GarbageCollector } from './garbage/garbage.ts'
 import { ensureBillingExtensions } from './in-place/billing-extension.ts'
 import { updateInPlace } from './in-place/in-place-update.ts'
+import { awaitNode } from './launch/await-node.ts'
 import { forceFinish } from './launch/force-finish.ts'
 import { awaitInstance, deleteInstance, findInstance } from './launch/instance.ts'
 import { launch } from './launch/launch.ts'
@@ -36,12 +38,18 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
       ),
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
     findInstance: ({ claim }) => findInstance(deps, claim),
-    deleteInstance: ({ claim }) =>
-      withHeartbeats((signal) =>
-        inTurn(deps.budget, ['armDeletes', 'deleteVm'], { patienceMs: deletionPatienceMs, signal }, () =>
-          deleteInstance(deps, claim, signal),
-        ),
-      ),
+    awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
+    deleteInstance: ({ claim, finalize: isLast = false, ...how }) =>
+      withHeartbeats(async (signal) => {
+        const found = await inTurn(
+          deps.budget,
+          ['armDeletes', 'deleteVm'],
+          { patienceMs: deletionPatienceMs, signal },
+          () => deleteInstance(deps, claim, signal),
+        )
+        if (isLast) await finalize(deps, claim, how)
+        return found
+      }),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
     collectGarbage: () => withHeartbeats((signal) => garbage.collect(signal)),
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),

@@ -1,4 +1,4 @@
-import type { Asked } from '../kubernetes/contract.ts'
+import type { Asked, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
 
 /** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
 export interface ClaimRef {
@@ -47,6 +47,12 @@ export type ForceFinishOutcome =
   /** Nothing was done. */
   | { readonly kind: 'refused'; readonly message: string }
 
+/** What became of a VM that was accepted. `registered`: its Node has joined and is not ready yet. */
+export type JoinOutcome =
+  | Exclude<InstanceOutcome, { kind: 'succeeded' }>
+  | RegistrationOutcome
+  | (InitializationOutcome & { readonly kind: 'initialized' } & { readonly nodeName: string })
+
 export interface GarbageReport {
   /** VMs that had no NodeClaim and were deleted, by name. */
   readonly virtualMachines: readonly string[]
@@ -74,8 +80,14 @@ export interface AzureActivities {
   awaitInstance(input: { readonly claim: ClaimRef }): Promise<InstanceOutcome>
   /** Whether Azure says that the claim's VM does not exist. */
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
-  /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. */
-  deleteInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly existed: boolean }>
+  /** Waits until the VM has failed, or its Node has joined and is registered; when the Node is ready soon, until it is initialized. */
+  awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
+  /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`, `isVmGone`: then the last step of the life follows. */
+  deleteInstance(input: {
+    readonly claim: ClaimRef
+    readonly finalize?: boolean
+    readonly isVmGone?: boolean
+  }): Promise<{ readonly existed: boolean }>
   /** Ends the life of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {
     readonly claim: ClaimRef

@@ -48,6 +48,16 @@ export function leaksIn(text: string, forbidden: Readonly<Record<string, string>
   ]
 }
 
+/** A payload is a name, an outcome or a deadline; what is larger is a spec, a list or a body. */
+const payloadLimitBytes = 4096
+
+/** Payloads of a history that are larger than any should be, by their beginning. */
+export function largePayloadsIn(text: string): readonly string[] {
+  return payloadsIn(JSON.parse(text))
+    .filter((payload) => Buffer.byteLength(payload) > payloadLimitBytes)
+    .map((payload) => `${Buffer.byteLength(payload)} bytes: ${payload.slice(0, 100)}`)
+}
+
 /** Every payload of a history, decoded. They are the only fields called `data`. */
 function payloadsIn(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return []

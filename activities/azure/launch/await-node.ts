@@ -1,0 +1,39 @@
+import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/joining.ts'
+import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
+import type { ClaimRef, JoinOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+import { awaitInstance } from './instance.ts'
+
+/** A Node that is ready soon after it joined needs no step of its own; one that takes longer is a phase that an operator should see. */
+const soonMs = 30_000
+
+/**
+ * Waits until a claim's VM has failed or its Node has joined, and for a while longer until the Node is ready. A Node that has joined wins over
+ * whatever Azure still says of its VM. Errors: as `awaitInstance` and `awaitRegistration`.
+ */
+export async function awaitNode(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
+  const outcome = await joinedOrFailed(deps, ref, signal)
+  if (outcome.kind !== 'registered') return outcome
+  const ready = await untilDeadline(soonMs, signal, (both) =>
+    claimSpan(deps, 'awaitInitialization', ref, () => awaitInitialization(deps, ref, both)),
+  )
+  if (ready === 'timeout') return outcome
+  if (ready.kind !== 'initialized') return ready
+  await launchEnds(deps, ref)
+  return { ...ready, nodeName: outcome.nodeName }
+}
+
+async function joinedOrFailed(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
+  const ended = new AbortController()
+  const both = AbortSignal.any([signal, ended.signal])
+  const joined = claimSpan(deps, 'awaitRegistration', ref, () => awaitRegistration(deps, ref, both))
+  const waits = [joined, awaitInstance(deps, ref, both)] as const
+  try {
+    const first = await Promise.race(waits)
+    return first.kind === 'succeeded' ? await joined : first
+  } finally {
+    ended.abort()
+    // Whichever lost was cancelled just now.
+    await Promise.allSettled(waits)
+  }
+}
