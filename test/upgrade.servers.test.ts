@@ -185,7 +185,7 @@ test('runs that the current version cannot go on with are ended and begun anew, 
     180_000,
   )
   await world.untilRunning(2)
-  expect(await phases()).toEqual(['Ready', 'Ready'])
+  await world.until('both lives rest', async () => (await phases()).join(' ') === 'Ready Ready')
   expect((await world.azure()).virtualMachines.map(({ name }) => name)).toContain(vm?.name)
   expect((await world.list('pods')).map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid)
   await endAll()
@@ -247,7 +247,7 @@ test('the disruption loop of 0.1.0-alpha.1 is begun anew, and a command that it 
   await loop.signal(resumeSignal)
   await world.until('the command is done', async () => (await runOf(command)).startsWith('COMPLETED'))
   await world.until('the loop runs anew', async () => isAnew(await runOf(loop.workflowId), before), 180_000)
-  expect((await loop.query(loopStatusQuery)).doing).toBe('evaluating')
+  await world.until('it evaluates', async () => (await loop.query(loopStatusQuery)).doing === 'evaluating')
 }, 300_000)
 
 /** The build that a workflow's last task was done by; empty: by a worker without a version. */
