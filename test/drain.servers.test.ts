@@ -220,6 +220,44 @@ test('a node whose VM somebody deleted is not drained once it is silent', async 
   await world.untilRunning(1)
 })
 
+test.each([
+  ['while its VM boots', 'Launched', 60_000, []],
+  ['while its Node has a startup taint', 'Registered', 0, [{ key: 'not-yet', effect: 'NoSchedule' }]],
+  ['while it rests', 'Initialized', 0, []],
+])('a NodeClaim that is deleted %s begins to terminate at once', async (_, phase, bootMs, startupTaints) => {
+  await world.timing({ bootMs })
+  await world.apply({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name: phase.toLowerCase() },
+    spec: {
+      requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
+      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+      resources: { requests: { cpu: '1' } },
+      taints: [{ key: 'standalone', effect: 'NoSchedule' }],
+      startupTaints,
+      expireAfter: 'Never',
+    },
+  })
+  const claim = await world.until(`the NodeClaim is ${phase}`, async () =>
+    (await world.list('nodeclaims')).find(
+      ({ metadata, status }) =>
+        metadata.name === phase.toLowerCase() &&
+        status?.conditions?.some(({ type, status: is }) => type === phase && is === 'True'),
+    ),
+  )
+  const deletedAt = Date.now()
+  await world.operator.api('DELETE', `/apis/karpenter.sh/v1/nodeclaims/${claim.metadata.name}`)
+  const begun = await world.until('the drain begins', async () => {
+    const { events } = await lifecycle(claim).fetchHistory()
+    return events?.find((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'drain')
+  })
+  // A second is what it should take; the machine may be busy.
+  expect(Number(begun.eventTime?.seconds) * 1000 + Number(begun.eventTime?.nanos) / 1e6 - deletedAt).toBeLessThan(3000)
+  await world.timing({ bootMs: 0 })
+  await untilGone(claim)
+})
+
 test('a silent node of which Azure tells nothing is drained like any', async () => {
   const cluster = 'unreadable'
   const calls: string[] = []
