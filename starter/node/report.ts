@@ -79,7 +79,9 @@ export function rowNamed(rows: readonly NodeRow[], name: string): NodeRow | unde
 function rowOf(claim: NodeClaim, life: LifeFacts | undefined, hasLives: boolean, now: number): NodeRow {
   const { metadata, status } = claim
   const own = phaseOf(claim)
-  const said = life?.status === 'silent' ? undefined : life?.status
+  const answer = life?.status === 'silent' ? undefined : life?.status
+  // One step of the lifecycle waits from the VM's acceptance to the ready Node; the conditions tell it in two.
+  const said = answer?.phase === 'Registering' && own.phase === 'Initializing' ? { ...answer, ...own } : answer
   const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
   const hold = holdOf(claim, now)
   const pool = metadata.labels[labels.nodePool]
