@@ -65,6 +65,37 @@ describe('settings of the scheduler', () => {
     expect(errors).toEqual([expect.stringContaining(said)])
   })
 
+  test('conditions of Nodes are those of AKS where nothing is said, and none where nothing is wanted', () => {
+    expect(read({})).toMatchObject({
+      JOINER_INTERRUPTION_CONDITIONS: [
+        { type: 'PreemptionScheduled', status: 'True' },
+        { type: 'VMEventScheduled', status: 'True', reason: 'PreemptScheduled' },
+        { type: 'VMEventScheduled', status: 'True', reason: 'TerminateScheduled' },
+      ],
+      JOINER_REPAIR_POLICIES: [
+        { type: 'Ready', status: 'False', tolerationMs: 600_000 },
+        { type: 'Ready', status: 'Unknown', tolerationMs: 600_000 },
+        { type: 'kubernetes.azure.com/NodeHealthy', status: 'False', tolerationMs: 0 },
+        { type: 'PreemptionScheduled', status: 'True', tolerationMs: 0 },
+      ],
+    })
+    expect(read({ JOINER_INTERRUPTION_CONDITIONS: '', JOINER_REPAIR_POLICIES: 'Broken=Unknown:1m30s' })).toMatchObject({
+      JOINER_INTERRUPTION_CONDITIONS: [],
+      JOINER_REPAIR_POLICIES: [{ type: 'Broken', status: 'Unknown', tolerationMs: 90_000 }],
+    })
+  })
+
+  test.each([
+    [{ JOINER_INTERRUPTION_CONDITIONS: 'Preempted' }, 'has "Preempted", which is no condition: write Type=True'],
+    [{ JOINER_INTERRUPTION_CONDITIONS: 'Preempted=yes' }, 'has "Preempted=yes", which is no condition'],
+    [{ JOINER_INTERRUPTION_CONDITIONS: 'A=True:1m' }, 'gives A=True a duration'],
+    [{ JOINER_REPAIR_POLICIES: 'Ready=False' }, 'has no toleration for Ready=False; write Ready=False:10m'],
+    [{ JOINER_REPAIR_POLICIES: 'Ready=False:soon' }, 'has no toleration for Ready=False'],
+    [{ JOINER_REPAIR_POLICIES: 'Re ady=False:1m' }, 'has "Re ady=False:1m", which is no condition'],
+  ])('%j is refused', (env, said) => {
+    expect(read(env)).toEqual([expect.stringContaining(said)])
+  })
+
   test('gates without effect are warned of', () => {
     const gates = { ReservedCapacity: true, NodeOverlay: true, NodeRepair: false, Nonsense: false }
     expect(gateWarnings(gates)).toEqual([

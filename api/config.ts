@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { azureConflicts, azureSettings } from './azure-settings.ts'
+import { interruptionConditions, repairPolicies } from './node-rules.ts'
 import { nodeSettings } from './node-settings.ts'
 import { featureGates, schedulerConfig } from './scheduler-settings.ts'
 import { commaList, duration, flag, optionalText, port, required } from './setting-types.ts'
@@ -39,6 +40,8 @@ const environment = z.object({
   FEATURE_GATES: featureGates,
   DISABLE_CLUSTER_STATE_OBSERVABILITY: flag(false),
   SCHEDULER_CONFIG: schedulerConfig,
+  JOINER_INTERRUPTION_CONDITIONS: interruptionConditions,
+  JOINER_REPAIR_POLICIES: repairPolicies,
   KUBECONFIG: z.string().optional(),
   TEMPORAL_ADDRESS: required('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default'),

@@ -13,7 +13,7 @@ const gateDefaults: Readonly<Record<string, boolean>> = {
   CapacityBuffer: false,
 }
 
-const supportedGates: ReadonlySet<string> = new Set(['ReservedCapacity', 'SpotToSpotConsolidation'])
+const supportedGates: ReadonlySet<string> = new Set(['NodeRepair', 'ReservedCapacity', 'SpotToSpotConsolidation'])
 
 /** `Key=true` or `Key=false`, separated by commas; gates that are not named stay as they are. */
 export const featureGates = z

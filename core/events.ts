@@ -56,6 +56,10 @@ const rules = {
   RegistrationTimeout: { type: 'Warning', own: true },
   // A VM that runs and whose node does not come, with what Azure knows of it.
   NodeNotJoined: { type: 'Warning', own: true },
+  // A NodeClaim whose VM Azure is about to end: by what, and when.
+  Interrupted: { type: 'Warning', own: true },
+  // A NodeClaim that is deleted because its Node was sick for too long.
+  NodeRepaired: { type: 'Warning', own: true },
   // A NodeClaim whose VM somebody deleted, and what no lifecycle had cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
   // VMs that look like garbage, and are so many that they are left alone.

@@ -10,6 +10,7 @@ const vm = (name: string, changes: Partial<FoundVm> = {}): FoundVm => ({
   claimUid: `uid-${name}`,
   createdAtMs: now - minute,
   isBeingDeleted: false,
+  isAbandoned: false,
   parts: new Set([`aks-${name}-2`]),
   ...changes,
 })
@@ -49,6 +50,13 @@ describe('a VM', () => {
       false,
     ],
     ['of Karpenter without a claim, older', { ...karpenters, createdAtMs: now - 21 * minute }, [other], true],
+    [
+      'of Karpenter without a claim, abandoned',
+      { ...karpenters, createdAtMs: now - 1, isAbandoned: true },
+      [other],
+      true,
+    ],
+    ['abandoned, while its claim is there', { isAbandoned: true }, [claim('a', { isBeingDeleted: true })], false],
     ['of Karpenter of unknown age', { ...karpenters, createdAtMs: undefined } as never, [other], false],
   ])('%s', (_, changes, claims, isSuspect) => {
     expect(vmsOf({ virtualMachines: [vm('a', changes)], claims })).toEqual(isSuspect ? ['a'] : [])
@@ -61,6 +69,11 @@ describe('a VM', () => {
       withheld: expect.stringContaining('11 VMs') as string,
     })
     expect(vmsOf({ virtualMachines })).toHaveLength(11)
+    const abandoned = vm('left', { isAbandoned: true })
+    expect(vmsOf({ virtualMachines: [...virtualMachines, abandoned], claims: [] })).toEqual(['left'])
+    const nics = [part('aks-karpenters', 'karpenters'), part('aks-own-1', 'own', 'uid-own')]
+    expect(find({ virtualMachines, networkInterfaces: nics, claims: [] }).networkInterfaces).toEqual(nics.slice(1))
+    expect(find({ networkInterfaces: nics, claims: [] }).networkInterfaces).toEqual(nics)
     expect(vmsOf({ virtualMachines: virtualMachines.slice(1), claims: [] })).toHaveLength(10)
   })
 })

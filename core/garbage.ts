@@ -6,6 +6,8 @@ export interface FoundVm {
   readonly claimUid?: string
   readonly createdAtMs?: number
   readonly isBeingDeleted: boolean
+  /** An operator ended its claim and left the VM to garbage collection. */
+  readonly isAbandoned: boolean
   /** Names of the NICs and of the OS disk that belong to it, in small letters. */
   readonly parts: ReadonlySet<string>
 }
@@ -14,7 +16,7 @@ export interface FoundVm {
 export interface FoundPart {
   readonly name: string
   readonly claimName: string
-  /** What a disk does not say. */
+  /** What a disk does not say, and a NIC of Karpenter's. */
   readonly claimUid?: string
 }
 
@@ -66,13 +68,16 @@ export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspec
   const vms = new Map(snapshot.virtualMachines.map((vm) => [vm.claimName, vm]))
   const orphans = snapshot.virtualMachines.filter((vm) => isOrphan(vm, { byUid, byName }, now))
   const isLeftover = (part: FoundPart) => isUnowned(part, { byUid, byName, vm: vms.get(part.claimName) })
+  const unexplained = orphans.filter(({ isAbandoned }) => !isAbandoned)
   const withheld =
-    claims.length === 0 && orphans.length > mostWithoutAnyClaim
-      ? `${orphans.length} VMs carry this cluster's tags and the cluster has no NodeClaim at all; they are left alone. If the NodeClaims were deleted on purpose, delete the VMs by hand; else check CLUSTER_NAME and the API server that Joiner uses`
+    claims.length === 0 && unexplained.length > mostWithoutAnyClaim
+      ? `${unexplained.length} VMs carry this cluster's tags and the cluster has no NodeClaim at all; they are left alone. If the NodeClaims were deleted on purpose, delete the VMs by hand; else check CLUSTER_NAME and the API server that Joiner uses`
       : undefined
   return {
-    virtualMachines: withheld === undefined ? orphans : [],
-    networkInterfaces: snapshot.networkInterfaces.filter(isLeftover),
+    virtualMachines: withheld === undefined ? orphans : orphans.filter(({ isAbandoned }) => isAbandoned),
+    networkInterfaces: snapshot.networkInterfaces
+      .filter(isLeftover)
+      .filter(({ claimUid }) => withheld === undefined || claimUid !== undefined),
     disks: snapshot.disks.filter(isLeftover),
     nodeClaims: claims.filter(
       ({ name, isRegistered, isBeingDeleted, hasReadyNode }) =>
@@ -91,7 +96,7 @@ function isOrphan(vm: FoundVm, { byUid, byName }: Claims, now: number): boolean 
   // A later claim of the same name makes room for its VM itself.
   if (vm.isBeingDeleted || byName.has(vm.claimName)) return false
   if (vm.claimUid !== undefined) return !byUid.has(vm.claimUid)
-  return vm.createdAtMs !== undefined && now - vm.createdAtMs > unnamedAgeMs
+  return vm.isAbandoned || (vm.createdAtMs !== undefined && now - vm.createdAtMs > unnamedAgeMs)
 }
 
 /**

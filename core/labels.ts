@@ -117,6 +117,8 @@ export const annotations = {
   holdExpiry: 'joiner.sh/hold-expiry',
   /** Names of the tags that Joiner set on the claim's VM and NIC, as a JSON list. */
   tagNames: 'joiner.sh/tag-names',
+  /** On a NodeClaim whose VM Azure is about to end: the condition of the Node that announced it. */
+  interrupted: 'joiner.sh/interrupted',
   billingExtension: 'joiner.sh/billing-extension',
   /** W3C traceparent of a NodeClaim's creation, while traces are on. */
   traceParent: 'joiner.sh/traceparent',

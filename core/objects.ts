@@ -155,6 +155,8 @@ export interface Node {
   readonly conditions: readonly Condition[]
   /** Such as `v1.34.2`. */
   readonly kubeletVersion?: string
+  /** A condition of it announces the end of its VM. Not the API server's word but the watch cache's, which knows such conditions. */
+  readonly isInterrupted?: true
 }
 
 export interface NodeClassRef {

@@ -4,6 +4,7 @@ import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { terminationFinalizer } from '../core/labels.ts'
 import { isHeldOtherwise } from '../core/node-claim/hold.ts'
+import { needsLook } from '../core/node-claim/node-health.ts'
 import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../workflows/index.ts'
@@ -155,6 +156,7 @@ export class Bridge {
     if (!this.#isLeader) return
     this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values()) this.#queue.add(`start/${claim.metadata.name}`)
+    for (const node of deps.cache.nodes.values()) this.#onNode(undefined, node)
   }
 
   async #beginStuckAnew(): Promise<void> {
@@ -226,8 +228,9 @@ export class Bridge {
         ? []
         : this.#input.deps.cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase())
     if (claim === undefined || isDeleting(claim)) return
+    const { deps } = this.#input
     const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
-    if (leaving) this.#queue.add(`poke/${claim.metadata.name}`)
+    if (leaving || needsLook(before, after, deps.nodeRules, deps.now())) this.#queue.add(`poke/${claim.metadata.name}`)
   }
 
   async #work(key: string): Promise<void> {

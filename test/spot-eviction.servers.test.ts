@@ -1,6 +1,8 @@
-// Azure takes a spot VM back: its Node says so before the VM goes, and then is silent.
+// Azure takes spot VMs back: their Nodes say so, and Joiner makes use of the seconds that are left.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+
+const many = 12
 
 let world: World
 
@@ -11,32 +13,84 @@ beforeAll(async () => {
     { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
     { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot'] },
   ]
-  await world.apply(nodePool({ consolidateAfter: 'Never', requirements }), nodeClass(), deployment())
+  await world.apply(nodePool({ consolidateAfter: 'Never', requirements }), nodeClass(), deployment({ apart: true }))
   await world.untilReady('general')
 })
 
 afterAll(() => world?.stop())
 
-test('a spot VM gets its notice as conditions of its Node, and is gone when the notice is over', async () => {
-  const noticeMs = 4000
+const evict = (vm: string) => world.operator.simulator('POST', `/vms/${vm}/evict`, {})
+const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name)
+const nodeOf = async (name: string) => (await world.list('nodes')).find(({ metadata }) => metadata.name === name)
+const claimOf = async (vm: string): Promise<Seen | undefined> =>
+  (await world.list('nodeclaims')).find(({ metadata }) => `aks-${metadata.name}` === vm)
+
+/** Passes of the planner that made NodeClaims, from Joiner's log. */
+async function passes(): Promise<readonly { readonly pods: number; readonly nodeClaims: number }[]> {
+  const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
+  return lines
+    .filter((line) => line.includes('"planned pods"'))
+    .map((line) => JSON.parse(line) as { readonly pods: number; readonly nodeClaims: number })
+    .filter(({ nodeClaims }) => nodeClaims > 0)
+}
+
+test('a spot VM gets its notice, and its pods another node before it is gone', async () => {
+  const noticeMs = 8000
   await world.operator.simulator('POST', '/settings', { evictions: { noticeMs } })
   await world.scale('inflate', 1)
   await world.untilRunning(1)
-  const [vm] = (await world.azure()).virtualMachines
-  const vmIsThere = async () => (await world.azure()).virtualMachines.some(({ name }) => name === vm?.name)
+  const [vm = ''] = await vmNames()
   const before = Date.now()
-  await world.operator.simulator('POST', `/vms/${vm?.name}/evict`, {})
+  await evict(vm)
   const notice = await world.until('the Node has its notice', async () => {
-    const node = (await world.list('nodes')).find(({ metadata }) => metadata.name === vm?.name)
+    const node = await nodeOf(vm)
     return node?.status?.conditions?.find(({ type }) => type === 'PreemptionScheduled')
   })
-  expect(await vmIsThere()).toBe(true)
   expect(notice).toMatchObject({ status: 'True', reason: 'SpotEvictionIncoming' })
   const [, end = ''] = /^Preempt Scheduled: (.*? GMT)\. .* EventId: [0-9A-F-]{36}$/.exec(notice.message) ?? []
   expect(Math.abs(Date.parse(end) - (before + noticeMs))).toBeLessThan(2000)
-  await world.until('the VM is gone', async () => !(await vmIsThere()))
-  await world.until('nobody hears of its Node any more', async () => {
-    const node = (await world.list('nodes')).find(({ metadata }) => metadata.name === vm?.name)
-    return node === undefined || node.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'Unknown'
-  })
-})
+  const replaced = await world.until(
+    'another NodeClaim is there',
+    async () =>
+      (await world.list('nodeclaims')).some(({ metadata }) => `aks-${metadata.name}` !== vm) && (await nodeOf(vm)),
+  )
+  expect(Date.now() - before).toBeLessThan(noticeMs)
+  expect(await vmNames()).toContain(vm)
+  expect(replaced.spec.taints?.map(({ key }) => key)).toContain('karpenter.sh/disrupted')
+  const { metadata } = (await claimOf(vm)) as Seen
+  expect(metadata.annotations).toMatchObject({ 'joiner.sh/interrupted': 'PreemptionScheduled (SpotEvictionIncoming)' })
+  const stamp = metadata.annotations?.['karpenter.sh/nodeclaim-termination-timestamp'] ?? ''
+  expect(Date.parse(stamp)).toBe(Date.parse(end))
+  await world.until('nothing of the node is left', async () => !(await nodeOf(vm)) && !(await claimOf(vm)))
+  expect(await vmNames()).not.toContain(vm)
+  await world.untilRunning(1)
+  const events = (await world.list('events')).filter(({ reason }) => reason === 'Interrupted')
+  expect(events.map(({ message }) => message)).toEqual([expect.stringContaining('PreemptionScheduled')])
+}, 120_000)
+
+test(`${many} spot VMs that are taken back at once are replaced in one pass`, async () => {
+  await world.operator.simulator('POST', '/settings', { evictions: { noticeMs: 25_000 } })
+  await world.scale('inflate', many)
+  await world.untilRunning(many, 120_000)
+  const taken = await vmNames()
+  expect(taken).toHaveLength(many)
+  const before = (await passes()).length
+  await Promise.all(taken.map(evict))
+  await world.until(
+    'all pods run on other nodes',
+    async () => {
+      const pods = await world.list('pods')
+      const running = pods.filter(({ status }) => status?.phase === 'Running')
+      return running.length === many && running.every(({ spec }) => !taken.includes(spec.nodeName ?? ''))
+    },
+    120_000,
+  )
+  await world.until(
+    'nothing of the old nodes is left',
+    async () => (await world.list('nodes')).length === many,
+    120_000,
+  )
+  expect((await passes()).slice(before)).toMatchObject([{ nodeClaims: many }])
+  expect(await world.list('nodeclaims')).toHaveLength(many)
+  expect((await vmNames()).filter((name) => taken.includes(name))).toEqual([])
+}, 300_000)

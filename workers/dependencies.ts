@@ -30,6 +30,7 @@ import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { gateWarnings } from '../api/scheduler-settings.ts'
+import type { NodeRules } from '../core/node-claim/node-health.ts'
 import { azureConfig, sharedGalleryOf } from './azure-config.ts'
 import type { AzureIdentity } from './azure-identity.ts'
 import { findFacts } from './found-facts.ts'
@@ -61,7 +62,9 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   const now = () => Date.now()
   const cloudProvider = new CloudProviderMetrics()
   for (const warning of gateWarnings(config.FEATURE_GATES)) log.warn(warning)
+  const nodeRules = nodeRulesOf(config)
   const cache = new ClusterCache(kubernetes, log, {
+    nodeRules,
     placement: config.JOINER_ROLES.includes('planner'),
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
   })
@@ -100,6 +103,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     now,
     cluster: config.CLUSTER_NAME,
     namespace: config.JOINER_NAMESPACE,
+    nodeRules,
     azure,
     budget,
     config: settings,
@@ -139,6 +143,14 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     },
     batchIdleMs: config.BATCH_IDLE_DURATION,
     batchMaxMs: config.BATCH_MAX_DURATION,
+  }
+}
+
+/** Interruptions are acted on always, sick nodes only where the gate is on. */
+function nodeRulesOf({ JOINER_INTERRUPTION_CONDITIONS, JOINER_REPAIR_POLICIES, FEATURE_GATES }: Config): NodeRules {
+  return {
+    interruptions: JOINER_INTERRUPTION_CONDITIONS,
+    repairs: FEATURE_GATES['NodeRepair'] === true ? JOINER_REPAIR_POLICIES : [],
   }
 }
 

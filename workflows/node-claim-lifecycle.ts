@@ -18,6 +18,7 @@ import type {
   Observation,
 } from '../activities/kubernetes/contract.ts'
 import { type DrainWaits, nothingTold, waitsText } from '../core/node-claim/drain-waits.ts'
+import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { azure, instanceLooks, kubernetes, launching, looks, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
@@ -134,7 +135,7 @@ class Lifecycle {
       case 'awaitInitialization':
         return this.#initialize()
       case 'steady':
-        return this.#rest(step.wakeAtMs)
+        return this.#rest(step)
       case 'terminate':
         return this.#terminate()
       case 'finished':
@@ -226,6 +227,7 @@ class Lifecycle {
           outcome.kind === 'failed' ? `${outcome.reason}: ${outcome.message}` : 'the VM vanished'
         return undefined
       case 'claimGone':
+      case 'lookAgain':
         return undefined
     }
   }
@@ -249,14 +251,13 @@ class Lifecycle {
     const outcome = await waits().awaitInitialization.executeWithOptions({ summary: 'Node becomes ready' }, [
       { claim: this.#claim },
     ])
-    if (outcome.kind === 'claimGone') return undefined
-    return { kind: 'steady', ...(outcome.wakeAtMs === undefined ? {} : { wakeAtMs: outcome.wakeAtMs }) }
+    return outcome.kind === 'initialized' ? { ...outcome, kind: 'steady' } : undefined
   }
 
-  async #rest(wakeAtMs: number | undefined): Promise<undefined> {
+  async #rest({ wakeAtMs, wakeFor = 'expiry' }: Wake): Promise<undefined> {
     this.#enter(
       'Ready',
-      wakeAtMs === undefined ? 'a change' : `a change, or expiry at ${new Date(wakeAtMs).toISOString()}`,
+      wakeAtMs === undefined ? 'a change' : `a change, or ${wakeFor} at ${new Date(wakeAtMs).toISOString()}`,
     )
     const changed = () => this.#poked || workflowInfo().continueAsNewSuggested
     if (wakeAtMs === undefined) await condition(changed)

@@ -1,3 +1,4 @@
+import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import type {
   CsiNode,
   DaemonSet,
@@ -103,6 +104,8 @@ export interface CacheUse {
   readonly placement?: boolean
   /** It gives pods without spread constraints those of the cluster. */
   readonly defaultSpread?: boolean
+  /** What of a Node's conditions announces the end of its VM. */
+  readonly nodeRules?: NodeRules
 }
 
 export function kindsFor({ placement = false, defaultSpread = false }: CacheUse): readonly CachedKind[] {

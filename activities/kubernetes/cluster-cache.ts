@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { annotations } from '../../core/labels.ts'
+import { isInterrupted, type NodeRules, noNodeRules } from '../../core/node-claim/node-health.ts'
 import type {
   CsiNode,
   DaemonSet,
@@ -72,12 +73,14 @@ export class ClusterCache {
   readonly #kinds: readonly CachedKind[]
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
   readonly #unsynced: Set<CachedKind>
+  readonly #nodeRules: NodeRules
   #onSynced: (() => void)[] = []
 
   /** Kinds that `use` does not need are not watched: their stores stay empty. */
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
     this.#client = client
     this.#log = log
+    this.#nodeRules = use.nodeRules ?? noNodeRules
     const all = <T extends CachedObject>(store: Store<T>) => store as unknown as Store<CachedObject>
     this.#stores = {
       Pod: all(this.pods),
@@ -145,7 +148,7 @@ export class ClusterCache {
     const before = store.get(key)
     let after: CachedObject
     try {
-      after = kindRules[kind].decode(json)
+      after = this.#judged(kindRules[kind].decode(json))
     } catch (error) {
       this.#log.error(
         { kind, object: key, err: error },
@@ -237,6 +240,12 @@ export class ClusterCache {
         this.#replace(kind, objects, version)
       }),
     )
+  }
+
+  #judged(object: CachedObject): CachedObject {
+    return object.kind === 'Node' && isInterrupted(object, this.#nodeRules)
+      ? { ...object, isInterrupted: true }
+      : object
   }
 
   #replace(kind: CachedKind, objects: readonly Json[], resourceVersion: string): void {

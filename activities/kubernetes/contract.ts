@@ -1,5 +1,6 @@
 import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
 import type { DrainTold, DrainWaits } from '../../core/node-claim/drain-waits.ts'
+import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses.ts'
@@ -11,8 +12,8 @@ export type NextStep =
   /** The claim was launched before (by an earlier run, or by Karpenter): go on with its registration. */
   | { readonly kind: 'awaitRegistration' }
   | { readonly kind: 'awaitInitialization' }
-  /** Nothing to do until something changes or `wakeAtMs` (expiry) has come. */
-  | { readonly kind: 'steady'; readonly wakeAtMs?: number }
+  /** Nothing to do until something changes or `wakeAtMs` has come: expiry, or what `wakeFor` names. */
+  | Steady
   | { readonly kind: 'terminate' }
   /** The claim is gone, or its name belongs to another claim now. */
   | { readonly kind: 'finished' }
@@ -47,10 +48,14 @@ export type RegistrationOutcome =
   | { readonly kind: 'registered'; readonly nodeName: string }
   | { readonly kind: 'timeout'; readonly message: string }
   | { readonly kind: 'claimGone' }
+  /** The claim expired, or its VM is about to end: observe again. */
+  | { readonly kind: 'lookAgain' }
 
 export type InitializationOutcome =
-  | { readonly kind: 'initialized'; readonly wakeAtMs?: number }
+  | ({ readonly kind: 'initialized' } & Wake)
   | { readonly kind: 'claimGone' }
+  /** The claim expired, its VM is about to end, or its Node was sick for too long: observe again. */
+  | { readonly kind: 'lookAgain' }
 
 export type DrainOutcome =
   | { readonly kind: 'drained'; readonly pods: number }
@@ -109,8 +114,8 @@ export type DeletionOutcome =
 
 export interface KubernetesActivities {
   /**
-   * Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes an expired claim. `retried`: what an operator
-   * cut short for this look.
+   * Reads the claim and its Node and says what to do; makes sure that the finalizer is set; deletes a claim that expired, whose VM is about to
+   * end, or whose Node was sick for too long. `retried`: what an operator cut short for this look.
    */
   observe(input: {
     readonly claim: ClaimRef

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
 import type { LifecycleMetrics } from '../telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -20,4 +21,6 @@ export interface KubernetesDeps {
   readonly cluster: string
   /** Namespace of Joiner's own ConfigMaps and Leases. */
   readonly namespace: string
+  /** What of a Node's conditions ends its NodeClaim. */
+  readonly nodeRules: NodeRules
 }

@@ -1,6 +1,12 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { labels, taintKeys } from '../../core/labels.ts'
-import { expiryDue, registrationDeadline, registrationFailed } from '../../core/node-claim/lifecycle.ts'
+import {
+  expiryDue,
+  lookAgainAt,
+  registrationDeadline,
+  registrationFailed,
+  wakeOf,
+} from '../../core/node-claim/lifecycle.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -13,6 +19,9 @@ import { claimNode, claimNodes } from './observe.ts'
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000
+
+/** How often a node that does not become ready is looked at for what time alone brings about: expiry, and repair. */
+const lookAgainMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
@@ -76,10 +85,13 @@ async function untilRegistrationEnds<T>(
   look: () => T | undefined,
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
-  const found = await untilDeadline(registrationDeadline(claim) - deps.now(), signal, (both) =>
+  const limit = registrationDeadline(claim)
+  const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
+  const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
     deps.cache.waitFor(concernsClaim(deps, ref), look, both),
   )
-  return found === 'timeout' ? { kind: 'timeout', message: timeoutMessage(deps, ref) } : found
+  if (found !== 'timeout') return found
+  return deadline < limit ? { kind: 'lookAgain' } : { kind: 'timeout', message: timeoutMessage(deps, ref) }
 }
 
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
@@ -150,6 +162,8 @@ export async function awaitInitialization(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+    const due = lookAgainAt(claim, deps.now(), startedAt, { node, rules: deps.nodeRules })
+    if (due !== undefined && due <= deps.now()) return { kind: 'lookAgain' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
     // Most nodes are ready at once: what they lack in the first moments is not worth a write.
@@ -167,7 +181,16 @@ export async function awaitInitialization(
     return undefined
   }
   const tell = setTimeout(ready, tellAfterMs)
-  const outcome = await deps.cache.waitFor(concernsClaim(deps, ref), ready, signal).finally(() => clearTimeout(tell))
+  let outcome: 'timeout' | NonNullable<ReturnType<typeof ready>>
+  try {
+    do
+      outcome = await untilDeadline(lookAgainMs, signal, (both) =>
+        deps.cache.waitFor(concernsClaim(deps, ref), ready, both),
+      )
+    while (outcome === 'timeout')
+  } finally {
+    clearTimeout(tell)
+  }
   await telling
   if (outcome !== 'ready') return outcome
   const claim = cachedClaim(deps, ref)
@@ -179,8 +202,8 @@ export async function awaitInitialization(
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
   await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
-  const wakeAtMs = expiryDue(claim, deps.now())
-  return { kind: 'initialized', ...(wakeAtMs === undefined ? {} : { wakeAtMs }) }
+  const seen = deps.cache.nodes.get(node.metadata.name) ?? node
+  return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
 }
 
 /** A wait that ends after `ms` as `timeout`. */

@@ -1,7 +1,7 @@
 import type { EventReason } from '../../core/events.ts'
 import { labels, terminationFinalizer } from '../../core/labels.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
-import { nextStep } from '../../core/node-claim/lifecycle.ts'
+import { type LifecycleStep, nextStep } from '../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pod-rules.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -10,6 +10,7 @@ import type { GiveUpReason, KubernetesActivities, NextStep, Observation } from '
 import { decodeNode } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
+import { announceInterruption, prepareRepair } from './node-health.ts'
 import { recordRegistration } from './node-pool-health.ts'
 import { tellRetry } from './node-requests.ts'
 import { liveClaim, updateClaim } from './object-writes.ts'
@@ -24,13 +25,52 @@ export async function observe(
   if (retried !== undefined) tellRetry(deps, ref, retried)
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
-  const step = nextStep(claim, ref.uid, deps.now())
-  if (step.kind === 'expire') {
-    await deleteClaim(deps, ref)
-    if (claim !== undefined) countDisruption(deps, claim, 'expired')
-    return { step: { kind: 'terminate' } }
+  const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
+  const step = await acted(deps, ref, claim, nextStep(claim, ref.uid, deps.now(), view))
+  return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
+}
+
+/** Does what a step asks for that deletes the claim, and answers with what is left for its lifecycle to do. */
+async function acted(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  claim: NodeClaim | undefined,
+  step: LifecycleStep,
+): Promise<NextStep> {
+  switch (step.kind) {
+    case 'expire':
+      await deleteClaim(deps, ref)
+      if (claim !== undefined) countDisruption(deps, claim, 'expired')
+      return { kind: 'terminate' }
+    case 'interrupt':
+    case 'repair':
+      return claim === undefined ? { kind: 'finished' } : endedByNode(deps, ref, claim)
+    case 'launch':
+    case 'steady':
+      return step
+    default:
+      return { kind: step.kind }
   }
-  return { step: withoutDetails(step), ...(claim === undefined ? {} : shown(claim, deps.now())) }
+}
+
+/** Deletes a claim for what its Node's conditions say, if the Node still says so when it is read past the cache. */
+async function endedByNode(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
+  const node = await readNode(deps, claim)
+  const step = nextStep(claim, ref.uid, deps.now(), { node, rules: deps.nodeRules })
+  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair')) return acted(deps, ref, claim, step)
+  if (step.kind === 'interrupt') {
+    await announceInterruption(deps, ref, step.interruption)
+  } else {
+    const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
+    if (verdict !== 'delete') {
+      const otherwise = nextStep(claim, ref.uid, deps.now(), { node, rules: { ...deps.nodeRules, repairs: [] } })
+      return otherwise.kind === 'steady' ? verdict : acted(deps, ref, claim, otherwise)
+    }
+  }
+  await deleteClaim(deps, ref)
+  countDisruption(deps, claim, step.kind === 'interrupt' ? 'interrupted' : 'unhealthy')
+  if (step.kind === 'repair') deps.lifecycleMetrics.repaired(claim, step.repair.type)
+  return { kind: 'terminate' }
 }
 
 /** A claim that nobody's planner made gets its finalizer; a claim of which a Node is being deleted is deleted with it. */
@@ -51,16 +91,6 @@ export async function withFinalizer(deps: KubernetesDeps, claim: NodeClaim): Pro
       ? undefined
       : { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
   )
-}
-
-function withoutDetails(step: Exclude<ReturnType<typeof nextStep>, { kind: 'expire' }>): NextStep {
-  switch (step.kind) {
-    case 'launch':
-    case 'steady':
-      return step
-    default:
-      return { kind: step.kind }
-  }
 }
 
 function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {

@@ -1,5 +1,5 @@
 import { isTrue } from '../../core/conditions.ts'
-import type { NodeClass, NodePool, Pod } from '../../core/objects.ts'
+import type { Node, NodeClass, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable, podName } from '../../core/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
@@ -151,9 +151,8 @@ async function podsNeedPlace(
       tried.clear()
       return true
     }
-    return (
-      (kind === 'NodeClaim' || kind === 'Node') && (before === undefined) !== (after === undefined || isDeleting(after))
-    )
+    if (kind !== 'NodeClaim' && kind !== 'Node') return false
+    return (before === undefined) !== (after === undefined || isDeleting(after)) || beginsToLeave(before, after)
   }
   while (deps.now() < untilMs) {
     const pods = podsToPlace(deps)
@@ -204,11 +203,20 @@ function isAnother(before: Provider | undefined, after: Provider | undefined): b
   )
 }
 
+/** Whether a node or claim is on its way out by now and was not before. */
+function beginsToLeave(before: unknown, after: unknown): boolean {
+  const isGoing = (object: unknown) => isDeleting(object) || (object as Partial<Node>).isInterrupted === true
+  return after !== undefined && isGoing(after) && (before === undefined || !isGoing(before))
+}
+
 function isDeleting(object: unknown): boolean {
   return (object as { metadata: { deletionTimestamp?: string } }).metadata.deletionTimestamp !== undefined
 }
 
-/** Lets a burst arrive: until no new pod came for the idle time, at most for the maximum (reference/karpenter-core.md 3.1). */
+/**
+ * Lets a burst arrive: until no new pod came and no node began to leave for the idle time, at most for the maximum
+ * (reference/karpenter-core.md 3.1). Nodes count, since Azure takes many spot VMs back at once.
+ */
 async function batchWindow(deps: PlanningDeps, signal: AbortSignal): Promise<void> {
   const endMs = deps.now() + deps.batchMaxMs
   let seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
@@ -218,8 +226,11 @@ async function batchWindow(deps: PlanningDeps, signal: AbortSignal): Promise<voi
     if (restMs <= 0) return
     const arrived = await deps.cache.changeWithin(
       restMs,
-      (kind, _key, _before, after) =>
-        kind === 'Pod' && after !== undefined && isProvisionable(after as Pod) && !seen.has(after.metadata.uid),
+      (kind, _key, before, after) =>
+        after !== undefined &&
+        (kind === 'Pod'
+          ? isProvisionable(after as Pod) && !seen.has(after.metadata.uid)
+          : (kind === 'NodeClaim' || kind === 'Node') && beginsToLeave(before, after)),
       signal,
     )
     if (!arrived) return

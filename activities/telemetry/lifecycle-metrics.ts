@@ -29,6 +29,16 @@ export class LifecycleMetrics {
     this.#all.podsDrained.inc({ reason })
   }
 
+  /** A claim was deleted because a condition of its Node lasted for too long. */
+  repaired(claim: NodeClaim, condition: string): void {
+    this.#all.repaired.inc({
+      condition,
+      ...poolLabel(claim),
+      capacity_type: claim.metadata.labels[labels.capacityType] ?? '',
+      image_id: claim.status.imageId ?? '',
+    })
+  }
+
   /** The last pod has left a claim's Node. */
   nodeDrained(claim: NodeClaim): void {
     this.#all.nodesDrained.inc(poolLabel(claim))
@@ -89,6 +99,11 @@ function create(registry: Registry) {
       'nodeclaims_terminated_total',
       ['nodepool', 'capacity_type', 'zone'],
       'NodeClaims that have come to their end.',
+    ),
+    repaired: counter(
+      'nodeclaims_unhealthy_disrupted_total',
+      ['condition', 'nodepool', 'capacity_type', 'image_id'],
+      'NodeClaims that were deleted because their Nodes were unhealthy.',
     ),
     evictions: counter(
       'pods_eviction_requests_total',

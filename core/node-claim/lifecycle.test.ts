@@ -36,7 +36,7 @@ describe('nextStep', () => {
     [
       'one that will expire',
       sampleClaim('a', { spec: { expireAfter: '720h' } }),
-      { kind: 'steady', wakeAtMs: sampleTime + 43_200 * minute },
+      { kind: 'steady', wakeAtMs: sampleTime + 43_200 * minute, wakeFor: 'expiry' },
     ],
     [
       'one that has expired',

@@ -29,7 +29,15 @@ import {
   storageOf,
 } from './cluster.ts'
 import type { SchedulableNode, SchedulingSnapshot } from './snapshot.ts'
-import { type ClusterState, isLeaving, occupiedNodes, type StateNode, schedulable, stateNodes } from './state-nodes.ts'
+import {
+  type ClusterState,
+  isInterrupted,
+  isLeaving,
+  occupiedNodes,
+  type StateNode,
+  schedulable,
+  stateNodes,
+} from './state-nodes.ts'
 import type { Storage } from './volumes.ts'
 
 export interface IndexedObjects {
@@ -176,7 +184,9 @@ export class ClusterIndex {
     const moving = known.flatMap(({ node, claim }) =>
       node === undefined || !isLeaving(claim, node)
         ? []
-        : this.#podsOf(node).filter((pod) => !isProvisionable(pod) && hasToMove(pod, this.#budgets, now)),
+        : this.#podsOf(node).filter(
+            (pod) => !isProvisionable(pod) && hasToMove(pod, this.#budgets, now, isInterrupted(claim, node)),
+          ),
     )
     return inRuleOrder([...this.#pending.values(), ...moving])
   }

@@ -48,6 +48,39 @@ describe('podsToPlace', () => {
     expect(moving(pods)).toEqual(['waiting', 'web'])
   })
 
+  it('takes every pod of a node whose VM is about to end, whatever its annotation and its budget say', () => {
+    const budget: PodDisruptionBudget = {
+      kind: 'PodDisruptionBudget',
+      metadata: sampleMeta('web', { namespace: 'default' }),
+      selector: { matchLabels: { app: 'web' } },
+      maxUnavailable: 0,
+      disruptionsAllowed: 0,
+    }
+    const pods = [
+      bound('daemon', { metadata: ownedBy('DaemonSet') }),
+      bound('held', { metadata: { labels: { app: 'web' } } }),
+      bound('pinned', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }),
+    ]
+    const interrupted = sampleClaim('a', {
+      metadata: { ...going.metadata, annotations: { 'joiner.sh/interrupted': 'PreemptionScheduled' } },
+    })
+    const objects = cluster({
+      pods,
+      nodes: [sampleNode('a')],
+      nodeClaims: [interrupted],
+      podDisruptionBudgets: [budget],
+    })
+    expect(podsToPlace(objects, sampleTime).map(({ metadata }) => metadata.name)).toEqual(['held', 'pinned'])
+    expect(moving(pods, [budget])).toEqual([])
+    const noticed = cluster({
+      pods,
+      nodes: [sampleNode('a', { isInterrupted: true }), sampleNode('foreign', { isInterrupted: true })],
+      nodeClaims: [sampleClaim('a')],
+    })
+    expect(podsToPlace(noticed, sampleTime).map(({ metadata }) => metadata.name)).toEqual(['held', 'pinned'])
+    expect(schedulingSnapshot(noticed, { now: sampleTime }).nodes.map(({ name }) => name)).toEqual(['foreign'])
+  })
+
   it('makes no room for pods that their budgets will never let go', () => {
     const metadata = { labels: { app: 'web' } }
     const budget: PodDisruptionBudget = {

@@ -24,6 +24,7 @@ import type { NodePoolOption, SchedulingSnapshot } from './snapshot.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './spread-defaults.ts'
 import {
   capacityOf,
+  isInterrupted,
   isLeaving,
   labelsOf,
   occupiedNodes,
@@ -64,26 +65,29 @@ export function podsToPlace(
   cluster: Pick<ClusterObjects, 'pods' | 'nodes' | 'nodeClaims' | 'podDisruptionBudgets'>,
   now: number,
 ): readonly Pod[] {
-  const leaving = new Set(
+  const leaving = new Map(
     stateNodes(cluster)
       .filter(({ claim, node }) => isLeaving(claim, node))
-      .map(({ node }) => node?.metadata.name),
+      .map(({ claim, node }) => [node?.metadata.name, isInterrupted(claim, node)]),
   )
+  const budgets = cluster.podDisruptionBudgets
   return inRuleOrder(
     cluster.pods.filter(
-      (pod) => isProvisionable(pod) || (leaving.has(pod.nodeName) && hasToMove(pod, cluster.podDisruptionBudgets, now)),
+      (pod) =>
+        isProvisionable(pod) || (leaving.has(pod.nodeName) && hasToMove(pod, budgets, now, leaving.get(pod.nodeName))),
     ),
   )
 }
 
-/** Whether a pod of a node on its way out needs another place. */
-export function hasToMove(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): boolean {
-  return (
-    pod.nodeName !== undefined &&
-    isReschedulable(pod) &&
-    !(isActive(pod) && hasDoNotDisrupt(pod, now)) &&
-    !isFullyBlocked(pod, budgets, now)
-  )
+/** Whether a pod of a node on its way out needs another place. An interruption asks neither the pod nor its budget. */
+export function hasToMove(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+  now: number,
+  interrupted = false,
+): boolean {
+  if (pod.nodeName === undefined || !isReschedulable(pod)) return false
+  return interrupted || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
 }
 
 /** The order in which pods state their topology rules: those that wait before those that have to move, then by name. */

@@ -60,14 +60,23 @@ function isTracked({ metadata, providerId }: Node): boolean {
   return Boolean(metadata.labels[labels.instanceType] || metadata.labels[labels.initialized])
 }
 
-/** Whether a node is being deleted or is part of a disruption. A Node's own deletion counts only where it has no claim. */
+/**
+ * Whether a node is being deleted, is part of a disruption or is about to end with its VM. A Node's own deletion counts only where it has no
+ * claim.
+ */
 export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined): boolean {
   if (claim === undefined) return node?.metadata.deletionTimestamp !== undefined
   return (
+    isInterrupted(claim, node) ||
     claim.metadata.deletionTimestamp !== undefined ||
     claim.metadata.annotations[annotations.disruptionCommand] !== undefined ||
     claim.status.conditions.some(({ type, status }) => type === 'InstanceTerminating' && status === 'True')
   )
+}
+
+/** Whether the VM of a claim ends in a moment, with whatever runs there. */
+export function isInterrupted(claim: NodeClaim | undefined, node: Node | undefined): boolean {
+  return claim !== undefined && (node?.isInterrupted === true || annotations.interrupted in claim.metadata.annotations)
 }
 
 /**

@@ -61,7 +61,7 @@ async function all<T>(list: AsyncIterable<T>): Promise<readonly T[]> {
 }
 
 function isOwn({ config }: AzureDeps, tags: Readonly<Record<string, string>> | undefined): boolean {
-  const isOfNode = tags?.[tagKeys.nodePool] !== undefined || tags?.[tagKeys.claimUid] !== undefined
+  const isOfNode = [tagKeys.nodePool, tagKeys.claimUid, tagKeys.abandoned].some((key) => tags?.[key] !== undefined)
   return tags?.[tagKeys.cluster] === config.clusterName && isOfNode
 }
 
@@ -75,14 +75,16 @@ function foundVm(vm: VirtualMachine): FoundVm {
     ...(claimUid === undefined ? {} : { claimUid }),
     ...(timeCreated === undefined ? {} : { createdAtMs: timeCreated.getTime() }),
     isBeingDeleted: vm.provisioningState === 'Deleting',
+    isAbandoned: tags?.[tagKeys.abandoned] !== undefined,
     parts: new Set([...nics, storageProfile?.osDisk?.name ?? ''].map((part) => part.toLowerCase())),
   }
 }
 
-/** Karpenter's NICs name no claim's UID; they are left to Karpenter. */
+/** Karpenter's NICs have the name of their VM, without an attempt, and name no claim's UID (reference/azure-provider.md 8.2). */
 function foundNic(deps: AzureDeps, { name = '', tags, virtualMachine }: NetworkInterface): readonly FoundPart[] {
+  if (virtualMachine !== undefined || !isOwn(deps, tags)) return []
   const claimUid = tags?.[tagKeys.claimUid]
-  if (virtualMachine !== undefined || claimUid === undefined || !isOwn(deps, tags)) return []
+  if (claimUid === undefined) return name.startsWith('aks-') ? [{ name, claimName: claimNameOf(name) }] : []
   return [{ name, claimName: claimNameOf(name.replace(/-\d+$/, '')), claimUid }]
 }
 

@@ -1,5 +1,6 @@
 import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
 import type { NodeClass } from '../../../core/objects.ts'
+import { keepUpClaims } from '../../kubernetes/claim-upkeep.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { refreshNodePools } from '../../kubernetes/node-pool-status.ts'
 import { refreshPauses } from '../../kubernetes/pause-conditions.ts'
@@ -34,6 +35,7 @@ export async function refreshNodeClasses(
   await refreshNodePools(deps)
   await refreshPauses(deps)
   await refreshDrift(deps)
+  await keepUpClaims(deps)
   throwJoined(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return {
     nodeClasses: nodeClasses.length,
