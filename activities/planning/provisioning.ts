@@ -1,5 +1,6 @@
 import { isTrue } from '../../core/conditions.ts'
-import type { Node, NodeClass, NodePool, Pod } from '../../core/objects.ts'
+import { annotations } from '../../core/labels.ts'
+import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable, podName } from '../../core/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
@@ -203,10 +204,11 @@ function isAnother(before: Provider | undefined, after: Provider | undefined): b
   )
 }
 
-/** Whether a node or claim is on its way out by now and was not before. */
+/** Whether a node or claim is on its way out by now and was not before. Of what is interrupted the Node tells first. */
 function beginsToLeave(before: unknown, after: unknown): boolean {
+  if (after === undefined || annotations.interrupted in (after as Node | NodeClaim).metadata.annotations) return false
   const isGoing = (object: unknown) => isDeleting(object) || (object as Partial<Node>).isInterrupted === true
-  return after !== undefined && isGoing(after) && (before === undefined || !isGoing(before))
+  return isGoing(after) && (before === undefined || !isGoing(before))
 }
 
 function isDeleting(object: unknown): boolean {

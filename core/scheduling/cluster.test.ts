@@ -12,6 +12,7 @@ import {
   sampleType,
 } from '../sample-objects.ts'
 import { type ClusterObjects, podsToPlace, schedulingSnapshot } from './cluster.ts'
+import { schedule } from './schedule.ts'
 
 const ready = { conditions: [{ type: 'Ready', status: 'True' as const }] }
 const cluster = (change: Partial<ClusterObjects>): ClusterObjects => ({
@@ -79,6 +80,24 @@ describe('podsToPlace', () => {
     })
     expect(podsToPlace(noticed, sampleTime).map(({ metadata }) => metadata.name)).toEqual(['held', 'pinned'])
     expect(schedulingSnapshot(noticed, { now: sampleTime }).nodes.map(({ name }) => name)).toEqual(['foreign'])
+  })
+
+  it('gives the pods of 200 nodes that are taken back at once other nodes in one pass', () => {
+    const names = Array.from({ length: 200 }, (_, index) => `n${index}`)
+    const taken = cluster({
+      pods: names.flatMap((nodeName) =>
+        ['a', 'b', 'c'].map((pod) => bound(`${nodeName}-${pod}`, { nodeName, requests: { cpu: '600m' } })),
+      ),
+      nodes: [...names.map((name) => sampleNode(name, { isInterrupted: true })), sampleNode('stays')],
+      nodeClaims: [...names, 'stays'].map((name) => sampleClaim(name)),
+      // The pool's limits count no node that is about to end.
+      nodePools: [samplePool('default', { ...ready, limits: { nodes: 201 } })],
+    })
+    const { newNodeClaims, existing, unschedulable } = schedule(schedulingSnapshot(taken, { now: sampleTime }))
+    expect(unschedulable).toEqual([])
+    expect(existing.map(({ node, pods }) => [node, pods.length])).toEqual([['stays', 6]])
+    expect(newNodeClaims).toHaveLength(198)
+    expect(newNodeClaims.flatMap(({ pods }) => pods)).toHaveLength(594)
   })
 
   it('makes no room for pods that their budgets will never let go', () => {

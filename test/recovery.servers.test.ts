@@ -1,0 +1,203 @@
+// A cluster that Karpenter left behind, lifecycles and loops that somebody terminated, and a Temporal that forgot everything: every node stays.
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { ArmSession } from './arm-session.ts'
+import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+
+const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
+const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
+/** Karpenter ended between the PUT of this one's VM and the write of its status. */
+const halfLaunched = 'general-k5'
+
+let world: World
+let arm: ArmSession
+
+const startJoiner = () => world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '3s' })
+
+beforeAll(async () => {
+  world = await World.start()
+  startJoiner()
+  arm = await ArmSession.open(world.cluster)
+  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
+  await world.untilReady('general')
+})
+
+afterAll(async () => {
+  await arm?.close()
+  await world?.stop()
+})
+
+interface Raw {
+  readonly metadata: Record<string, unknown> & {
+    readonly labels: Readonly<Record<string, string>>
+    readonly annotations: Readonly<Record<string, string>>
+    readonly uid: string
+  }
+  readonly spec: Record<string, unknown>
+  readonly status: Record<string, unknown>
+}
+
+const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name).sort()
+const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name).sort()
+const running = async () => (await world.lifecycles("ExecutionStatus = 'Running'")).length
+
+function isTrue({ status }: Seen, condition: string): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === condition && value === 'True') ?? false
+}
+
+/** A VM as Karpenter makes them: nothing names its claim but its own name, which its NIC and disk share. */
+function karpentersVm(name: string, size: string, nicStays = false) {
+  const tags = { 'karpenter.azure.com_cluster': clusterName, 'karpenter.sh_nodepool': 'general' }
+  const ipConfigurations = [{ name, properties: { subnet: { id: subnetId } } }]
+  const properties = { primary: true, deleteOption: nicStays ? 'Detach' : 'Delete', ipConfigurations }
+  return {
+    location: 'westus2',
+    tags,
+    properties: {
+      hardwareProfile: { vmSize: size },
+      storageProfile: { osDisk: { name, createOption: 'FromImage', deleteOption: 'Delete', diskSizeGB: 128 } },
+      networkProfile: {
+        networkApiVersion: '2022-11-01',
+        networkInterfaceConfigurations: [{ name, tags, properties }],
+      },
+      osProfile: { adminUsername: 'azureuser', computerName: name },
+    },
+  }
+}
+
+/** Makes NodeClaim, Node and VM as Karpenter would have left them, by the example of a node that is there. */
+async function leaveBehind(name: string, claim: Raw, node: Raw): Promise<void> {
+  const vm = `aks-${name}`
+  await arm.putVm(vm, karpentersVm(vm, claim.metadata.labels['node.kubernetes.io/instance-type'] ?? ''))
+  const isWhole = name !== halfLaunched
+  const notJoiners = Object.entries(claim.metadata.annotations).filter(([key]) => !key.startsWith('joiner.sh/'))
+  const { ownerReferences, labels, finalizers } = claim.metadata
+  const metadata = { name, ownerReferences, labels, finalizers, annotations: Object.fromEntries(notJoiners) }
+  const made = await world.operator.api<Raw>('POST', claimsPath, { ...claim, metadata, status: undefined })
+  const providerID = String(claim.status['providerID']).replace(/[^/]+$/, vm)
+  if (isWhole)
+    await world.operator.api('PATCH', `${claimsPath}/${name}/status`, {
+      status: { ...claim.status, providerID, nodeName: vm },
+    })
+  const owner = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    name,
+    uid: made.metadata.uid,
+    blockOwnerDeletion: true,
+  }
+  const {
+    'karpenter.sh/registered': registered,
+    'karpenter.sh/initialized': initialized,
+    ...others
+  } = node.metadata.labels
+  const done = { 'karpenter.sh/registered': registered, 'karpenter.sh/initialized': initialized }
+  await world.operator.api('POST', '/api/v1/nodes', {
+    ...node,
+    metadata: {
+      name: vm,
+      annotations: { 'kwok.x-k8s.io/node': 'fake' },
+      labels: { ...others, 'kubernetes.io/hostname': vm, ...(isWhole ? done : {}) },
+      ...(isWhole ? { finalizers, ownerReferences: [owner] } : {}),
+    },
+    spec: { providerID, taints: isWhole ? [] : [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }] },
+  })
+}
+
+/** Deletes a NodeClaim and waits until nothing of it is left. */
+async function deleteWhole(name: string): Promise<void> {
+  await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
+  await world.until(`nothing of ${name} is left`, async () => {
+    const { virtualMachines, networkInterfaces, disks } = await world.azure()
+    const nodes = await world.list('nodes')
+    const names = [
+      ...(await claimNames()),
+      ...nodes.map(({ metadata }) => metadata.name),
+      ...virtualMachines.map((vm) => vm.name),
+      ...networkInterfaces,
+      ...disks,
+    ]
+    return names.every((each) => each !== name && !each.startsWith(`aks-${name}`))
+  })
+}
+
+test('a cluster that Karpenter left behind keeps every node, and what is deleted later goes whole', async () => {
+  await world.scale('inflate', 1)
+  await world.untilRunning(1)
+  const [example = ''] = await world.until(
+    'the example is ready',
+    async () => (await world.list('nodeclaims')).some((claim) => isTrue(claim, 'Initialized')) && claimNames(),
+  )
+  await world.crash()
+  const claim = await world.operator.api<Raw>('GET', `${claimsPath}/${example}`)
+  const node = await world.operator.api<Raw>('GET', `/api/v1/nodes/aks-${example}`)
+  await Promise.all(left.map((name) => leaveBehind(name, claim, node)))
+  const size = claim.metadata.labels['node.kubernetes.io/instance-type'] ?? ''
+  await arm.putVm('aks-general-lost', karpentersVm('aks-general-lost', size, true))
+  await arm.deleteVm('aks-general-lost')
+  await world.scale('inflate', 5)
+  await world.untilRunning(5)
+  const before = { claims: await world.list('nodeclaims'), vms: await vmNames() }
+  expect(before.vms).toHaveLength(6)
+  startJoiner()
+  await world.until('all have lifecycles', async () => (await running()) === 6)
+  await world.scale('inflate', 6)
+  await world.untilRunning(6)
+  await world.until('all are nodes', async () =>
+    (await world.list('nodeclaims')).every((each) => isTrue(each, 'Initialized')),
+  )
+  await world.until('the lost NIC is gone', async () => {
+    await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    return !(await world.azure()).networkInterfaces.includes('aks-general-lost')
+  })
+  const after = await world.list('nodeclaims')
+  const identities = (claims: readonly Seen[]) => claims.map(({ metadata: { name, uid } }) => `${name} ${uid}`).sort()
+  expect(identities(after)).toEqual(identities(before.claims))
+  expect(after.filter((each) => each.metadata.deletionTimestamp !== undefined || isTrue(each, 'Drifted'))).toEqual([])
+  expect(await vmNames()).toEqual(before.vms)
+  await deleteWhole('general-k1')
+  await deleteWhole(halfLaunched)
+  await world.untilRunning(6)
+}, 240_000)
+
+test('lifecycles and loops that somebody terminated run again, and what a terminated command left is freed', async () => {
+  const claims = await claimNames()
+  const [stamped = ''] = claims
+  await world.operator.kubectl(['annotate', 'nodeclaim', stamped, 'joiner.sh/disruption-command=terminated'])
+  await world.operator.kubectl(['taint', 'node', `aks-${stamped}`, 'karpenter.sh/disrupted:NoSchedule'])
+  const lost = [...(await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)]
+  for (const id of [...lost, `provisioning/${clusterName}`, `disruption/${clusterName}`])
+    await world.temporal.workflow.getHandle(id).terminate('lost on purpose')
+  await world.until('all run again', async () => (await running()) === claims.length)
+  await world.scale('inflate', 7)
+  await world.untilRunning(7)
+  await world.until('the node is free again', async () => {
+    const claim = (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === stamped)
+    const node = (await world.list('nodes')).find(({ metadata }) => metadata.name === `aks-${stamped}`)
+    return !claim?.metadata.annotations?.['joiner.sh/disruption-command'] && (node?.spec.taints ?? []).length === 0
+  })
+  expect(await claimNames()).toEqual(expect.arrayContaining(claims))
+  await deleteWhole(stamped)
+  await world.untilRunning(7)
+}, 180_000)
+
+test('a Temporal server that comes back empty costs no node', async () => {
+  const { supervisor, stateDir } = world.cluster
+  const [claims, vms] = [await claimNames(), await vmNames()]
+  const spec = await supervisor.stop('temporal')
+  for (const file of await readdir(stateDir)) if (file.startsWith('temporal.db')) await rm(join(stateDir, file))
+  if (spec === undefined) throw new Error('Temporal did not run')
+  supervisor.start(spec)
+  await world.until('all run again', async () => (await running()) === claims.length)
+  await world.scale('inflate', 8)
+  await world.untilRunning(8)
+  expect(await claimNames()).toEqual(expect.arrayContaining(claims))
+  expect(await vmNames()).toEqual(expect.arrayContaining(vms))
+  expect(await claimNames()).toHaveLength(claims.length + 1)
+  await world.scale('inflate', 0)
+  await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
+  await world.untilNothingLeft()
+}, 240_000)
