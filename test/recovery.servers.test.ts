@@ -168,7 +168,7 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
   const [stamped = ''] = claims
   await world.operator.kubectl(['annotate', 'nodeclaim', stamped, 'joiner.sh/disruption-command=terminated'])
   await world.operator.kubectl(['taint', 'node', `aks-${stamped}`, 'karpenter.sh/disrupted:NoSchedule'])
-  const lost = [...(await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)]
+  const lost = (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
   for (const id of [...lost, `provisioning/${clusterName}`, `disruption/${clusterName}`])
     await world.temporal.workflow.getHandle(id).terminate('lost on purpose')
   await world.until('all run again', async () => (await running()) === claims.length)

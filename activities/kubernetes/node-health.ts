@@ -12,7 +12,7 @@ import { updateClaim } from './object-writes.ts'
  * Planners see the condition of the Node too, and let a burst arrive for a second: so long pods stay where they are, as long as there is time,
  * so that they are planned while they still run, and all nodes that Azure takes at once in one pass.
  */
-const headStartMs = 2000
+const headStartMs = 1500
 const enoughTimeMs = 10_000
 
 /**

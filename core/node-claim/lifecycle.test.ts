@@ -46,7 +46,7 @@ describe('nextStep', () => {
     [
       'one that has expired and is held with its expiry',
       held('2026-01-01T01:00:00Z', 'true'),
-      { kind: 'steady', wakeAtMs: sampleTime + 60 * minute },
+      { kind: 'steady', wakeAtMs: sampleTime + 60 * minute, wakeFor: 'expiry' },
     ],
     ['one that is so held without end', held('released', 'true'), { kind: 'steady' }],
     ['one that is held, but not its expiry', held('released'), { kind: 'expire', expiredAtMs: sampleTime + minute }],

@@ -122,6 +122,15 @@ describe('the step of a claim', () => {
     expect(step(joining, sick, 10 * minute).kind).toBe('repair')
   })
 
+  it('is not to repair a Node that is held, until the hold ends', () => {
+    const held = (until: string) => sampleClaim('a', { metadata: { annotations: { 'joiner.sh/hold-until': until } } })
+    expect(step(held('released'), sick, 20 * minute)).toEqual({ kind: 'steady' })
+    const until = new Date(sampleTime + 30 * minute).toISOString()
+    expect(step(held(until), sick, 20 * minute)).toMatchObject({ wakeAtMs: sampleTime + 30 * minute })
+    expect(step(held(until), sick, 30 * minute).kind).toBe('repair')
+    expect(step(held('released'), node(preempted()), 0).kind).toBe('interrupt')
+  })
+
   it('is to end with its VM, before anything else', () => {
     expect(step(claim, node(preempted()), 0)).toMatchObject({
       kind: 'interrupt',
