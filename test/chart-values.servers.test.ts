@@ -35,7 +35,7 @@ describe('values', () => {
       PREFERENCE_POLICY: 'Ignore',
       MIN_VALUES_POLICY: 'BestEffort',
       FEATURE_GATES: {
-        NodeRepair: false,
+        NodeRepair: true,
         ReservedCapacity: false,
         SpotToSpotConsolidation: false,
         NodeOverlay: false,
@@ -45,6 +45,11 @@ describe('values', () => {
       SCHEDULER_CONFIG: [
         { maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
       ],
+      JOINER_INTERRUPTION_CONDITIONS: [
+        { type: 'PreemptionScheduled', status: 'True' },
+        { type: 'VMEventScheduled', status: 'True', reason: 'RedeployScheduled' },
+      ],
+      JOINER_REPAIR_POLICIES: [{ type: 'Ready', status: 'Unknown', tolerationMs: 300_000 }],
       TEMPORAL_ADDRESS: 'temporal.example:17233',
       TEMPORAL_NAMESPACE: 'nodes',
       JOINER_WORKER_VERSIONING: true,

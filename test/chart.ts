@@ -82,7 +82,9 @@ export const fullValues = {
     resyncInterval: '1h',
     preferencePolicy: 'Ignore',
     minValuesPolicy: 'BestEffort',
-    featureGates: { reservedCapacity: false },
+    featureGates: { reservedCapacity: false, nodeRepair: true },
+    interruptionConditions: ['PreemptionScheduled=True', 'VMEventScheduled=True/RedeployScheduled'],
+    repairPolicies: ['Ready=Unknown:5m'],
     schedulerConfig: {
       podTopologySpread: {
         defaultConstraints: [

@@ -34,12 +34,18 @@ async function passes(): Promise<readonly { readonly pods: number; readonly node
     .filter(({ nodeClaims }) => nodeClaims > 0)
 }
 
-test('a spot VM gets its notice, and its pods another node before it is gone', async () => {
+test('a spot VM gets its notice, and its pods another node before it is gone, whatever budgets say', async () => {
   const noticeMs = 8000
   await world.operator.simulator('POST', '/settings', { evictions: { noticeMs } })
   await world.scale('inflate', 1)
   await world.untilRunning(1)
   const [vm = ''] = await vmNames()
+  await world.apply({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'inflate', namespace: 'default' },
+    spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'inflate' } } },
+  })
   const before = Date.now()
   await evict(vm)
   const notice = await world.until('the Node has its notice', async () => {
@@ -62,6 +68,8 @@ test('a spot VM gets its notice, and its pods another node before it is gone', a
   const stamp = metadata.annotations?.['karpenter.sh/nodeclaim-termination-timestamp'] ?? ''
   expect(Date.parse(stamp)).toBe(Date.parse(end))
   await world.until('nothing of the node is left', async () => !(await nodeOf(vm)) && !(await claimOf(vm)))
+  expect(Date.now() - before).toBeLessThan(noticeMs + 15_000)
+  await world.operator.kubectl(['delete', 'pdb', '--all'])
   expect(await vmNames()).not.toContain(vm)
   await world.untilRunning(1)
   const events = (await world.list('events')).filter(({ reason }) => reason === 'Interrupted')

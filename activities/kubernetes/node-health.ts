@@ -1,6 +1,12 @@
 import { annotations, labels } from '../../core/labels.ts'
 import { expiryDue, type Steady, terminationDeadline } from '../../core/node-claim/lifecycle.ts'
-import { areTooManySick, type Interruption, type Repair, repairRetryMs } from '../../core/node-claim/node-health.ts'
+import {
+  areTooManySick,
+  type Interruption,
+  interruptionOf,
+  type Repair,
+  repairRetryMs,
+} from '../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -15,15 +21,31 @@ import { updateClaim } from './object-writes.ts'
 const headStartMs = 1500
 const enoughTimeMs = 10_000
 
-/**
- * Makes a claim end with its VM: what runs there is gone by then, whatever budgets and annotations say. To be called before the claim is
- * deleted. Resolves when the drain should begin.
- */
+/** Makes a claim end with its VM, before it is deleted. Resolves when its drain should begin. */
 export async function announceInterruption(
   deps: KubernetesDeps,
   ref: ClaimRef,
-  { condition, message, deadlineMs }: Interruption,
+  interruption: Interruption,
 ): Promise<void> {
+  const isNews = await endWithVm(deps, ref, interruption)
+  const hasTime = interruption.deadlineMs - deps.now() >= enoughTimeMs
+  if (isNews && hasTime) await pauseFor(headStartMs, activityScope().signal)
+}
+
+/** Draws the end of a drain nearer where the VM of one of the Nodes ends sooner. Where nothing changed it costs a look at the cache. */
+export async function heedInterruption(deps: KubernetesDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
+  for (const node of nodes) {
+    const interruption = interruptionOf(node, deps.nodeRules, deps.now())
+    if (interruption !== undefined) await endWithVm(deps, claim.metadata, interruption)
+  }
+}
+
+/** Writes that what runs there is gone when the VM ends, whatever budgets and annotations say. Returns whether that is news. */
+async function endWithVm(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  { condition, message, deadlineMs }: Interruption,
+): Promise<boolean> {
   let isNews = false
   const written = await updateClaim(deps, ref, (claim) => {
     const stamp = earlierStamp(claim, deadlineMs)
@@ -32,7 +54,7 @@ export async function announceInterruption(
     if (isTold && stamp === undefined) return undefined
     return { metadata: { annotations: { [annotations.interrupted]: condition, ...stamp } } }
   })
-  if (written === undefined || !isNews) return
+  if (written === undefined || !isNews) return false
   const end = new Date(deadlineMs).toISOString()
   deps.log.warn({ nodeClaim: ref.name, condition, why: message, end }, 'Azure is about to end a VM')
   deps.events.record({
@@ -41,7 +63,7 @@ export async function announceInterruption(
     message: `Azure ends the VM at ${end}: ${condition}. The node is drained until then, and its pods are planned anew at once`,
     values: [ref.uid],
   })
-  if (deadlineMs - deps.now() >= enoughTimeMs) await pauseFor(headStartMs, activityScope().signal)
+  return true
 }
 
 /** The annotation that ends a claim's pods at that time; undefined: they end no later already. */
@@ -49,7 +71,8 @@ function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<str
   const known = terminationDeadline(claim)
   const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
   if (isStamped && known !== undefined && known <= deadlineMs) return undefined
-  return { [annotations.terminationTimestamp]: new Date(Math.min(deadlineMs, known ?? deadlineMs)).toISOString() }
+  const end = new Date(Math.min(deadlineMs, known ?? deadlineMs))
+  return { [annotations.terminationTimestamp]: end.toISOString().replace(/\.\d+Z$/, 'Z') }
 }
 
 /**

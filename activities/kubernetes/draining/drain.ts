@@ -10,6 +10,7 @@ import { livePodsOn } from '../command-objects.ts'
 import type { DrainOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
+import { heedInterruption } from '../node-health.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateClaim } from '../object-writes.ts'
 import { liveNodes } from '../observe.ts'
 import { nodeDrained } from './drain-record.ts'
@@ -20,6 +21,8 @@ import { attachmentsInTheWay } from './volumes.ts'
 
 /** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
 const lateBindingMs = 5000
+/** How long before its VM ends the last pods of an interrupted node are deleted at the latest: two looks. */
+const beforeVmEndsMs = 2000
 /** Between two looks at what a budget, a grace period or a disk holds back; changes end the wait early. */
 const lookAgainMs = 1000
 
@@ -128,6 +131,7 @@ class Drain {
 
   async #untilEmpty(taintedMs: number): Promise<DrainOutcome | undefined> {
     for (;;) {
+      await heedInterruption(this.#deps, this.#latestClaim(), this.#presentNodes())
       const plan = this.#plan()
       const leftMs = taintedMs + lateBindingMs - this.#deps.now()
       if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
@@ -136,6 +140,7 @@ class Drain {
       if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
       if (!plan.done) {
         await this.#evictions.carryOut(plan, this.#disruptionReason(), this.#deadline())
+        if (this.#isVmOver()) return { kind: 'drained', pods: this.#evictions.count }
         const holds = plan.heldBy.flatMap((held) => podHold(held, this.#evictions.refusalOf(held.pod)) ?? [])
         const news = await this.#report.tell(holds, nodes, asPods(plan.heldBy.length))
         if (news !== undefined) return news
@@ -151,6 +156,7 @@ class Drain {
       const deadline = this.#deadline()
       if (deadline !== undefined && this.#deps.now() >= deadline) return this.#detached(false)
       const nodes = this.#presentNodes()
+      await heedInterruption(this.#deps, this.#latestClaim(), nodes)
       if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
       const news = await this.#report.tell(attachments.map(volumeHold), nodes, asVolumes)
       if (news !== undefined) return news
@@ -158,9 +164,25 @@ class Drain {
     }
   }
 
+  /** The time of an interrupted VM is over: its kubelet says nothing more of pods that were told to go. */
+  #isVmOver(): boolean {
+    const deadline = this.#isInterrupted() ? this.#deadline() : undefined
+    return deadline !== undefined && this.#deps.now() >= deadline
+  }
+
+  #isInterrupted(): boolean {
+    return annotations.interrupted in this.#latestClaim().metadata.annotations
+  }
+
+  /** The VM is gone when its time is over, so that pods have to be told a little before. */
+  #podDeadline(): number | undefined {
+    const deadline = this.#deadline()
+    return deadline !== undefined && this.#isInterrupted() ? deadline - beforeVmEndsMs : deadline
+  }
+
   #plan(): DrainPlan {
     const pods = this.#names.flatMap((name): readonly Pod[] => this.#deps.cache.pods.by('byNode', name))
-    const terminationDeadline = this.#deadline()
+    const terminationDeadline = this.#podDeadline()
     return drainPlan({
       pods,
       now: this.#deps.now(),
