@@ -214,7 +214,7 @@ class Lifecycle {
     switch (outcome.kind) {
       case 'initialized':
         this.#learn({ nodeName: outcome.nodeName })
-        return { kind: 'steady', ...(outcome.wakeAtMs === undefined ? {} : { wakeAtMs: outcome.wakeAtMs }) }
+        return { ...outcome, kind: 'steady' }
       case 'registered':
         this.#learn({ nodeName: outcome.nodeName })
         return { kind: 'awaitInitialization' }
