@@ -19,7 +19,12 @@ const layers = [
 const servers = { globalSetup: ['test/server-binaries.ts'], testTimeout: 120_000, hookTimeout: 120_000 }
 
 /** Suites that hold real servers to seconds, so nothing may run beside them. */
-const punctual = ['test/durability.servers.test.ts', 'test/pause.servers.test.ts', 'test/spot-eviction.servers.test.ts']
+const punctual = [
+  'test/drift-rollout.servers.test.ts',
+  'test/durability.servers.test.ts',
+  'test/pause.servers.test.ts',
+  'test/spot-eviction.servers.test.ts',
+]
 
 export default defineConfig({
   test: {

@@ -271,16 +271,16 @@ async function lives(): Promise<readonly string[]> {
 test('with worker versioning, two workflow codes run side by side and only the current one gets tasks; turned off, all go on', async () => {
   const startedMs = Date.now()
   const versioned = { JOINER_WORKER_VERSIONING: 'true' }
-  const first = `${release}-${bundleDigest((await workflowBundle()).code)}`
-  const second = `${release}-${bundleDigest(await readBundle(keptBundle('0.1.0')))}`
-  world.startJoiner('joiner', versioned)
+  const first = `${release}-${bundleDigest(await readBundle(keptBundle('0.1.0')))}`
+  const second = `${release}-${bundleDigest((await workflowBundle()).code)}`
+  world.startJoiner('joiner', { ...versioned, JOINER_WORKFLOW_BUNDLE: keptBundle('0.1.0') })
   await world.scale('inflate', 1)
   await ready(1)
   const [life = ''] = await lives()
   expect(await buildOf(life)).toBe(first)
   expect((await diagnosed('true')).summary).toContain(`worker version ${first} of joiner-${clusterName} is current`)
 
-  world.startJoiner('second', { ...versioned, JOINER_WORKFLOW_BUNDLE: keptBundle('0.1.0') })
+  world.startJoiner('second', versioned)
   await world.until('the second runs', async () =>
     (await world.cluster.supervisor.tail('second', 200)).includes(second),
   )
