@@ -36,6 +36,8 @@ export class LifecycleMetrics {
       ...poolLabel(claim),
       capacity_type: claim.metadata.labels[labels.capacityType] ?? '',
       image_id: claim.status.imageId ?? '',
+      // Its pods get no time.
+      termination_mode: 'forceful',
     })
   }
 
@@ -102,7 +104,7 @@ function create(registry: Registry) {
     ),
     repaired: counter(
       'nodeclaims_unhealthy_disrupted_total',
-      ['condition', 'nodepool', 'capacity_type', 'image_id'],
+      ['condition', 'nodepool', 'capacity_type', 'image_id', 'termination_mode'],
       'NodeClaims that were deleted because their Nodes were unhealthy.',
     ),
     evictions: counter(
