@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { claimsPath, standaloneClaim } from '../test/arm-calls.ts'
-import { World } from '../test/world.ts'
+import { claimsPath, standaloneClaim, World } from '../test/world.ts'
 import { startWithNodeClass } from './arm-calls.ts'
 import { putTimes, withoutArmLimits } from './lifecycle.ts'
 import { circumstances, table } from './report.ts'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { claimsPath, forAll, standaloneClaim } from '../test/arm-calls.ts'
-import { type Seen, World } from '../test/world.ts'
+import { forAll } from '../test/arm-calls.ts'
+import { claimsPath, type Seen, standaloneClaim, World } from '../test/world.ts'
 import { startWithNodeClass } from './arm-calls.ts'
 import { nodesOnly } from './baseline.ts'
 import { circumstances, othersCpu, seconds, table } from './report.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { claimsPath, forAll, standaloneClaim } from '../test/arm-calls.ts'
-import { type Seen, World } from '../test/world.ts'
+import { forAll } from '../test/arm-calls.ts'
+import { claimsPath, type Seen, standaloneClaim, World } from '../test/world.ts'
 import { startWithNodeClass } from './arm-calls.ts'
 import { circumstances, seconds, table } from './report.ts'
 import { type Usage, usages } from './usage.ts'

@@ -1,4 +1,4 @@
-import type { Seen, World } from './world.ts'
+import { claimsPath, type Seen, standaloneClaim, type World } from './world.ts'
 
 /** Requests to Azure Resource Manager by the name under which the simulator counts them. */
 type Calls = Readonly<Record<string, number>>
@@ -57,26 +57,6 @@ export async function measureNodeCalls(
   if (vms.launched !== nodes || vms.left > 0)
     throw new Error(`${nodes} NodeClaims had ${vms.launched} VMs, and left ${vms.left}`)
   return { nodes, vms, launch, deletion }
-}
-
-export const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
-
-/** A NodeClaim that no NodePool made. */
-export function standaloneClaim(name: string) {
-  return {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodeClaim',
-    metadata: { name },
-    spec: {
-      requirements: [
-        { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
-        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
-      ],
-      resources: { requests: { cpu: '1' } },
-      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
-      expireAfter: 'Never',
-    },
-  }
 }
 
 const countVms = async (world: World) => (await world.azure()).virtualMachines.length

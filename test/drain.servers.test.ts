@@ -7,7 +7,7 @@ import { clusterName } from '../deploy/local/cluster.ts'
 import { buildWorkflowBundle } from '../workers/bundle.ts'
 import type { nodeClaimLifecycle } from '../workflows/index.ts'
 import type { LifecycleStatus } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
 let world: World
 
@@ -226,19 +226,13 @@ test.each([
   ['while it rests', 'Initialized', 0, []],
 ])('a NodeClaim that is deleted %s begins to terminate at once', async (_, phase, bootMs, startupTaints) => {
   await world.timing({ bootMs })
-  await world.apply({
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodeClaim',
-    metadata: { name: phase.toLowerCase() },
-    spec: {
+  await world.apply(
+    standaloneClaim(phase.toLowerCase(), {
       requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
-      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
-      resources: { requests: { cpu: '1' } },
       taints: [{ key: 'standalone', effect: 'NoSchedule' }],
       startupTaints,
-      expireAfter: 'Never',
-    },
-  })
+    }),
+  )
   const claim = await world.until(`the NodeClaim is ${phase}`, async () =>
     (await world.list('nodeclaims')).find(
       ({ metadata, status }) =>

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim, World } from './world.ts'
 
 let world: World
 let arm: ArmSession
@@ -23,18 +23,10 @@ afterAll(async () => {
 })
 
 /** A claim of nobody's: no NodePool made it. */
-const standalone = {
-  apiVersion: 'karpenter.sh/v1',
-  kind: 'NodeClaim',
-  metadata: { name: 'standalone' },
-  spec: {
-    requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
-    nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
-    resources: { requests: { cpu: '1' } },
-    taints: [{ key: 'standalone', effect: 'NoSchedule' }],
-    expireAfter: 'Never',
-  },
-}
+const standalone = standaloneClaim('standalone', {
+  requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
+  taints: [{ key: 'standalone', effect: 'NoSchedule' }],
+})
 
 /** A VM as Joiner makes them, whose disk stays when it goes. */
 function planted(claim: string, tags: Readonly<Record<string, string>>, disk: string) {

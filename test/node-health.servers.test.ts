@@ -1,7 +1,7 @@
 // Nodes that are sick, expire before they are ready, or have less than was promised; and what an older version left unlabelled.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clusterName } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
 let world: World
 
@@ -105,18 +105,13 @@ test('a sick node is replaced once it was sick for too long, whatever its pods s
 const kindOf = (event: Seen) => (event.involvedObject as { readonly kind?: string } | undefined)?.kind
 
 test('a NodeClaim made by hand, without a NodePool, lives until it expires, though it never gets ready', async () => {
-  await world.apply({
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodeClaim',
-    metadata: { name: 'by-hand' },
-    spec: {
+  await world.apply(
+    standaloneClaim('by-hand', {
       requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
-      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
-      resources: { requests: { cpu: '1' } },
       startupTaints: [{ key: 'never-taken-off', effect: 'NoSchedule' }],
       expireAfter: '25s',
-    },
-  })
+    }),
+  )
   const claim = async () => (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === 'by-hand')
   const waits = await world.until('its Node has joined and is not ready', async () => {
     const conditions = (await claim())?.status?.conditions ?? []

@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { claimsPath, deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
-const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
 /** Karpenter ended between the PUT of this one's VM and the write of its status. */
 const halfLaunched = 'general-k5'

@@ -55,10 +55,12 @@ interface AzureState {
   readonly disks: readonly string[]
 }
 
+export const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
+
 const paths = {
   pods: '/api/v1/namespaces/default/pods',
   nodes: '/api/v1/nodes',
-  nodeclaims: '/apis/karpenter.sh/v1/nodeclaims',
+  nodeclaims: claimsPath,
   nodepools: '/apis/karpenter.sh/v1/nodepools',
   aksnodeclasses: '/apis/karpenter.azure.com/v1beta1/aksnodeclasses',
   events: '/api/v1/namespaces/default/events',
@@ -300,6 +302,25 @@ export function nodePool({
 
 export function nodeClass(name = 'default') {
   return { apiVersion: 'karpenter.azure.com/v1beta1', kind: 'AKSNodeClass', metadata: { name }, spec: {} }
+}
+
+/** A NodeClaim that no NodePool made; `spec` says what differs from one for a small node that never expires. */
+export function standaloneClaim(name: string, spec: object = {}) {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name },
+    spec: {
+      requirements: [
+        { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
+        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+      ],
+      resources: { requests: { cpu: '1' } },
+      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+      expireAfter: 'Never',
+      ...spec,
+    },
+  }
 }
 
 export interface DeploymentOptions {

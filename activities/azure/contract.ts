@@ -94,7 +94,6 @@ export interface AzureActivities {
     readonly asked: Asked
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
-  /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM. */
   /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM; lets Nodes go that have neither. */
   collectGarbage(): Promise<GarbageReport>
   /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */

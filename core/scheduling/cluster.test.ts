@@ -29,6 +29,14 @@ const snapshot = (change: Partial<ClusterObjects>) => schedulingSnapshot(cluster
 const going = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }
 
 describe('podsToPlace', () => {
+  /** It never lets a pod go. */
+  const budget: PodDisruptionBudget = {
+    kind: 'PodDisruptionBudget',
+    metadata: sampleMeta('web', { namespace: 'default' }),
+    selector: { matchLabels: { app: 'web' } },
+    maxUnavailable: 0,
+    disruptionsAllowed: 0,
+  }
   const bound = (name: string, change: Parameters<typeof samplePod>[1] = {}) =>
     samplePod(name, { nodeName: 'a', phase: 'Running', conditions: [], ...change })
   const moving = (pods: ClusterObjects['pods'], podDisruptionBudgets: readonly PodDisruptionBudget[] = []) =>
@@ -50,13 +58,6 @@ describe('podsToPlace', () => {
   })
 
   it('takes every pod of a node whose VM is about to end, whatever its annotation and its budget say', () => {
-    const budget: PodDisruptionBudget = {
-      kind: 'PodDisruptionBudget',
-      metadata: sampleMeta('web', { namespace: 'default' }),
-      selector: { matchLabels: { app: 'web' } },
-      maxUnavailable: 0,
-      disruptionsAllowed: 0,
-    }
     const pods = [
       bound('daemon', { metadata: ownedBy('DaemonSet') }),
       bound('held', { metadata: { labels: { app: 'web' } } }),
@@ -102,13 +103,6 @@ describe('podsToPlace', () => {
 
   it('makes no room for pods that their budgets will never let go', () => {
     const metadata = { labels: { app: 'web' } }
-    const budget: PodDisruptionBudget = {
-      kind: 'PodDisruptionBudget',
-      metadata: sampleMeta('web', { namespace: 'default' }),
-      selector: { matchLabels: { app: 'web' } },
-      maxUnavailable: 0,
-      disruptionsAllowed: 0,
-    }
     const { maxUnavailable: _, ...loose } = budget
     expect(moving([bound('web', { metadata })], [budget])).toEqual([])
     expect(moving([bound('web', { metadata })], [{ ...loose, maxUnavailable: 1 }])).toEqual(['web'])
