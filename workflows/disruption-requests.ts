@@ -9,7 +9,7 @@ import {
 } from '../core/disruption/plan-requests.ts'
 import { plans } from './activities.ts'
 import { applyUpdate, consolidateNowSignal, consolidateUpdate, planUpdate, type RequestAnswer } from './messages.ts'
-import type { SignalHandlers } from './pausing.ts'
+import { refuse, type SignalHandlers } from './pausing.ts'
 
 /** Requests that wait at once; a flood of them is not worth a pass each. */
 const mostWaiting = 20
@@ -106,8 +106,4 @@ export class DisruptionRequests {
     await condition(() => request.answer !== undefined)
     return request.answer as RequestAnswer
   }
-}
-
-function refuse(why: string | undefined): void {
-  if (why !== undefined) throw new Error(why)
 }

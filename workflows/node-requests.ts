@@ -32,7 +32,7 @@ import {
   retryNowSignal,
   retryNowUpdate,
 } from './messages.ts'
-import type { SignalHandlers } from './pausing.ts'
+import { refuse, type SignalHandlers } from './pausing.ts'
 
 /** Messages that wait at once: more are a mistake of whoever sends them. */
 const mostWaiting = 20
@@ -218,8 +218,4 @@ async function cutShort(scope: CancellationScope, running: Promise<unknown>): Pr
   await running.catch((error: unknown) => {
     if (!isCancellation(error)) log.warn('what was cut short has failed', { why: String(error) })
   })
-}
-
-function refuse(why: string | undefined): void {
-  if (why !== undefined) throw new Error(why)
 }

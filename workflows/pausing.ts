@@ -196,6 +196,7 @@ function messageOf(loop: LoopName, { pause, lift }: Command['change'], before: r
   return was === '' ? `${what} was not paused` : `${what} is resumed; it was: ${was}`
 }
 
-function refuse(why: string | undefined): void {
+/** A validator's refusal: an update is not accepted when it throws. */
+export function refuse(why: string | undefined): void {
   if (why !== undefined) throw new Error(why)
 }

@@ -1,4 +1,5 @@
 import proto from '@temporalio/proto'
+import { forEachOf } from '../../activities/concurrency.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { decodeNodeClaim } from '../../activities/kubernetes/decode.ts'
 import { resourcePath } from '../../activities/kubernetes/resources.ts'
@@ -30,13 +31,9 @@ export async function readLives(access: TemporalAccess, only?: string): Promise<
   const asked = lives.filter(isAsked).slice(0, mostAsked)
   const answers = new Map<string, LifeFacts>()
   const giveUpAt = Date.now() + askingMs
-  const queue = [...asked]
-  await Promise.all(
-    Array.from({ length: askedAtOnce }, async () => {
-      for (let life = queue.shift(); life !== undefined; life = queue.shift())
-        answers.set(life.uid, Date.now() < giveUpAt ? await ask(access, life) : { ...life, status: 'silent' })
-    }),
-  )
+  await forEachOf(asked, askedAtOnce, async (life) => {
+    answers.set(life.uid, Date.now() < giveUpAt ? await ask(access, life) : { ...life, status: 'silent' })
+  })
   return lives.map((life) => answers.get(life.uid) ?? life)
 }
 

@@ -28,6 +28,11 @@ export interface LifeFacts {
   readonly retried: readonly Retried[]
 }
 
+/** What a lifecycle says of itself; undefined: it was not asked, or does not answer. */
+export function answerOf(life: LifeFacts | undefined): LifecycleStatus | undefined {
+  return life?.status === 'silent' ? undefined : life?.status
+}
+
 /** One NodeClaim in the one place where an operator looks. */
 export interface NodeRow {
   readonly nodeClaim: string
@@ -79,7 +84,7 @@ export function rowNamed(rows: readonly NodeRow[], name: string): NodeRow | unde
 function rowOf(claim: NodeClaim, life: LifeFacts | undefined, hasLives: boolean, now: number): NodeRow {
   const { metadata, status } = claim
   const own = phaseOf(claim)
-  const answer = life?.status === 'silent' ? undefined : life?.status
+  const answer = answerOf(life)
   // One step of the lifecycle waits from the VM's acceptance to the ready Node; the conditions tell it in two.
   const said = answer?.phase === 'Registering' && own.phase === 'Initializing' ? { ...answer, ...own } : answer
   const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
@@ -113,8 +118,8 @@ function silence(life: LifeFacts | undefined): string | undefined {
 
 /** A life without a NodeClaim: `isGone` tells whether the cluster was asked. */
 function rowOfLife(life: LifeFacts, isGone: boolean): NodeRow {
-  const { name, uid, phase, nodeName, nodePool, status, workflowId } = life
-  const said = status === 'silent' ? undefined : status
+  const { name, uid, phase, nodeName, nodePool, workflowId } = life
+  const said = answerOf(life)
   const note = isGone ? 'its NodeClaim is gone; the lifecycle ends at its next look' : silence(life)
   return {
     nodeClaim: name,
@@ -140,7 +145,7 @@ function tried(life: LifeFacts | undefined): Pick<NodeRow, 'attempt' | 'lastFail
       lastFailure: first.failure,
       ...(first.againMs === undefined ? {} : { againMs: first.againMs }),
     }
-  const status = life?.status === 'silent' ? undefined : life?.status
+  const status = answerOf(life)
   return {
     ...(status === undefined || status.attempt === 0 ? {} : { attempt: `launch ${status.attempt}` }),
     ...(status?.lastCapacityFailure === undefined ? {} : { lastFailure: status.lastCapacityFailure }),

@@ -1,10 +1,11 @@
 import type { Condition, NodeClaim } from '../../core/objects.ts'
 import type { LifecycleStatus } from '../../workflows/messages.ts'
 import { aligned } from '../simulate/words.ts'
-import { ago } from '../status/table.ts'
+import { ago, shortened } from '../status/table.ts'
 import type { EventFacts } from '../why/facts.ts'
 import { section } from '../why/node-text.ts'
-import type { LifeFacts, NodeRow } from './report.ts'
+import { timeText } from '../why/remedies.ts'
+import { answerOf, type LifeFacts, type NodeRow } from './report.ts'
 
 const longest = 90
 const mostEvents = 10
@@ -21,7 +22,7 @@ export function listText(rows: readonly NodeRow[], now: number): string {
       row.phase,
       row.sinceMs === undefined ? '-' : ago(now - row.sinceMs),
       row.attempt ?? '-',
-      shortened(waitText(row, now)),
+      shortened(waitText(row, now).replaceAll(/\s+/g, ' '), longest),
     ]),
   ])
 }
@@ -48,7 +49,7 @@ export interface NodeDetails {
 
 /** One node in full, for people. */
 export function detailsText({ row, claim, life, events = [] }: NodeDetails, now: number): string {
-  const status = life?.status === 'silent' ? undefined : life?.status
+  const status = answerOf(life)
   return [
     `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
     ...section('now', [
@@ -131,17 +132,8 @@ export function detailsJson({ row, claim, life, events }: NodeDetails): unknown 
 }
 
 function drainJson(life: LifeFacts | undefined): object {
-  const drain = life?.status === 'silent' ? undefined : life?.status?.drain
+  const drain = answerOf(life)?.drain
   if (drain === undefined) return {}
   const on = drain.on.map(({ what, sinceMs }) => ({ what, since: timeText(sinceMs) }))
   return { drain: { on, more: drain.more } }
-}
-
-function timeText(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
-}
-
-function shortened(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ')
-  return line.length > longest ? `${line.slice(0, longest - 3)}...` : line
 }

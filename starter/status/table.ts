@@ -114,6 +114,7 @@ export function ago(ms: number): string {
   return hours < 24 ? `${hours}h${minutes % 60}m` : `${Math.floor(hours / 24)}d${hours % 24}h`
 }
 
-function shortened(text: string, most: number): string {
+/** With dots where it was cut. */
+export function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 3)}...` : text
 }
