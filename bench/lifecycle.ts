@@ -21,6 +21,8 @@ interface Life {
   readonly createdMs: number
 }
 
+type TimeOf = (life: Life) => number | undefined
+
 interface Half {
   readonly tookMs: number
   readonly cpu: readonly (readonly [string, number])[]
@@ -131,20 +133,21 @@ function phasesOf(
 ): ReadonlyMap<string, readonly number[]> {
   const seen = (stage: Stage) => (life: Life) => timeline.at(stage, life.uid)
   const put = ({ name }: Life) => puts.get(name)
-  const between = (from: (life: Life) => number | undefined, to: (life: Life) => number | undefined) =>
-    lives.map((life) => {
-      const [start, end] = [from(life), to(life)]
-      if (start === undefined || end === undefined) throw new Error(`a phase of NodeClaim ${life.name} was not seen`)
-      // Watches of this process may be told a moment before the simulator's clock is read.
-      return Math.max(end - start, 0)
-    })
-  return new Map([
-    ['claim created -> VM PUT', between(({ createdMs }) => createdMs, put)],
-    ['VM PUT -> launched', between(put, seen('claimLaunched'))],
-    ['launched -> registered', between(seen('claimLaunched'), seen('claimRegistered'))],
-    ['registered -> initialized', between(seen('claimRegistered'), seen('claimInitialized'))],
-    ['deleted -> gone', between(({ name }) => deletedMs.get(name), seen('claimGone'))],
-  ])
+  const phases: readonly (readonly [string, TimeOf, TimeOf])[] = [
+    ['claim created -> VM PUT', ({ createdMs }) => createdMs, put],
+    ['VM PUT -> launched', put, seen('claimLaunched')],
+    ['launched -> registered', seen('claimLaunched'), seen('claimRegistered')],
+    ['registered -> initialized', seen('claimRegistered'), seen('claimInitialized')],
+    ['deleted -> gone', ({ name }) => deletedMs.get(name), seen('claimGone')],
+  ]
+  const lasted = (phase: string, start: number | undefined, end: number | undefined, { name }: Life) => {
+    if (start === undefined || end === undefined) throw new Error(`NodeClaim ${name}: "${phase}" was not seen`)
+    // Watches of this process may be told a moment before the simulator's clock is read.
+    return Math.max(end - start, 0)
+  }
+  return new Map(
+    phases.map(([phase, from, to]) => [phase, lives.map((life) => lasted(phase, from(life), to(life), life))]),
+  )
 }
 
 /** How many events each life had. Visibility lags behind the end of a life. */

@@ -29,7 +29,7 @@ interface Measured {
   readonly downMs: number
   /** Milliseconds after the scale request, in the order in which they are reached. */
   readonly stages: Readonly<Record<string, number | undefined>>
-  readonly plans: { readonly count: number; readonly solvedMs: number }
+  readonly plans: { readonly count: number; readonly solveMs: number }
   /** Pods that were deleted before all ran, and made anew by their ReplicaSet. */
   readonly replaced: number
   /** CPU seconds of the scale-up, by process. */
@@ -132,10 +132,10 @@ function allUsages(world: World): Promise<ReadonlyMap<string, Usage>> {
 async function plansSince(world: World, startMs: number): Promise<Measured['plans']> {
   const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
   const plans = lines
-    .filter((line) => line.includes('"planned NodeClaims"'))
-    .map((line) => JSON.parse(line) as { readonly time: string; readonly solvedMs: number })
+    .filter((line) => line.includes('"planned pods"'))
+    .map((line) => JSON.parse(line) as { readonly time: string; readonly solveMs: number })
     .filter(({ time }) => Date.parse(time) >= startMs)
-  return { count: plans.length, solvedMs: plans.reduce((sum, { solvedMs }) => sum + solvedMs, 0) }
+  return { count: plans.length, solveMs: plans.reduce((sum, { solveMs }) => sum + solveMs, 0) }
 }
 
 function report(results: readonly Measured[]): string {
@@ -151,7 +151,7 @@ function report(results: readonly Measured[]): string {
     row('Karpenter 1.14 + kwok (measured elsewhere)', (_, known) => seconds(known?.upMs)),
     row("ratio to Karpenter's", ({ upMs }, known) => ratio(upMs, known?.upMs)),
     ...stageNames.map((stage) => row(`... ${stage}`, ({ stages }) => seconds(stages[stage]))),
-    row('... plans, time in the planner', ({ plans }) => `${plans.count}, ${seconds(plans.solvedMs)}`),
+    row('... plans, time in the planner', ({ plans }) => `${plans.count}, ${seconds(plans.solveMs)}`),
     row('... pods deleted and made anew meanwhile', ({ replaced }) => String(replaced)),
     row('**scale to 0 until no node is left**', ({ downMs }) => `**${seconds(downMs)}**`),
     row('Karpenter 1.14 + kwok (measured elsewhere)', (_, known) => seconds(known?.downMs)),

@@ -1,4 +1,5 @@
 import type { Condition, ObjectMeta } from './objects.ts'
+import { timeText } from './time.ts'
 
 export interface ConditionContext {
   /** RFC 3339 time of the transition, should there be one. */
@@ -34,7 +35,7 @@ const neverCleared: ReadonlySet<string> = new Set([root, ...Object.values(depend
 /** An object's owner context at a time in epoch milliseconds. Kubernetes' times have whole seconds. */
 export function conditionOwner(metadata: ObjectMeta, nowMs: number): ConditionOwner {
   return {
-    now: new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+    now: timeText(nowMs),
     generation: metadata.generation ?? 1,
     createdAt: metadata.creationTimestamp,
     deleting: metadata.deletionTimestamp !== undefined,

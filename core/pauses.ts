@@ -1,3 +1,5 @@
+import { timeText } from './time.ts'
+
 /** The loops that an operator can pause. */
 export type LoopName = 'provisioning' | 'disruption'
 
@@ -195,9 +197,4 @@ export function pauseText(loop: LoopName, pause: Pause): string {
   const since = sinceMs === 0 ? '' : ` since ${timeText(sinceMs)}`
   const until = untilMs === undefined ? 'until resumed' : `until ${timeText(untilMs)}`
   return `${scopeText(loop, scopeOf(pause))} is paused${who}${since} ${until}: ${reason}`
-}
-
-/** RFC 3339, whole seconds. */
-function timeText(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

@@ -8,6 +8,7 @@ import {
   repairRetryMs,
 } from '../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
+import { timeText } from '../../core/time.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
@@ -72,7 +73,7 @@ function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<str
   const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
   if (isStamped && known !== undefined && known <= deadlineMs) return undefined
   const end = new Date(Math.min(deadlineMs, known ?? deadlineMs))
-  return { [annotations.terminationTimestamp]: end.toISOString().replace(/\.\d+Z$/, 'Z') }
+  return { [annotations.terminationTimestamp]: timeText(end.getTime()) }
 }
 
 /**

@@ -50,8 +50,12 @@ export class PlanningMetrics {
 
   /** Since when the longest waiting of these pods has waited for a decision, in epoch ms: now if none does. */
   undecidedSince(pods: readonly Pod[]): number {
-    const waiting = pods.map(({ metadata }) => this.#waiting.get(metadata.uid))
-    return Math.min(this.#now(), ...waiting.flatMap((one) => (one === undefined || one.isDecided ? [] : [one.sinceMs])))
+    let since = this.#now()
+    for (const { metadata } of pods) {
+      const waiting = this.#waiting.get(metadata.uid)
+      if (waiting !== undefined && !waiting.isDecided) since = Math.min(since, waiting.sinceMs)
+    }
+    return since
   }
 
   /** Tells of a pass that begins. Returns the function that tells of its end. */

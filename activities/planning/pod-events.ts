@@ -1,5 +1,6 @@
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pod-rules.ts'
+import { timeText } from '../../core/time.ts'
 import { forEachOf } from '../concurrency.ts'
 import { isConflict, isNotFound } from '../kubernetes/client.ts'
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
@@ -77,7 +78,7 @@ class PodEventTracker {
       // Nobody else writes this field, so no lock is needed; the UID keeps it from a namesake.
       const json = await client.patchStatus(resourcePath('nodeclaims', name), {
         metadata: { uid },
-        status: { lastPodEventTime: new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z') },
+        status: { lastPodEventTime: timeText(atMs) },
       })
       cache.upsert('NodeClaim', json)
     } catch (error) {

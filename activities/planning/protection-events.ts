@@ -2,6 +2,7 @@ import { protectionOf } from '../../core/do-not-disrupt.ts'
 import { annotations, labels } from '../../core/labels.ts'
 import type { Pod } from '../../core/objects.ts'
 import { isActive } from '../../core/pod-rules.ts'
+import { timeText } from '../../core/time.ts'
 import { type EventInput, subject } from '../kubernetes/event-recorder.ts'
 import type { PlanningDeps } from './dependencies.ts'
 
@@ -45,7 +46,7 @@ function newsOf(pod: Pod, now: number): News | undefined {
     const message = `The ${annotations.doNotDisrupt} grace period has elapsed, pod is now disruptable`
     return { reason: 'DoNotDisruptGracePeriodElapsed', message }
   }
-  const until = new Date(protection.endsAt).toISOString().replace(/\.\d+Z$/, 'Z')
+  const until = timeText(protection.endsAt)
   return {
     reason: 'DoNotDisruptUntil',
     message: `The ${annotations.doNotDisrupt} grace period will elapse at ${until}`,

@@ -1,6 +1,7 @@
 // What a drain waits for, in words and since when, and when that is news to whom.
 import type { Pod, VolumeAttachment } from '../objects.ts'
 import { podName } from '../pod-rules.ts'
+import { timeText } from '../time.ts'
 import type { HeldBy } from './drain.ts'
 
 /** One thing that keeps a node, as histories, conditions and events have it. */
@@ -154,8 +155,6 @@ export function isVmLookDue(told: DrainTold, askedMs: number, now: number): bool
 
 /** As conditions, events and the status of a lifecycle have it; empty where nothing is waited for. */
 export function waitsText({ on, more }: DrainWaits): string {
-  const named = on.map(
-    ({ what, sinceMs }) => `${what}, since ${new Date(sinceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`,
-  )
+  const named = on.map(({ what, sinceMs }) => `${what}, since ${timeText(sinceMs)}`)
   return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
 }

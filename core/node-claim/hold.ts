@@ -1,5 +1,6 @@
 import { annotations } from '../labels.ts'
 import type { NodeClaim } from '../objects.ts'
+import { timeText } from '../time.ts'
 
 /** What an operator has put on a NodeClaim, so that disruption leaves its node alone. */
 export interface Hold {
@@ -84,9 +85,4 @@ export function isHeldOtherwise(before: Pick<NodeClaim, 'metadata'>, after: Pick
   return Object.keys(noHoldAnnotations).some(
     (key) => before.metadata.annotations[key] !== after.metadata.annotations[key],
   )
-}
-
-/** RFC 3339, whole seconds. */
-function timeText(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

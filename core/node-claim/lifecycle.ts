@@ -6,6 +6,7 @@ import { holdOf } from './hold.ts'
 import {
   type Interruption,
   interruptionOf,
+  isInterrupted,
   type NodeRules,
   noNodeRules,
   type Repair,
@@ -92,9 +93,8 @@ function repairDue(claim: NodeClaim, now: number, { node, rules }: NodeView): Re
 /** When a claim that rests has to be looked at again: it expires, its VM is about to end, or its Node will have been sick for too long. */
 export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView): Wake {
   const repair = repairDue(claim, now, { node, rules })
-  const isInterrupted = node !== undefined && interruptionOf(node, rules, now) !== undefined
   const all = [
-    { wakeAtMs: isInterrupted ? now : undefined, wakeFor: 'interruption' },
+    { wakeAtMs: node !== undefined && isInterrupted(node, rules) ? now : undefined, wakeFor: 'interruption' },
     { wakeAtMs: expiryDue(claim, now), wakeFor: 'expiry' },
     { wakeAtMs: repair?.dueAtMs, wakeFor: `repair, since ${repair?.type} is ${repair?.status},` },
   ]

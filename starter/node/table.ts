@@ -1,10 +1,10 @@
 import type { Condition, NodeClaim } from '../../core/objects.ts'
+import { timeText } from '../../core/time.ts'
 import type { LifecycleStatus } from '../../workflows/messages.ts'
 import { aligned } from '../simulate/words.ts'
 import { ago, shortened } from '../status/table.ts'
 import type { EventFacts } from '../why/facts.ts'
 import { section } from '../why/node-text.ts'
-import { timeText } from '../why/remedies.ts'
 import { answerOf, type LifeFacts, type NodeRow } from './report.ts'
 
 const longest = 90

@@ -8,8 +8,9 @@ import { isReady } from '../../core/node-claim/registration.ts'
 import { pauseText } from '../../core/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../core/pod-rules.ts'
 import { disruptionCommandId } from '../../core/task-queues.ts'
+import { timeText } from '../../core/time.ts'
 import type { EventFacts, NodeFacts } from './facts.ts'
-import { remediesOf, timeText } from './remedies.ts'
+import { remediesOf } from './remedies.ts'
 
 /** A command that the node is part of. */
 export interface CommandFacts {

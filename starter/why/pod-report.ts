@@ -14,9 +14,10 @@ import {
   toleratesDisruption,
 } from '../../core/pod-rules.ts'
 import { selects } from '../../core/scheduling/label-selector.ts'
+import { timeText } from '../../core/time.ts'
 import type { EventFacts, PodFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
-import { budgetText, remediesOf, timeText } from './remedies.ts'
+import { budgetText, remediesOf } from './remedies.ts'
 
 /** Why a pod waits, or what it means for its node. */
 export interface PodReport {

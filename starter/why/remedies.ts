@@ -2,6 +2,7 @@ import type { Move } from '../../core/disruption/verdict.ts'
 import { protectedUntil } from '../../core/do-not-disrupt.ts'
 import { annotations } from '../../core/labels.ts'
 import { podName } from '../../core/pod-rules.ts'
+import { timeText } from '../../core/time.ts'
 import type { CountedBudget, NodeFacts } from './facts.ts'
 
 /** What would let the node go, in the order of its moves, each once; none: nothing has to be done, or nothing can. */
@@ -99,9 +100,4 @@ function unsuitableRemedy({ message }: Move, facts: NodeFacts): readonly string[
   if (message.includes('consolidation policy WhenEmpty'))
     return [`set spec.disruption.consolidationPolicy of NodePool "${pool}" to WhenEmptyOrUnderutilized`]
   return []
-}
-
-/** RFC 3339, whole seconds. */
-export function timeText(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

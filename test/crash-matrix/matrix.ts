@@ -264,8 +264,7 @@ export class Matrix {
       const read = this.#reads.get(call)
       return read !== undefined && (read.pool === undefined || read.pool === slot.pool) && isAt(step, read)
     }
-    const holds = [this.#faulty.proxy, this.#faulty.azure].map((proxy) => proxy.hold(matches))
-    return holds[isOfAzure(step) ? 1 : 0] as Hold
+    return (isOfAzure(step) ? this.#faulty.azure : this.#faulty.proxy).hold(matches)
   }
 
   async #untilReached(armed: readonly Held[], patience: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { terminationFinalizer } from '../../../core/labels.ts'
 import type { Node } from '../../../core/objects.ts'
+import { withoutFinalizer } from '../../kubernetes/draining/finalize.ts'
 import { updateNode } from '../../kubernetes/object-writes.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { getVm } from '../launch/claim-vm.ts'
@@ -42,9 +43,7 @@ export async function releaseNode(deps: AzureDeps, { name, claimName }: Orphaned
   let released = false
   await updateNode(deps, name, (node) => {
     released = isHeldByUs(node)
-    return released
-      ? { metadata: { finalizers: node.metadata.finalizers.filter((one) => one !== terminationFinalizer) } }
-      : undefined
+    return released ? withoutFinalizer(node.metadata.finalizers) : undefined
   })
   return released
 }

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { timeText } from '../../../core/time.ts'
 import { isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
 import { resourcePath } from '../../kubernetes/resources.ts'
 
@@ -46,7 +47,7 @@ export async function mintBootstrapToken(
     stringData: {
       'token-id': id,
       'token-secret': secret,
-      expiration: new Date(expiresAtMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+      expiration: timeText(expiresAtMs),
       'usage-bootstrap-authentication': 'true',
       description: 'Joins one node; made by Joiner',
     },

@@ -4,6 +4,7 @@ import { type DrainPlan, drainPlan } from '../../../core/node-claim/drain.ts'
 import { type DrainTold, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod, VolumeAttachment } from '../../../core/objects.ts'
+import { timeText } from '../../../core/time.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
 import type { CachedKind, CachedObject, ChangeFilter } from '../cluster-cache.ts'
 import { livePodsOn } from '../command-objects.ts'
@@ -49,7 +50,7 @@ async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<No
   const deadline = claim && terminationDeadline(claim)
   if (claim === undefined || deadline === undefined) return claim
   if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
-  const text = withoutMs(deadline)
+  const text = timeText(deadline)
   tellDeadline(deps, claim, text)
   return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
 }
@@ -58,8 +59,6 @@ function tellDeadline(deps: KubernetesDeps, object: Node | NodeClaim, time: stri
   const message = `All pods will be deleted by ${time}`
   deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }
-
-const withoutMs = (time: number) => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
 
 const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
 
@@ -108,7 +107,7 @@ class Drain {
     if (this.#report.isVmInDoubt(this.#nodes)) return { kind: 'notReady' }
     await Promise.all(this.#nodes.map((node) => beginNodeDeletion(this.#deps, node)))
     const deadline = this.#deadline()
-    if (deadline !== undefined) for (const node of this.#nodes) tellDeadline(this.#deps, node, withoutMs(deadline))
+    if (deadline !== undefined) for (const node of this.#nodes) tellDeadline(this.#deps, node, timeText(deadline))
     const taintedMs = await this.#begin()
     const early = (await this.#untilEmpty(taintedMs)) ?? (await this.#untilDetached())
     return early ?? { kind: 'drained', pods: this.#evictions.count }

@@ -82,7 +82,8 @@ async function holdersOf(deps: KubernetesDeps, { metadata }: Node): Promise<read
   return uid === metadata.uid ? finalizers : undefined
 }
 
-function withoutFinalizer(finalizers: readonly string[]) {
+/** The patch that takes the finalizer away; undefined where there is none. */
+export function withoutFinalizer(finalizers: readonly string[]) {
   return finalizers.includes(terminationFinalizer)
     ? { metadata: { finalizers: finalizers.filter((one) => one !== terminationFinalizer) } }
     : undefined
