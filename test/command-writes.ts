@@ -1,3 +1,4 @@
+import { written } from './patch-body.ts'
 import type { Call } from './proxy.ts'
 
 /** What a disruption command leaves on objects while it runs. */
@@ -23,7 +24,7 @@ export interface Old {
 
 /** How to tell the writes of a command over one node, in the order in which they come, and those that undo it. */
 export const writes = {
-  taint: ({ node }, call) => isPatch(call, `/api/v1/nodes/${node}`) && call.body.includes(taint),
+  taint: ({ node }, call) => isPatch(call, `/api/v1/nodes/${node}`) && taintsIn(call)?.includes(taint) === true,
   condition: ({ claim }, call) => isPatch(call, `${claims}/${claim}/status`) && call.body.includes(condition),
   create: ({ pool }, { method, path, body }) => method === 'POST' && path === claims && body.includes(`"${pool}"`),
   stamp: ({ claim }, call) => isPatch(call, `${claims}/${claim}`) && call.body.includes(`"${stamp}":"`),
@@ -36,8 +37,7 @@ export const writes = {
   letGo: ({ pool }, call) =>
     isPatch(call, new RegExp(`^${claims}/${pool}-[^/]+$`)) && call.body.includes(`"${replacementFor}":null`),
   // The condition stands in every write of conditions until one takes it off.
-  untaint: ({ node }, call) =>
-    isPatch(call, `/api/v1/nodes/${node}`) && call.body.includes('"taints"') && !call.body.includes(taint),
+  untaint: ({ node }, call) => isPatch(call, `/api/v1/nodes/${node}`) && taintsIn(call)?.includes(taint) === false,
   uncondition: ({ claim }, call) =>
     isPatch(call, `${claims}/${claim}/status`) && conditionsOf(call).length > 0 && !call.body.includes(condition),
   unstamp: ({ claim }, call) => isPatch(call, `${claims}/${claim}`) && call.body.includes(`"${stamp}":null`),
@@ -49,6 +49,11 @@ export type Write = keyof typeof writes
 
 function isPatch({ method, path }: Call, expected: string | RegExp): boolean {
   return method === 'PATCH' && (typeof expected === 'string' ? path === expected : expected.test(path))
+}
+
+/** The keys of the taints that a Node is to have from now on. */
+function taintsIn({ body }: Call): readonly string[] | undefined {
+  return (written(body) as { spec?: { taints?: { key: string }[] } }).spec?.taints?.map(({ key }) => key)
 }
 
 function conditionsOf({ body }: Call): readonly { readonly type: string; readonly status: string }[] {

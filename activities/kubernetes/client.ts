@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node'
 import { Agent, type Dispatcher, request } from 'undici'
 import { parse } from 'yaml'
+import type { Operation } from './json-patch.ts'
 
 /** A Kubernetes object as it travels. */
 export type Json = Record<string, unknown>
@@ -61,6 +62,7 @@ interface RequestOptions {
   readonly timeoutMs?: number
 }
 
+const patchRefused = 'the server rejected our request due to an error in our request'
 const requestTimeoutMs = 10_000
 /** A token file is looked at again this often: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
@@ -132,6 +134,18 @@ export class KubernetesClient {
   /** JSON merge patch. Put `metadata.resourceVersion` into the body for an optimistic lock. */
   mergePatch(path: string, body: Json): Promise<Json> {
     return this.#json('PATCH', path, { body, contentType: 'application/merge-patch+json' })
+  }
+
+  /** JSON patch. Errors: a test in it that did not hold is a conflict (409). */
+  async jsonPatch(path: string, operations: readonly Operation[]): Promise<Json> {
+    try {
+      return await this.#json('PATCH', path, { body: operations, contentType: 'application/json-patch+json' })
+    } catch (error) {
+      // The API server says 422 of an object that is not valid as well, but names the object then.
+      if (error instanceof ApiError && error.code === 422 && error.message.includes(patchRefused))
+        throw new ApiError(409, 'Conflict', error.message)
+      throw error
+    }
   }
 
   /** JSON merge patch of the status subresource. */

@@ -46,7 +46,7 @@ export async function awaitRegistration(
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
-  const first = await liveClaim(deps, ref)
+  const first = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
   const joined = (): Joined | RegistrationOutcome | undefined => {
     const claim = livingClaim(deps, ref)

@@ -3,6 +3,7 @@ import type { ClaimRef } from '../azure/contract.ts'
 import { isNotFound } from './client.ts'
 import { decodeNode } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
+import { guardedPatch } from './json-patch.ts'
 import { type Patch, patchOf, writeOptimistically } from './optimistic-write.ts'
 import { resourcePath } from './resources.ts'
 import {
@@ -57,7 +58,7 @@ export function setClaimConditions(
   return setConditions(deps, 'NodeClaim', ref, changes)
 }
 
-/** Changes a Node under an optimistic lock, as `updateClaim` does; undefined when it is gone. */
+/** Changes a Node, as `updateClaim` does, under a lock on the lists that are changed; undefined when it is gone. */
 export function updateNode(
   deps: KubernetesDeps,
   name: string,
@@ -78,7 +79,7 @@ export function updateNode(
       const patch = change(node)
       return patch === undefined
         ? undefined
-        : deps.client.mergePatch(path, patchOf(patch, node.metadata)).then((json) => {
+        : deps.client.jsonPatch(path, guardedPatch(patch, { ...node, spec: { taints: node.taints } })).then((json) => {
             deps.cache.upsert('Node', json)
             return decodeNode(json)
           })

@@ -37,7 +37,7 @@ const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as
 /**
  * Checks proposals of one evaluation against live state and begins those that still hold: taints and conditions first, then the replacements,
  * and the stamps last, by which nodes count as leaving; before there are replacements, their pods would be given others. What fails on the way
- * is undone. Run again after a crash it finds all that done, or undoes what there is; it never plans anew. Proposals of one call are either
+ * is undone. Run again after a crash it finishes what has all its replacements, or undoes what there is; it never plans anew. Proposals of one call are either
  * all forced or none is. What they have in common is looked up once, so that many begin about as fast as one.
  */
 export async function commitDisruptions(
@@ -215,18 +215,21 @@ class Commit {
     }
   }
 
-  /** A later attempt: stamps come last, so where all candidates have theirs nothing is missing. */
+  /**
+   * A later attempt. Replacements come after the marks and stamps come last, so where all replacements are there only stamps can be missing: they
+   * are given now, since a replacement that is thrown away was a VM for nothing. What has changed meanwhile is found by the last look before a deletion.
+   */
   async finishOrUndo(): Promise<CommitOutcome> {
-    const { nodeClaims } = this.#deps.cache
-    const { id, method, candidates, replacements } = this.#proposal
-    const stamped = candidates.filter(({ name, uid }) => {
-      const claim = nodeClaims.get(name)
-      return claim?.metadata.uid === uid && claim.metadata.deletionTimestamp === undefined && stampOf(claim) === id
-    })
+    const { method, candidates, replacements } = this.#proposal
+    const stamped = candidates.filter((ref) => this.#isStamped(ref))
     this.#replacements = this.#found()
-    const isWhole = stamped.length === candidates.length && this.#replacements.length === replacements
+    const hasReplacements = this.#replacements.length === replacements
+    if (hasReplacements && (stamped.length === candidates.length || (replacements > 0 && (await this.#isFinished())))) {
+      await this.#releaseLost()
+      return this.committed()
+    }
     // Empty nodes go each by itself: those that were not stamped are freed.
-    if (isWhole || (method === 'emptiness' && stamped.length > 0)) {
+    if (method === 'emptiness' && stamped.length > 0) {
       this.#candidates = stamped
       await this.#releaseLost()
       return this.committed()
@@ -236,6 +239,29 @@ class Commit {
     const message = 'an earlier attempt was cut off; what it had done is undone'
     tellRejected(this.#deps, this.#proposal, { reason: 'unknown', message })
     return { kind: 'rejected', message }
+  }
+
+  #isStamped({ name, uid }: CandidateRef): boolean {
+    const claim = this.#deps.cache.nodeClaims.get(name)
+    const isAlive = claim?.metadata.uid === uid && claim.metadata.deletionTimestamp === undefined
+    return isAlive && stampOf(claim) === this.#proposal.id
+  }
+
+  /** Whether what an earlier attempt had begun and not undone could be ended by stamps. */
+  async #isFinished(): Promise<boolean> {
+    if (!this.#candidates.every((ref) => this.#isMarked(ref))) return false
+    if (this.#pausedBy(await readPauses(this.#deps, this.#deps.now())) !== undefined) return false
+    return (await this.#stamp()) === undefined
+  }
+
+  #isMarked({ name, uid }: CandidateRef): boolean {
+    const claim = this.#deps.cache.nodeClaims.get(name)
+    if (claim?.metadata.uid !== uid) return false
+    const { reason } = this.#proposal
+    return (
+      conditionOf(claim.status.conditions, 'DisruptionReason')?.reason === reason &&
+      claimNode(this.#deps, claim)?.taints.some((taint) => sameTaint(taint, disrupted)) === true
+    )
   }
 
   async undo(): Promise<void> {

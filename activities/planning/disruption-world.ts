@@ -69,6 +69,7 @@ function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest
     pauses: pauses.inForce,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
+    leavesOthersPods: true,
     maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
   }
 }

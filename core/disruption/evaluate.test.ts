@@ -127,6 +127,21 @@ describe('evaluate', () => {
     expect(found(world(nodes, { pods }))).toEqual(['emptiness delete b', 'drift replace a by four|eight'])
   })
 
+  it('leaves pods that wait already to the provisioner, unless Karpenter is to be followed', () => {
+    const waits = samplePod('waits', { phase: 'Pending', requests: { cpu: '7', memory: '256Mi', pods: 1 } })
+    const pods = [
+      pod('p', 'a', '3'),
+      {
+        ...waits,
+        conditions: [{ ...sampleCondition('PodScheduled'), status: 'False', reason: 'Unschedulable' } as const],
+      },
+    ]
+    const drift = (change: Partial<EvaluationSettings>) =>
+      found(world([node('a', 'four', ['Drifted'])], { pods }), { methods: ['drift'], ...change })
+    expect(drift({ leavesOthersPods: true })).toEqual(['drift replace a by four|eight'])
+    expect(drift({})).toEqual(['drift replace a by eight by four|eight'])
+  })
+
   it('consolidates several single nodes in one pass, each with the others already done', () => {
     const nodes = ['a', 'b', 'c'].map((name) => node(name, 'eight'))
     const pods = nodes.map(({ node: own }) => pod(`p-${own.metadata.name}`, own.metadata.name, '3500m'))

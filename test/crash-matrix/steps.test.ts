@@ -35,6 +35,16 @@ test.each([
     { spec: { taints: [{ key: 'karpenter.sh/disrupted' }] } },
     'PATCH nodes taint karpenter.sh/disrupted @m012',
   ],
+  [
+    'PATCH',
+    '/api/v1/nodes/aks-m012-abc',
+    [
+      { op: 'test', path: '/spec/taints', value: [{ key: 'a' }] },
+      { op: 'add', path: '/metadata/labels/karpenter.sh~1initialized', value: 'true' },
+      { op: 'remove', path: '/spec/taints' },
+    ],
+    'PATCH nodes label karpenter.sh/initialized, no taints @m012',
+  ],
   ['POST', '/api/v1/namespaces/default/pods/m001-x-y/eviction', {}, 'POST pods/eviction @m001'],
   [
     'PUT',

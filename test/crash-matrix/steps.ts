@@ -1,3 +1,4 @@
+import { written } from '../patch-body.ts'
 import type { Answer, Call } from '../proxy.ts'
 
 /** An external write without the names and values of one object: what a crash can come before or after. */
@@ -41,7 +42,7 @@ export class StepReader {
     const target = targetOf(call)
     if (target === undefined) return undefined
     const { resource } = target
-    const body = parsed(call.body)
+    const body = written(call.body) as Body
     const name = target.name || (body.metadata?.name ?? '')
     const isNamed = singletons.has(resource) || (resource === 'secrets' && !name.startsWith('bootstrap-token-'))
     const kind = `${call.method} ${resource}${isNamed ? ` ${name.replace(/\d+$/, 'N')}` : ''}`
@@ -55,7 +56,7 @@ export class StepReader {
     if (status >= 300) return
     const target = targetOf(call)
     if (call.method === 'POST' && target?.resource === 'nodeclaims') {
-      const { uid, name } = (parsed(text).metadata ?? {}) as { uid?: string; name?: string }
+      const { uid, name } = (written(text).metadata ?? {}) as { uid?: string; name?: string }
       const pool = poolIn(name ?? '')
       if (uid !== undefined && pool !== undefined) this.#owners.set(uid, pool)
     }
@@ -142,10 +143,6 @@ export function isOfAzure({ kind }: Step): boolean {
 
 export function poolIn(text: string): string | undefined {
   return poolName.exec(text)?.[0]
-}
-
-function parsed(text: string): Body {
-  return text.startsWith('{') ? (JSON.parse(text) as Body) : {}
 }
 
 function targetOf({ method, path }: Call): Target | undefined {

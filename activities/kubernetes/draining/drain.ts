@@ -46,7 +46,9 @@ export async function drain(
 
 /** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
 async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const claim = await liveClaim(deps, ref)
+  const known = cachedClaim(deps, ref)
+  // A deletion is never taken back, so what the cache knows of it stands.
+  const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
   const deadline = claim && terminationDeadline(claim)
   if (claim === undefined || deadline === undefined) return claim
   if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim

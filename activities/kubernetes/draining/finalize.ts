@@ -7,7 +7,7 @@ import { inParallel } from '../../in-parallel.ts'
 import { isConflict, isNotFound, type Json } from '../client.ts'
 import { livePodsOn } from '../command-objects.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { liveClaim, updateClaim, updateNode } from '../object-writes.ts'
+import { cachedClaim, liveClaim, updateClaim, updateNode } from '../object-writes.ts'
 import { liveNodes } from '../observe.ts'
 import { resourcePath } from '../resources.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
@@ -29,7 +29,7 @@ const width = 16
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
  */
 export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
-  const claim = await liveClaim(deps, ref)
+  const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)
@@ -55,8 +55,9 @@ async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<v
 }
 
 async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
-  await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
+  const left = await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
   nodeTerminated(deps, node, claim)
+  if (left === undefined || isGoneWithoutFinalizers(left)) return
   if (await deleteNode(deps, node)) return
   for (;;) {
     const holders = await holdersOf(deps, node)
@@ -67,6 +68,11 @@ async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, gi
       )
     await pauseFor(lookAgainMs, never)
   }
+}
+
+/** The API server removes what is being deleted with its last finalizer. */
+function isGoneWithoutFinalizers({ metadata: { deletionTimestamp, finalizers } }: Node): boolean {
+  return deletionTimestamp !== undefined && finalizers.length === 0
 }
 
 /** The finalizers that a Node which is being deleted still has; undefined: it is gone. */

@@ -35,7 +35,7 @@ export function replaceDrifted(candidate: Candidate, context: MethodContext): Di
   }
   const simulation = context.simulator.without([candidate], { isConsolidation: false })
   if (simulation.problems.length === 0) {
-    const { newNodeClaims: replacements } = simulation.plan
+    const replacements = replacementsFor(candidate, simulation, context)
     return command(candidate, replacements.length === 0 ? 'delete' : 'replace', replacements, simulation, context)
   }
   const refilled = refillable(candidate, context)
@@ -49,6 +49,15 @@ export function replaceDrifted(candidate: Candidate, context: MethodContext): Di
     event: 'DisruptionBlocked',
   })
   return undefined
+}
+
+function replacementsFor(
+  { node }: Candidate,
+  { plan: { newNodeClaims } }: Simulation,
+  { settings }: MethodContext,
+): DisruptionCommand['replacements'] {
+  if (settings.leavesOthersPods !== true) return newNodeClaims
+  return newNodeClaims.filter(({ pods }) => pods.some(({ nodeName }) => nodeName === node.metadata.name))
 }
 
 function command(

@@ -227,7 +227,7 @@ async function send(
 
 /** As a node does: tries again until it works or the boot time is over. */
 async function retrying<T>(deadline: number, work: () => Promise<T>): Promise<T> {
-  for (let delayMs = 40; ; delayMs = Math.min(delayMs * 1.5, 2000)) {
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 2000)) {
     try {
       return await work()
     } catch (error) {

@@ -1,0 +1,55 @@
+import { isDeepStrictEqual } from 'node:util'
+
+/** One operation of a JSON patch (RFC 6902). */
+export type Operation =
+  | { readonly op: 'test'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string }
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * A merge patch as a JSON patch that holds only for the very object, not being deleted unless it was, whose lists are those that the patch was
+ * decided from. Unlike a lock by `resourceVersion` it does not lose to writers of other fields: a Node that joins has its kubelet and three controllers
+ * writing to it at once.
+ * `before`: the object's fields that `patch` may name; empty lists and maps stand for absent ones, as the API server leaves them out.
+ */
+export function guardedPatch(
+  patch: Fields,
+  before: Fields & { readonly metadata: { readonly uid: string; readonly deletionTimestamp?: string | undefined } },
+): readonly Operation[] {
+  const { uid, deletionTimestamp } = before.metadata
+  return [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    ...(deletionTimestamp === undefined ? [absent('/metadata/deletionTimestamp')] : []),
+    ...operations(patch, before, ''),
+  ]
+}
+
+function operations(patch: Fields, before: Fields, parent: string): readonly Operation[] {
+  return Object.entries(patch).flatMap(([key, value]): readonly Operation[] => {
+    const path = `${parent}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const known = before[key]
+    if (Array.isArray(value)) return replaced(value, (known ?? []) as readonly unknown[], path)
+    if (value === null) return known === undefined ? [] : [{ op: 'remove', path }]
+    if (!isFields(value)) return [{ op: 'add', path, value }]
+    if (isFields(known) && Object.keys(known).length > 0) return operations(value, known, path)
+    return Object.keys(value).length === 0 ? [] : [absent(path), { op: 'add', path, value }]
+  })
+}
+
+function replaced(list: readonly unknown[], known: readonly unknown[], path: string): readonly Operation[] {
+  if (isDeepStrictEqual(list, known)) return []
+  if (known.length === 0) return [absent(path), { op: 'add', path, value: list }]
+  const guard: Operation = { op: 'test', path, value: known }
+  return [guard, list.length === 0 ? { op: 'remove', path } : { op: 'replace', path, value: list }]
+}
+
+/** API servers take a field that is not there for null. */
+function absent(path: string): Operation {
+  return { op: 'test', path, value: null }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,66 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isTrue } from '../core/conditions.ts'
+import type { Condition } from '../core/objects.ts'
+import { claimsPath, nodeClass, type Seen, standaloneClaim, World } from './world.ts'
+
+/** Most events that a life may have in Temporal: without trouble, and with an API server that is away for a minute in it. */
+const budget = { untroubled: 40, withOutage: 80 } as const
+const outageMs = 60_000
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner()
+  await world.apply(nodeClass())
+})
+
+afterAll(() => world?.stop())
+
+const create = (name: string) => world.operator.api<Seen>('POST', claimsPath, standaloneClaim(name))
+const remove = (name: string) => world.operator.api('DELETE', `${claimsPath}/${name}`)
+const claimOf = async (name: string) => (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === name)
+
+const untilInitialized = (name: string) =>
+  world.until(`NodeClaim ${name} is initialized`, async () =>
+    isTrue(((await claimOf(name))?.status?.conditions ?? []) as readonly Condition[], 'Initialized'),
+  )
+
+const untilGone = (name: string) =>
+  world.until(`NodeClaim ${name} is gone`, async () => (await claimOf(name)) === undefined)
+
+async function eventsOf(...names: readonly string[]): Promise<readonly number[]> {
+  return world.until(`the lives of ${names.join(', ')} are closed`, async () => {
+    const closed = await world.lifecycles("ExecutionStatus = 'Completed'")
+    const own = names.map((name) => closed.find(({ id }) => id.includes(`/${name}/`))?.events)
+    return own.every((events) => events !== undefined) && own
+  })
+}
+
+test('an untroubled life stays within its events', async () => {
+  await create('calm')
+  await untilInitialized('calm')
+  await remove('calm')
+  await untilGone('calm')
+  const [events] = await eventsOf('calm')
+  expect(events).toBeLessThanOrEqual(budget.untroubled)
+})
+
+test('so do lives that begin and end while the API server is away for a minute', async () => {
+  await create('ends')
+  await untilInitialized('ends')
+  await create('begins')
+  await remove('ends')
+  await world.until('the VM is asked for', async () =>
+    (await world.journal()).some(({ method, name }) => method === 'PUT' && name === 'aks-begins'),
+  )
+  const spec = await world.cluster.supervisor.stop('kube-apiserver')
+  await pause(outageMs)
+  if (spec !== undefined) world.cluster.supervisor.start(spec)
+  await untilInitialized('begins')
+  await untilGone('ends')
+  await remove('begins')
+  await world.untilNothingLeft()
+  for (const events of await eventsOf('begins', 'ends')) expect(events).toBeLessThanOrEqual(budget.withOutage)
+}, 240_000)
