@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { written } from '../../test/patch-body.ts'
 import { guardedPatch } from './json-patch.ts'
