@@ -211,6 +211,10 @@ export class Proxy {
     const outgoing = this.#forward(incoming, body, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(response)
+      // A pipe does not hand on that the server went away in the middle.
+      answer.once('close', () => {
+        if (!answer.complete) response.destroy()
+      })
     })
     outgoing.on('error', () => response.destroy())
     response.on('error', () => outgoing.destroy())

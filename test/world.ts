@@ -103,6 +103,21 @@ export class World {
     return this.cluster.supervisor.kill(name, 'SIGKILL')
   }
 
+  /**
+   * `kill -9` of a server, which starts again at once. Returns when it did, in epoch ms. kwok stands for kubelets, which find an API server again within
+   * seconds; kwok takes up to half a minute, so it starts anew with it.
+   */
+  async restartServer(name: string): Promise<number> {
+    const { supervisor } = this.cluster
+    await supervisor.restart(name, 'SIGKILL')
+    const startedMs = Date.now()
+    if (name === 'kube-apiserver') {
+      await this.until('the API server answers', () => this.operator.kubectl(['get', '--raw', '/readyz']))
+      await supervisor.restart('kwok', 'SIGKILL')
+    }
+    return startedMs
+  }
+
   /** Waits for a condition. Errors: what was waited for, what was seen last, and the end of Joiner's log. */
   async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = 60_000): Promise<T> {
     const deadline = Date.now() + ms

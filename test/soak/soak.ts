@@ -145,7 +145,10 @@ class Weather {
   }
 
   async #kill(process: string): Promise<void> {
-    if (process !== 'joiner') return this.#faulty.world.cluster.supervisor.restart(process, 'SIGKILL')
+    if (process !== 'joiner') {
+      await this.#faulty.world.restartServer(process)
+      return
+    }
     await this.#faulty.world.crash()
     this.#faulty.startJoiner()
   }
