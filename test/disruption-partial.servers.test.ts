@@ -4,7 +4,7 @@ import { traceKeys } from './command-writes.ts'
 import { FaultyWorld } from './faulty-world.ts'
 import { deployment, nodePool, type World } from './world.ts'
 
-const pools = ['yew', 'zelkova']
+const pools = ['yew', 'zelkova', 'alder']
 const cores = 'karpenter.azure.com/sku-cpu'
 const { taint, condition, stamp, replacementFor } = traceKeys
 
@@ -56,14 +56,20 @@ async function held(name: string, write: 'stamp' | 'remove') {
   return { olds, first: holds[0], second: olds[1] }
 }
 
-test('kill -9 between the stamps of two nodes of one command: all of it is undone', async () => {
-  const { olds, first } = await held('zelkova', 'stamp')
+test('kill -9 between the stamps of two nodes of one command: the other stamp is set, and both go for the one replacement', async () => {
+  const { olds, first } = await held('alder', 'stamp')
   await first?.carryOut()
   await world.crash()
   const traces = [condition, condition, stamp, replacementFor, taint, taint]
-  expect((await faulty.look()).traces('zelkova')).toEqual(traces.sort())
+  const before = await faulty.look()
+  expect(before.traces('alder')).toEqual(traces.sort())
+  const gone = new Set(olds.map(({ uid }) => uid))
+  const replacements = before.olds('alder').filter(({ uid }) => !gone.has(uid))
+  expect(replacements).toHaveLength(1)
   await faulty.restart()
-  expect((await faulty.untilWhole(['zelkova'], 2)).olds('zelkova')).toEqual(olds)
+  const seen = await faulty.untilWhole(['alder'])
+  expect(seen.old('alder').uid).toBe(replacements[0]?.uid)
+  expect(seen.old('alder').pods).toHaveLength(2)
 })
 
 test('kill -9 between the deletions of two nodes of one command: both go', async () => {

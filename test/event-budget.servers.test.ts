@@ -14,6 +14,11 @@ beforeAll(async () => {
   world = await World.start()
   world.startJoiner()
   await world.apply(nodeClass())
+  // A launch that has to wait for its node class is tried again, which has events.
+  await world.until('the AKSNodeClass is Ready', async () => {
+    const [found] = await world.list('aksnodeclasses')
+    return isTrue((found?.status?.conditions ?? []) as readonly Condition[], 'Ready')
+  })
 })
 
 afterAll(() => world?.stop())

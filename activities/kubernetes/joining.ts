@@ -91,6 +91,9 @@ async function untilRegistrationEnds<T>(
     deps.cache.waitFor(concernsClaim(deps, ref), look, both),
   )
   if (found !== 'timeout') return found
+  // The claim that the wait began with may have been the cache's, from before its launch.
+  const current = await liveClaim(deps, ref)
+  if (current !== undefined && registrationDeadline(current) > deps.now()) return { kind: 'lookAgain' }
   return deadline < limit ? { kind: 'lookAgain' } : { kind: 'timeout', message: timeoutMessage(deps, ref) }
 }
 

@@ -12,6 +12,7 @@ test('guards the object and the lists that it changes, and nothing else', () => 
     { op: 'test', path: '/metadata/deletionTimestamp', value: null },
     { op: 'add', path: '/metadata/labels/b~1c~0d', value: '2' },
     { op: 'remove', path: '/metadata/labels/a' },
+    { op: 'test', path: '/metadata/labels/gone', value: null },
     { op: 'test', path: '/metadata/finalizers', value: ['x'] },
     { op: 'remove', path: '/metadata/finalizers' },
     { op: 'test', path: '/spec/taints', value: null },

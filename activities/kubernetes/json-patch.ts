@@ -31,10 +31,13 @@ function operations(patch: Fields, before: Fields, parent: string): readonly Ope
     const path = `${parent}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
     const known = before[key]
     if (Array.isArray(value)) return replaced(value, (known ?? []) as readonly unknown[], path)
-    if (value === null) return known === undefined ? [] : [{ op: 'remove', path }]
+    if (value === null) return [known === undefined ? absent(path) : { op: 'remove', path }]
     if (!isFields(value)) return [{ op: 'add', path, value }]
     if (isFields(known) && Object.keys(known).length > 0) return operations(value, known, path)
-    return Object.keys(value).length === 0 ? [] : [absent(path), { op: 'add', path, value }]
+    const set = Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null))
+    return Object.keys(value).length === 0
+      ? []
+      : [absent(path), ...(Object.keys(set).length === 0 ? [] : [{ op: 'add' as const, path, value: set }])]
   })
 }
 

@@ -2,6 +2,7 @@ import { conditionOf } from '../../core/conditions.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
+import type { NodeClaim } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { sameTaint } from '../../core/taints.ts'
 import { activityScope } from '../activity-context.ts'
@@ -23,6 +24,8 @@ import { validateTogether } from './disruption-world.ts'
 import { Fence, FenceLostError } from './fence.ts'
 import { PoolLimits } from './pool-limits.ts'
 
+/** How old replacements may be that an earlier attempt made, for their command to go on: a worker that died is missed after 10 s. */
+const finishWithinMs = 60_000
 /** Candidates marked between two looks at the pause. */
 const batchSize = 10
 const concurrency = 16
@@ -111,6 +114,8 @@ interface Shared {
   readonly fence: Fence
   readonly limits: PoolLimits
 }
+
+const refOf = ({ metadata: { name, uid } }: NodeClaim): ClaimRef => ({ name, uid })
 
 /** One proposal on its way to become a command. */
 class Commit {
@@ -217,14 +222,16 @@ class Commit {
 
   /**
    * A later attempt. Replacements come after the marks and stamps come last, so where all replacements are there only stamps can be missing: they
-   * are given now, since a replacement that is thrown away was a VM for nothing. What has changed meanwhile is found by the last look before a deletion.
+   * are given now, since a replacement that is thrown away was a VM for nothing. Pauses, holds and do-not-disrupt that came meanwhile are found by the
+   * last look before a deletion; budgets and the rest are not looked at again, so what is older than a crash takes is undone.
    */
   async finishOrUndo(): Promise<CommitOutcome> {
     const { method, candidates, replacements } = this.#proposal
     const stamped = candidates.filter((ref) => this.#isStamped(ref))
-    this.#replacements = this.#found()
-    const hasReplacements = this.#replacements.length === replacements
-    if (hasReplacements && (stamped.length === candidates.length || (replacements > 0 && (await this.#isFinished())))) {
+    const made = this.#found().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    this.#replacements = made.map(refOf)
+    const isWhole = made.length === replacements
+    if (isWhole && (stamped.length === candidates.length || (await this.#isFinished(made)))) {
       await this.#releaseLost()
       return this.committed()
     }
@@ -247,8 +254,10 @@ class Commit {
     return isAlive && stampOf(claim) === this.#proposal.id
   }
 
-  /** Whether what an earlier attempt had begun and not undone could be ended by stamps. */
-  async #isFinished(): Promise<boolean> {
+  /** Whether what an earlier attempt had begun a moment ago, and had not undone, could be ended by stamps. */
+  async #isFinished(made: readonly NodeClaim[]): Promise<boolean> {
+    const oldest = Math.min(...made.map(({ metadata }) => Date.parse(metadata.creationTimestamp)))
+    if (made.length === 0 || this.#deps.now() - oldest > finishWithinMs) return false
     if (!this.#candidates.every((ref) => this.#isMarked(ref))) return false
     if (this.#pausedBy(await readPauses(this.#deps, this.#deps.now())) !== undefined) return false
     return (await this.#stamp()) === undefined
@@ -270,16 +279,16 @@ class Commit {
     await forEachOf(candidates, concurrency, async (ref) => {
       await releaseCandidate(this.#deps, ref, id, { unstamped: true })
     })
-    await forEachOf(this.#found(), concurrency, async (ref) => {
-      await releaseReplacement(this.#deps, ref, id)
+    await forEachOf(this.#found(), concurrency, async (claim) => {
+      await releaseReplacement(this.#deps, refOf(claim), id)
     })
   }
 
   /** Replacements that carry the command's id. */
-  #found(): readonly ClaimRef[] {
-    return [...this.#deps.cache.nodeClaims.values()]
-      .filter(({ metadata }) => metadata.annotations[annotations.replacementFor] === this.#proposal.id)
-      .map(({ metadata: { name, uid } }) => ({ name, uid }))
+  #found(): readonly NodeClaim[] {
+    return [...this.#deps.cache.nodeClaims.values()].filter(
+      ({ metadata }) => metadata.annotations[annotations.replacementFor] === this.#proposal.id,
+    )
   }
 
   #pausedBy(pauses: Pauses): Refusal | undefined {
@@ -378,7 +387,7 @@ class Commit {
   }
 
   /** The places that the pods are to have are not disrupted meanwhile. */
-  #tell({ method, decision, candidates, plan }: DisruptionCommand): void {
+  #tell({ method, decision, candidates, plan, replacements }: DisruptionCommand): void {
     this.#deps.disruptionMetrics.decided(
       { method, decision },
       candidates.map(({ nodePool }) => nodePool.metadata.name),
@@ -386,7 +395,7 @@ class Commit {
     this.#deps.disruptionMetrics.proposed(method, 'committed')
     for (const { node, nodeClaim, pods } of plan?.existing ?? [])
       for (const pod of pods) nominate(this.#deps, pod, { node, ...(nodeClaim === undefined ? {} : { nodeClaim }) })
-    for (const [at, { pods }] of (plan?.newNodeClaims ?? []).entries()) {
+    for (const [at, { pods }] of replacements.entries()) {
       const nodeClaim = this.#replacements[at]?.name
       if (nodeClaim !== undefined) for (const pod of pods) nominate(this.#deps, pod, { nodeClaim })
     }

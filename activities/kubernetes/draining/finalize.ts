@@ -29,7 +29,9 @@ const width = 16
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
  */
 export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
-  const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+  const known = cachedClaim(deps, ref)
+  // An object that is being deleted gets no finalizer any more, so one that the cache does not know of cannot be left on.
+  const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)

@@ -11,8 +11,8 @@ export interface MethodSettings extends ConsolidationSettings {
   /** Whether a node may go before its replacement where it takes up the only capacity for it. */
   readonly terminateFirst: boolean
   /**
-   * Whether a drifted node is replaced for its own pods alone. Pods that wait already, and those of nodes that go anyway, get their nodes from the
-   * provisioner; Karpenter counts them here as well, and so may make two nodes for one pod.
+   * Whether a drifted node gets no replacement that none of its own pods needs. Pods that wait already, and those of nodes that go anyway, get their
+   * nodes from the provisioner; Karpenter makes nodes for them here as well.
    */
   readonly leavesOthersPods?: boolean
   /** How many candidates a search for several nodes looks at. */
