@@ -55,6 +55,11 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
     cache,
     end,
     outcome: () => awaitRegistration(deps, ref, end.signal),
+    /** As only the API server knows. */
+    launchedLater: () => {
+      const lastTransitionTime = new Date(start + 60_000).toISOString()
+      claim = { ...claim, status: { providerID, conditions: [{ ...at('Launched', 'True'), lastTransitionTime }] } }
+    },
     registered: () => cache.nodeClaims.get('a')?.status.conditions.find(({ type }) => type === 'Registered'),
     deleteClaim: () =>
       write('/a', {}).then(() => {
@@ -70,6 +75,13 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
 
 /** Long enough for whatever is not waiting for time. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 50))
+
+test('a claim whose launch the cache has not heard of is not given up before its time', async () => {
+  const cluster = clusterWith([])
+  cluster.launchedLater()
+  cluster.clock.now = start + 15 * 60_000 - 100
+  expect(await cluster.outcome()).toEqual({ kind: 'lookAgain' })
+})
 
 describe('several Nodes with the provider id of one VM', () => {
   test('are told by name, and the claim is never registered', async () => {

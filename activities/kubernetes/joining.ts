@@ -93,7 +93,7 @@ async function untilRegistrationEnds<T>(
   if (found !== 'timeout') return found
   // The claim that the wait began with may have been the cache's, from before its launch.
   const current = await liveClaim(deps, ref)
-  if (current !== undefined && registrationDeadline(current) > deps.now()) return { kind: 'lookAgain' }
+  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'lookAgain' }
   return deadline < limit ? { kind: 'lookAgain' } : { kind: 'timeout', message: timeoutMessage(deps, ref) }
 }
 
