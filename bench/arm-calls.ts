@@ -1,5 +1,5 @@
 import { measureNodeCalls, type NodeCalls } from '../test/arm-calls.ts'
-import { nodeClass, World } from '../test/world.ts'
+import { World } from '../test/world.ts'
 import { circumstances, seconds, table } from './report.ts'
 
 /** Up to so many VMs boot and join the cluster as Nodes; more would measure kube-apiserver. */
@@ -9,7 +9,7 @@ const mostThatJoin = 100
 export async function armCalls(counts: readonly number[]): Promise<void> {
   const world = await World.start()
   try {
-    await startWithNodeClass(world)
+    await world.startWithNodeClass()
     const results: NodeCalls[] = []
     for (const nodes of counts) {
       console.error(`${nodes} nodes ...`)
@@ -21,17 +21,6 @@ export async function armCalls(counts: readonly number[]): Promise<void> {
   } finally {
     await world.stop()
   }
-}
-
-/** Starts Joiner and waits until claims can be launched. */
-export async function startWithNodeClass(world: World, settings: Readonly<Record<string, string>> = {}): Promise<void> {
-  world.startJoiner('joiner', settings)
-  await world.apply(nodeClass())
-  await world.until('the node class is Ready', async () =>
-    (await world.list('aksnodeclasses')).some(({ status }) =>
-      status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
-    ),
-  )
 }
 
 function report(results: readonly NodeCalls[]): string {

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { claimsPath, standaloneClaim, World } from '../test/world.ts'
-import { startWithNodeClass } from './arm-calls.ts'
 import { putTimes, withoutArmLimits } from './lifecycle.ts'
 import { circumstances, table } from './report.ts'
 import { percentile } from './statistics.ts'
@@ -21,7 +20,7 @@ export interface LatencyOptions {
 export async function latency({ launches, perSecond }: LatencyOptions): Promise<void> {
   const world = await World.start({ temporalInMemory: true })
   try {
-    await startWithNodeClass(world, withoutArmLimits)
+    await world.startWithNodeClass(withoutArmLimits)
     await world.fault({ kind: 'neverJoins', count: launches + warmUp })
     await launch(world, 'warm', { launches: warmUp, perSecond })
     const [before, startMs] = [await cpu(world), Date.now()]

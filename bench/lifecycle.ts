@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { forAll } from '../test/arm-calls.ts'
 import { claimsPath, type Seen, standaloneClaim, World } from '../test/world.ts'
-import { startWithNodeClass } from './arm-calls.ts'
 import { nodesOnly } from './baseline.ts'
 import { circumstances, othersCpu, seconds, table } from './report.ts'
 import { percentile } from './statistics.ts'
@@ -48,7 +47,7 @@ export async function lifecycle(nodes: number): Promise<void> {
     timeline = await Timeline.start(world.cluster)
     const limitMs = 120_000 + nodes * 1000
     const baseline = await nodesOnly(world, timeline, nodes, limitMs)
-    await startWithNodeClass(world, withoutArmLimits)
+    await world.startWithNodeClass(withoutArmLimits)
     console.log(report(await measure(world, timeline, { nodes, baseline, limitMs })))
   } finally {
     await timeline?.stop()

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { forAll } from '../test/arm-calls.ts'
 import { claimsPath, type Seen, standaloneClaim, World } from '../test/world.ts'
-import { startWithNodeClass } from './arm-calls.ts'
 import { circumstances, seconds, table } from './report.ts'
 import { type Usage, usages } from './usage.ts'
 
@@ -17,7 +16,7 @@ const settleMs = 20_000
 export async function lifecyclesOpen(count: number): Promise<void> {
   const world = await World.start({ temporalInMemory: true })
   try {
-    await startWithNodeClass(world)
+    await world.startWithNodeClass()
     const idle = await joinerUsage(world)
     await world.crash()
     await world.temporal.schedule.getHandle('garbageCollection/local').pause('claims without VMs are wanted')

@@ -1,7 +1,6 @@
 import { type BucketCounts, documentedLimits } from '../deploy/local/azure/throttling.ts'
 import { measureNodeCalls, type NodeCalls } from '../test/arm-calls.ts'
 import { World } from '../test/world.ts'
-import { startWithNodeClass } from './arm-calls.ts'
 import { circumstances, seconds, table } from './report.ts'
 
 export interface ThrottlingOptions {
@@ -27,7 +26,7 @@ const defaultShare = 0.9
 export async function throttling({ nodes, granted }: ThrottlingOptions): Promise<void> {
   const world = await World.start()
   try {
-    await startWithNodeClass(world)
+    await world.startWithNodeClass()
     await world.fault({ kind: 'neverJoins', count: nodes })
     await world.operator.simulator('POST', '/settings', { throttling: grantedLimits(granted) })
     let launchBuckets: Counts = {}

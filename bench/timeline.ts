@@ -121,11 +121,11 @@ export class Timeline {
       readonly metadata: { readonly resourceVersion: string }
       readonly items: readonly Seen[]
     }
-    const before = this.#present.get(kind)
-    this.#present.set(kind, new Set())
+    const before = this.#present.get(kind) ?? new Set()
+    const now = new Set<string>()
+    this.#present.set(kind, now)
     for (const item of list.items) this.#see(kind, 'ADDED', item)
-    if (kind === 'nodeClaims')
-      for (const uid of before?.difference(this.#present.get(kind) ?? new Set()) ?? []) this.#reach('claimGone', uid)
+    if (kind === 'nodeClaims') for (const uid of before.difference(now)) this.#reach('claimGone', uid)
     return list.metadata.resourceVersion
   }
 

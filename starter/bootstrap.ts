@@ -1,6 +1,6 @@
 import {
   type Client,
-  type Connection,
+  type ConnectionLike,
   ScheduleAlreadyRunning,
   ScheduleOverlapPolicy,
   WorkflowIdConflictPolicy,
@@ -20,7 +20,7 @@ import { searchAttributes } from '../workflows/search-attributes.ts'
 
 export interface BootstrapDeps {
   readonly client: Client
-  readonly connection: Pick<Connection, 'operatorService'>
+  readonly connection: Pick<ConnectionLike, 'operatorService'>
   readonly namespace: string
   readonly cluster: string
   readonly log: Logger
@@ -51,6 +51,8 @@ async function ensureLoops({ client, cluster }: BootstrapDeps): Promise<void> {
   const common = {
     taskQueue: taskQueue('core', cluster),
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    // A pause is a brake: it must not wait behind the tasks of the many lifecycles whose making it is to stop.
+    priority: { priorityKey: 1 },
     args: [{ cluster }] as [{ cluster: string }],
   }
   await Promise.all([

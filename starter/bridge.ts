@@ -1,4 +1,4 @@
-import type { Client, Connection } from '@temporalio/client'
+import type { Client, ConnectionLike } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../activities/kubernetes/cluster-cache.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
@@ -18,7 +18,7 @@ import { WorkQueue } from './work-queue.ts'
 export interface BridgeInput {
   readonly deps: PlanningDeps
   readonly client: Client
-  readonly connection: Connection
+  readonly connection: ConnectionLike
   readonly temporalNamespace: string
   readonly identity: string
   readonly resyncMs: number

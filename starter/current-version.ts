@@ -1,4 +1,4 @@
-import type { Connection } from '@temporalio/client'
+import type { ConnectionLike } from '@temporalio/client'
 import type { Logger } from 'pino'
 
 /** The version that a process runs workflows with. */
@@ -9,7 +9,7 @@ export interface OwnVersion {
 }
 
 export interface CurrentVersionInput {
-  readonly connection: Pick<Connection, 'workflowService'>
+  readonly connection: Pick<ConnectionLike, 'workflowService'>
   readonly namespace: string
   readonly identity: string
   readonly log: Logger

@@ -33,13 +33,16 @@ program
 registerInstanceTypes(program)
 registerSimulate(program)
 
-/** Commands that are over in a moment, so that loading and compiling what they do not need would be the most of their time. */
-const isQuick = ['instance-types', 'simulate'].includes(process.argv[2] ?? '')
+/**
+ * Commands that need none of the others' code: two are over in a moment, most of which it would take to load it, and each restart of a worker waits
+ * for what it loads.
+ */
+const standsAlone = ['instance-types', 'simulate', 'worker'].includes(process.argv[2] ?? '')
 
 // What was compiled is kept. Where nothing can be kept it is done anew.
-if (isQuick) enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
 
-if (!isQuick) {
+if (!standsAlone) {
   const [
     { registerApply },
     { registerBudgets },
@@ -82,10 +85,7 @@ if (!isQuick) {
   registerStatus(program)
   registerValidate(program)
   registerWhy(program)
-}
-
-// The image ships without the local cluster, whose libraries are for development.
-if (process.argv[2] !== 'worker' && !isQuick) {
+  // The image ships without the local cluster, whose libraries are for development.
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
     throw error

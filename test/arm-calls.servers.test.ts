@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { measureNodeCalls } from './arm-calls.ts'
-import { nodeClass, World } from './world.ts'
+import { World } from './world.ts'
 
 const nodes = 20
 /** The shared list's shortest interval, and VMs on one page of the simulator. */
@@ -11,13 +11,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner()
-  await world.apply(nodeClass())
-  await world.until('the node class is ready', async () =>
-    (await world.list('aksnodeclasses'))[0]?.status?.conditions?.some(
-      ({ type, status }) => type === 'Ready' && status === 'True',
-    ),
-  )
+  await world.startWithNodeClass()
 })
 
 afterAll(() => world?.stop())

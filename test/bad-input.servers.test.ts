@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 
@@ -5,9 +6,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner()
-  await world.apply(nodePool(), nodeClass())
-  await world.untilReady('general')
+  await world.startWithPool(nodePool(), nodeClass())
 })
 
 afterAll(() => world?.stop())
@@ -128,3 +127,33 @@ test.each(['azure', 'temporal'])(
     await world.until('its pod runs', async () => (await world.running(name)) === 1)
   },
 )
+
+test('a Temporal that accepts and never answers is named, and Joiner works once it answers', async () => {
+  await world.cluster.supervisor.stop('joiner')
+  const silent = new Set<Socket>()
+  let accept = (socket: Socket) => void silent.add(socket)
+  const server = createServer((socket) => accept(socket.on('error', () => socket.destroy())))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    world.startJoiner('joiner', { TEMPORAL_ADDRESS: address })
+    await world.until('the log names the address', async () =>
+      new RegExp(`"level":"warn".*"${address}"`).test(await world.cluster.supervisor.tail('joiner', 200)),
+    )
+    const [host, port] = world.cluster.temporalAddress.split(':')
+    accept = (socket) => {
+      const temporal = connect(Number(port), host).on('error', () => socket.destroy())
+      socket
+        .on('close', () => temporal.destroy())
+        .pipe(temporal)
+        .pipe(socket)
+    }
+    await world.apply(deployment({ name: 'after-silence', replicas: 1, cpu: '3' }))
+    await world.until('its pod runs', async () => (await world.running('after-silence')) === 1)
+  } finally {
+    await world.cluster.supervisor.stop('joiner')
+    for (const socket of silent) socket.destroy()
+    server.close()
+    world.startJoiner()
+  }
+})

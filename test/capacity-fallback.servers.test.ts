@@ -6,9 +6,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner()
-  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment())
-  await world.untilReady('general')
+  await world.startWithPool(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment())
 })
 
 afterAll(() => world?.stop())

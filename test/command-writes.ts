@@ -57,5 +57,5 @@ function taintsIn({ body }: Call): readonly string[] | undefined {
 }
 
 function conditionsOf({ body }: Call): readonly { readonly type: string; readonly status: string }[] {
-  return (JSON.parse(body) as { status?: { conditions?: { type: string; status: string }[] } }).status?.conditions ?? []
+  return (written(body) as { status?: { conditions?: { type: string; status: string }[] } }).status?.conditions ?? []
 }

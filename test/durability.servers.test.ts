@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { expectWhole } from './whole.ts'
+import { deployment, isTrue, nodeClass, nodePool, World } from './world.ts'
 
 const pods = 4
 
@@ -7,9 +8,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner()
-  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
-  await world.untilReady('general')
+  await world.startWithPool(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
 })
 
 afterAll(() => world?.stop())
@@ -40,25 +39,6 @@ async function crashAndRestart(): Promise<number> {
   return at
 }
 
-/** What must be true whatever happened: each pod runs, and NodeClaims, Nodes and VMs are the same set. */
-async function expectWhole(count: number): Promise<void> {
-  await world.untilRunning(count)
-  const claims = await world.until(`${count} NodeClaims are Ready`, async () => {
-    const found = await world.list('nodeclaims')
-    return found.length === count && found.every((claim) => isTrue(claim, 'Ready')) && found
-  })
-  const nodes = await world.list('nodes')
-  const { virtualMachines, networkInterfaces } = await world.azure()
-  const names = nodes.map(({ metadata }) => metadata.name).sort()
-  expect(virtualMachines.map(({ name }) => name).sort()).toEqual(names)
-  expect(networkInterfaces).toHaveLength(count)
-  expect(claims).toHaveLength(nodes.length)
-}
-
-function isTrue(claim: Seen, condition: string): boolean {
-  return claim.status?.conditions?.some(({ type, status }) => type === condition && status === 'True') ?? false
-}
-
 /** Waits until Azure is asked for a change. */
 async function untilAsked(sinceMs: number, method: string): Promise<void> {
   await world.until(`a ${method} of a VM`, async () =>
@@ -78,7 +58,7 @@ test('kill -9 while Azure holds the answer to a create, which is then lost', asy
     (await world.list('nodeclaims')).some((claim) => isTrue(claim, 'Launched')),
   )
   expect(Date.now() - killedAt).toBeLessThan(20_000)
-  await expectWhole(pods)
+  await expectWhole(world, pods)
   const asked = (await world.journal()).filter(({ method, atMs }) => method === 'PUT' && atMs > startedAt)
   expect(new Set(asked.map(({ name }) => name)).size).toBe(pods)
 })
@@ -89,12 +69,12 @@ test('kill -9 between launch and registration', async () => {
   await world.until('VMs exist', async () => (await world.azure()).virtualMachines.length === pods)
   expect(await world.list('nodes')).toHaveLength(0)
   await crashAndRestart()
-  await expectWhole(pods)
+  await expectWhole(world, pods)
 })
 
 test('kill -9 during a drain that a PodDisruptionBudget holds up', async () => {
   await world.scale('inflate', pods)
-  await expectWhole(pods)
+  await expectWhole(world, pods)
   await world.apply({
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
@@ -126,12 +106,12 @@ test('kill -9 during a drain that a PodDisruptionBudget holds up', async () => {
   )
   await world.operator.kubectl(['delete', 'pdb', 'inflate'])
   await world.until('the node is gone', async () => !(await world.list('nodes')).some((n) => n.metadata.name === name))
-  await expectWhole(pods)
+  await expectWhole(world, pods)
 })
 
 test('kill -9 between the deletion of a VM and the removal of the finalizer', async () => {
   await world.scale('inflate', pods)
-  await expectWhole(pods)
+  await expectWhole(world, pods)
   await world.timing({ deleteMs: 2000 })
   const startedAt = Date.now()
   const [claim] = await world.list('nodeclaims')
@@ -142,7 +122,7 @@ test('kill -9 between the deletion of a VM and the removal of the finalizer', as
     'the NodeClaim is gone',
     async () => !(await world.list('nodeclaims')).some(({ metadata }) => metadata.uid === claim?.metadata.uid),
   )
-  await expectWhole(pods)
+  await expectWhole(world, pods)
 })
 
 const many = 40
@@ -161,7 +141,7 @@ test('kill -9 in the middle of creating NodeClaims', async () => {
   await midCreate()
   await crashAndRestart()
   expect((await world.list('nodeclaims')).length).toBeLessThan(many)
-  await expectWhole(many)
+  await expectWhole(world, many)
 }, 180_000)
 
 test('a planner stopped mid-create for twice the heartbeat timeout creates nothing on top of its successor', async () => {
@@ -171,35 +151,14 @@ test('a planner stopped mid-create for twice the heartbeat timeout creates nothi
   world.startJoiner('second')
   await new Promise((resolve) => setTimeout(resolve, 20_000))
   await world.cluster.supervisor.kill('joiner', 'SIGCONT')
-  await expectWhole(many)
+  await expectWhole(world, many)
   expect(await world.list('nodeclaims')).toHaveLength(many)
 }, 180_000)
-
-test('SIGTERM of one of two replicas: the other acts within 3 s', async () => {
-  world.startJoiner('second')
-  await world.until('the second works', async () =>
-    (await world.cluster.supervisor.tail('second')).includes('workers run'),
-  )
-  for (const [name, replicas] of [
-    ['joiner', 2],
-    ['second', 4],
-  ] as const) {
-    const seen = (await world.list('nodeclaims')).length
-    await world.scale('inflate', replicas)
-    const stoppedAt = Date.now()
-    const ended = world.cluster.supervisor.kill(name, 'SIGTERM').then(() => Date.now() - stoppedAt)
-    await world.until('a new NodeClaim', async () => (await world.list('nodeclaims')).length > seen)
-    expect(Date.now() - stoppedAt).toBeLessThan(3000)
-    expect(await ended).toBeLessThan(15_000)
-    world.startJoiner(name)
-    await expectWhole(replicas)
-  }
-})
 
 test.each(['kube-apiserver', 'temporal', 'azure'])('%s killed and started again in the middle', async (server) => {
   await world.timing({ bootMs: 1000 })
   await world.scale('inflate', pods)
   await world.until('NodeClaims exist', async () => (await world.list('nodeclaims')).length === pods)
   await world.cluster.supervisor.restart(server, 'SIGKILL')
-  await expectWhole(pods)
+  await expectWhole(world, pods)
 })

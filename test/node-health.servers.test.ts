@@ -1,5 +1,6 @@
 // Nodes that are sick, expire before they are ready, or have less than was promised; and what an older version left unlabelled.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { timeText } from '../core/time.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
@@ -24,7 +25,7 @@ const nodesOfPool = async () =>
   (await world.list('nodes')).filter((node) => labelOf(node, 'karpenter.sh/nodepool') === 'general')
 
 async function setCondition(node: string, type: string, status: 'True' | 'False'): Promise<void> {
-  const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+  const time = timeText(Date.now())
   const condition = { type, status, reason: 'Test', message: '', lastHeartbeatTime: time, lastTransitionTime: time }
   const patch = JSON.stringify({ status: { conditions: [condition] } })
   await world.operator.kubectl(['patch', 'node', node, '--subresource=status', '--type=strategic', '-p', patch])

@@ -15,9 +15,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner()
-  await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
-  await world.untilReady('general')
+  await world.startWithPool(nodePool(), nodeClass(), deployment({ apart: true }))
 }, 120_000)
 
 afterAll(() => world?.stop())

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
-import { claimsPath, deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { claimsPath, deployment, isTrue, nodeClass, nodePool, type Seen, World } from './world.ts'
 
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
 /** Karpenter ended between the PUT of this one's VM and the write of its status. */
@@ -41,10 +41,6 @@ interface Raw {
 const claimNames = async () => (await world.list('nodeclaims')).map(({ metadata }) => metadata.name).sort()
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name).sort()
 const running = async () => (await world.lifecycles("ExecutionStatus = 'Running'")).length
-
-function isTrue({ status }: Seen, condition: string): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === condition && value === 'True') ?? false
-}
 
 /** A VM as Karpenter makes them: nothing names its claim but its own name, which its NIC and disk share. */
 function karpentersVm(name: string, size: string, nicStays = false) {

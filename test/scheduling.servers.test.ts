@@ -16,9 +16,7 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-  world.startJoiner()
-  await world.apply(pool(['2', '4', '8']), nodeClass())
-  await world.untilReady('general')
+  await world.startWithPool(pool(['2', '4', '8']), nodeClass())
 })
 
 /** Regional VMs are a domain of their own, named 0, so a pool that is to spread over zones names them. */

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { Client, Connection } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
+import { timeText } from '../core/time.ts'
 import type { JournalEntry } from '../deploy/local/azure/arm-deps.ts'
 import type { Fault } from '../deploy/local/azure/faults.ts'
 import type { Timing } from '../deploy/local/azure/settings.ts'
@@ -55,6 +56,11 @@ interface AzureState {
   readonly disks: readonly string[]
 }
 
+/** Whether an object has a condition, and it is True. */
+export function isTrue({ status }: Seen, condition: string): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === condition && value === 'True') ?? false
+}
+
 export const claimsPath = '/apis/karpenter.sh/v1/nodeclaims'
 
 const paths = {
@@ -65,6 +71,9 @@ const paths = {
   aksnodeclasses: '/apis/karpenter.azure.com/v1beta1/aksnodeclasses',
   events: '/api/v1/namespaces/default/events',
 } as const
+
+/** How often a condition is looked at. Each look costs the servers some milliseconds, and several clusters share two cores. */
+const lookEveryMs = 200
 
 /** Real servers, the Azure simulator, Joiner's CRDs and RBAC, and what a test does with them. */
 export class World {
@@ -98,18 +107,34 @@ export class World {
     this.cluster.supervisor.start(this.installation.processSpec(name, settings))
   }
 
+  /** Starts Joiner and waits until claims can be launched. */
+  async startWithNodeClass(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.startJoiner('joiner', settings)
+    await this.apply(nodeClass())
+    await this.until('the node class is Ready', async () =>
+      (await this.list('aksnodeclasses')).some((found) => isTrue(found, 'Ready')),
+    )
+  }
+
+  /** Starts Joiner with objects of which one is the NodePool `general`, and waits until that can be planned for. */
+  async startWithPool(...objects: readonly unknown[]): Promise<void> {
+    this.startJoiner()
+    await this.apply(...objects)
+    await this.untilReady('general')
+  }
+
   /** `kill -9`, at once. */
   crash(name = 'joiner'): Promise<void> {
     return this.cluster.supervisor.kill(name, 'SIGKILL')
   }
 
   /**
-   * `kill -9` of a server, which starts again at once. Returns when it did, in epoch ms. kwok stands for kubelets, which find an API server again within
-   * seconds; kwok takes up to half a minute, so it starts anew with it.
+   * `kill -9` of a server, which starts again at once or after a while. Returns when it did, in epoch ms. kwok stands for kubelets, which find an
+   * API server again within seconds; kwok takes up to half a minute, so it starts anew with it.
    */
-  async restartServer(name: string): Promise<number> {
+  async restartServer(name: string, awayMs = 0): Promise<number> {
     const { supervisor } = this.cluster
-    await supervisor.restart(name, 'SIGKILL')
+    await supervisor.restart(name, 'SIGKILL', awayMs)
     const startedMs = Date.now()
     if (name === 'kube-apiserver') {
       await this.until('the API server answers', () => this.operator.kubectl(['get', '--raw', '/readyz']))
@@ -130,7 +155,7 @@ export class World {
       } catch (error) {
         last = String(error)
       }
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
     }
     const log = await this.cluster.supervisor.tail('joiner', 12)
     const tail = log.replaceAll(/^(.{300}).*$/gm, '$1 ...')
@@ -189,9 +214,7 @@ export class World {
   /** Waits until a NodePool may be planned with. */
   async untilReady(pool: string): Promise<void> {
     await this.until(`NodePool ${pool} is Ready`, async () =>
-      (await this.list('nodepools'))
-        .find(({ metadata }) => metadata.name === pool)
-        ?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+      (await this.list('nodepools')).some((found) => found.metadata.name === pool && isTrue(found, 'Ready')),
     )
   }
 
@@ -236,7 +259,7 @@ export class World {
       const { metadata } = (await this.list('nodes')).find(({ metadata: { name } }) => name === node) ?? {}
       return metadata !== undefined && metadata.annotations?.['kwok.x-k8s.io/node'] === undefined
     })
-    const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+    const time = timeText(Date.now())
     const said = { reason: 'NodeStatusUnknown', message: 'silent', lastHeartbeatTime: time, lastTransitionTime: time }
     await this.operator.api('PATCH', `/api/v1/nodes/${node}/status`, {
       status: { conditions: [{ type: 'Ready', status: 'Unknown', ...said }] },

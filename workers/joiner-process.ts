@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { hostname } from 'node:os'
 import { Client, Connection } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
@@ -65,9 +66,9 @@ export async function runJoiner({ config, log, signal, temporal, tracing }: Join
   conversion.start()
   void untilIdentified(identity, log, signal).then((isKnown) => isKnown && missing.delete(azureToken))
   try {
-    const connected = await connect(config, log, signal)
-    if (connected !== undefined)
-      await work({ config, cloud, identity, kubernetes, log, signal, connected, missing, gauges, tracing })
+    const connection = await connect(config, log, signal)
+    if (connection !== undefined)
+      await work({ config, cloud, identity, kubernetes, log, signal, connection, missing, gauges, tracing })
   } finally {
     await conversion.stop()
     await kubernetes.close()
@@ -75,13 +76,8 @@ export async function runJoiner({ config, log, signal, temporal, tracing }: Join
   }
 }
 
-interface Connected {
-  readonly native: NativeConnection
-  readonly connection: Connection
-}
-
 /** Tries until Temporal answers. Undefined: the process is to end. */
-async function connect(config: Config, log: Logger, signal: AbortSignal): Promise<Connected | undefined> {
+async function connect(config: Config, log: Logger, signal: AbortSignal): Promise<NativeConnection | undefined> {
   const aborted = whenAborted(signal)
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
@@ -99,15 +95,18 @@ async function connect(config: Config, log: Logger, signal: AbortSignal): Promis
   return undefined
 }
 
-async function connectOnce({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace }: Config): Promise<Connected> {
-  const connection = await Connection.connect({ address, connectTimeout: '5s' })
+/** One connection for clients and workers. It would wait for ever on a server that accepts and never answers, so one with a limit asks first. */
+async function connectOnce({
+  TEMPORAL_ADDRESS: address,
+  TEMPORAL_NAMESPACE: namespace,
+}: Config): Promise<NativeConnection> {
+  const probe = await Connection.connect({ address, connectTimeout: '5s' })
   try {
-    await connection.withDeadline(Date.now() + 5000, () => connection.workflowService.describeNamespace({ namespace }))
-    return { connection, native: await NativeConnection.connect({ address }) }
-  } catch (error) {
-    await connection.close()
-    throw error
+    await probe.withDeadline(Date.now() + 5000, () => probe.workflowService.describeNamespace({ namespace }))
+  } finally {
+    await probe.close()
   }
+  return NativeConnection.connect({ address })
 }
 
 interface Work {
@@ -117,7 +116,7 @@ interface Work {
   readonly kubernetes: KubernetesClient
   readonly log: Logger
   readonly signal: AbortSignal
-  readonly connected: Connected
+  readonly connection: NativeConnection
   readonly tracing: Tracing
   /** What this process still waits for. */
   readonly missing: Set<string>
@@ -126,11 +125,10 @@ interface Work {
 }
 
 async function work(input: Work): Promise<void> {
-  const { config, log, signal, connected, missing, gauges } = input
-  const { native, connection } = connected
-  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE })
-  const deps = await createDependencies({ ...input, client })
+  const { config, log, signal, connection, missing, gauges } = input
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, identity })
+  const deps = await createDependencies({ ...input, client })
   const roles = new Set(config.JOINER_ROLES)
   if (roles.has('planner')) {
     deps.solver.start()
@@ -165,7 +163,7 @@ async function work(input: Work): Promise<void> {
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])
   const workers = await createTaskWorkers({
-    connection: native,
+    connection,
     namespace: config.TEMPORAL_NAMESPACE,
     roles,
     deps,
@@ -176,6 +174,8 @@ async function work(input: Work): Promise<void> {
   missing.delete('temporal')
   log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
   if (roles.has('bridge')) bridge.start()
+  // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
+  flushCompileCache()
   const running = Promise.all(workers.map((worker) => worker.run()))
   const stop = () => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
@@ -195,10 +195,9 @@ async function work(input: Work): Promise<void> {
     deps.cache.stop()
     await deps.solver.stop()
     await deps.evaluator.stop()
-    await native
+    await connection
       .close()
       .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))
-    await connection.close()
   }
 }
 

@@ -9,8 +9,8 @@ function queueOf(role: TaskQueueRole): string {
   return taskQueue(role, workflowInfo().taskQueue.slice(taskQueue('core', '').length))
 }
 
-// Work that was cut off by a crash is to go on soon: a fixed short interval while the cause may be a restart, slower when it lasts.
-const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximumInterval: '30s' } as const
+// Work that was cut off is to go on soon, after a crash at once and after a long outage as well: whoever waits for a node waits for this too.
+const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximumInterval: '10s' } as const
 
 /** Single Kubernetes reads and writes. */
 export const kubernetes = () =>
@@ -108,7 +108,7 @@ export const statusPasses = () =>
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '5m',
     heartbeatTimeout: '10s',
-    retry: { ...steadyRetry, maximumInterval: '10s' },
+    retry: steadyRetry,
   })
 
 /** Changes of VMs that exist. They may wait for the budget of ARM writes, so the limit is wide; what was done is not done again. */

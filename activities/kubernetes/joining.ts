@@ -91,10 +91,11 @@ async function untilRegistrationEnds<T>(
     deps.cache.waitFor(concernsClaim(deps, ref), look, both),
   )
   if (found !== 'timeout') return found
+  if (deadline < limit) return { kind: 'lookAgain' }
   // The claim that the wait began with may have been the cache's, from before its launch.
   const current = await liveClaim(deps, ref)
   if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'lookAgain' }
-  return deadline < limit ? { kind: 'lookAgain' } : { kind: 'timeout', message: timeoutMessage(deps, ref) }
+  return { kind: 'timeout', message: timeoutMessage(deps, ref) }
 }
 
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */

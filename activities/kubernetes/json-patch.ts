@@ -33,12 +33,15 @@ function operations(patch: Fields, before: Fields, parent: string): readonly Ope
     if (Array.isArray(value)) return replaced(value, (known ?? []) as readonly unknown[], path)
     if (value === null) return [known === undefined ? absent(path) : { op: 'remove', path }]
     if (!isFields(value)) return [{ op: 'add', path, value }]
-    if (isFields(known) && Object.keys(known).length > 0) return operations(value, known, path)
-    const set = Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null))
-    return Object.keys(value).length === 0
-      ? []
-      : [absent(path), ...(Object.keys(set).length === 0 ? [] : [{ op: 'add' as const, path, value: set }])]
+    return isFields(known) && Object.keys(known).length > 0 ? operations(value, known, path) : added(value, path)
   })
+}
+
+/** A map that is not there yet. What a merge patch takes away is not in it. */
+function added(map: Fields, path: string): readonly Operation[] {
+  if (Object.keys(map).length === 0) return []
+  const set = Object.entries(map).filter(([, value]) => value !== null)
+  return set.length === 0 ? [absent(path)] : [absent(path), { op: 'add', path, value: Object.fromEntries(set) }]
 }
 
 function replaced(list: readonly unknown[], known: readonly unknown[], path: string): readonly Operation[] {

@@ -72,8 +72,7 @@ function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<str
   const known = terminationDeadline(claim)
   const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
   if (isStamped && known !== undefined && known <= deadlineMs) return undefined
-  const end = new Date(Math.min(deadlineMs, known ?? deadlineMs))
-  return { [annotations.terminationTimestamp]: timeText(end.getTime()) }
+  return { [annotations.terminationTimestamp]: timeText(Math.min(deadlineMs, known ?? deadlineMs)) }
 }
 
 /**

@@ -20,6 +20,15 @@ export function cachedClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | un
   return cachedObject(deps, 'NodeClaim', ref)
 }
 
+/**
+ * A claim that should be going by now, read past the cache unless the cache knows that it goes: a deletion is never taken back, and what is being
+ * deleted gets no finalizer any more.
+ */
+export async function goingClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  const known = cachedClaim(deps, ref)
+  return known?.metadata.deletionTimestamp === undefined ? liveClaim(deps, ref) : known
+}
+
 /** The claim as the API server has it now. It enters the cache at once. */
 export function liveClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   return liveObject(deps, 'NodeClaim', ref)
@@ -77,12 +86,12 @@ export function updateNode(
     },
     write: (node) => {
       const patch = change(node)
-      return patch === undefined
-        ? undefined
-        : deps.client.jsonPatch(path, guardedPatch(patch, { ...node, spec: { taints: node.taints } })).then((json) => {
-            deps.cache.upsert('Node', json)
-            return decodeNode(json)
-          })
+      if (patch === undefined) return undefined
+      const before = { metadata: node.metadata, spec: { taints: node.taints } }
+      return deps.client.jsonPatch(path, guardedPatch(patch, before)).then((json) => {
+        deps.cache.upsert('Node', json)
+        return decodeNode(json)
+      })
     },
   })
 }

@@ -82,7 +82,7 @@ async function prepare(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): P
   return withFinalizer(deps, claim)
 }
 
-/** The claim with the finalizer, which has to stand before anything is made for it; undefined when it is gone. One that is being deleted stays as it is. */
+/** The claim with the finalizer, which has to stand before a VM is made for it; undefined when it is gone. One that is being deleted stays as it is. */
 export async function withFinalizer(deps: KubernetesDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
   const { name, uid } = claim.metadata

@@ -2,7 +2,7 @@ import { conditionOf } from '../../core/conditions.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
-import type { NodeClaim } from '../../core/objects.ts'
+import type { Node, NodeClaim } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { sameTaint } from '../../core/taints.ts'
 import { activityScope } from '../activity-context.ts'
@@ -11,7 +11,7 @@ import { forEachOf } from '../concurrency.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/command-objects.ts'
 import type { CandidateRef } from '../kubernetes/contract.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import { setClaimConditions, updateClaim, updateNode } from '../kubernetes/object-writes.ts'
+import { cachedClaim, setClaimConditions, updateClaim, updateNode } from '../kubernetes/object-writes.ts'
 import { claimNode } from '../kubernetes/observe.ts'
 import { readPauses } from '../kubernetes/pauses.ts'
 import type { CommitOutcome, DisruptionProposal } from './contract.ts'
@@ -115,7 +115,7 @@ interface Shared {
   readonly limits: PoolLimits
 }
 
-const refOf = ({ metadata: { name, uid } }: NodeClaim): ClaimRef => ({ name, uid })
+const isTainted = ({ taints }: Node) => taints.some((taint) => sameTaint(taint, disrupted))
 
 /** One proposal on its way to become a command. */
 class Commit {
@@ -229,18 +229,17 @@ class Commit {
     const { method, candidates, replacements } = this.#proposal
     const stamped = candidates.filter((ref) => this.#isStamped(ref))
     const made = this.#found().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    this.#replacements = made.map(refOf)
-    const isWhole = made.length === replacements
-    if (isWhole && (stamped.length === candidates.length || (await this.#isFinished(made)))) {
-      await this.#releaseLost()
-      return this.committed()
-    }
+    this.#replacements = made.map(({ metadata: { name, uid } }) => ({ name, uid }))
+    const isReplaced = made.length === replacements
     // Empty nodes go each by itself: those that were not stamped are freed.
-    if (method === 'emptiness' && stamped.length > 0) {
-      this.#candidates = stamped
-      await this.#releaseLost()
-      return this.committed()
-    }
+    if (method === 'emptiness' && stamped.length > 0) this.#candidates = stamped
+    else if (!isReplaced || (stamped.length < candidates.length && !(await this.#isFinished(made))))
+      return this.#undone()
+    await this.#releaseLost()
+    return this.committed()
+  }
+
+  async #undone(): Promise<CommitOutcome> {
     this.#hasWritten = true
     await this.undo()
     const message = 'an earlier attempt was cut off; what it had done is undone'
@@ -248,10 +247,9 @@ class Commit {
     return { kind: 'rejected', message }
   }
 
-  #isStamped({ name, uid }: CandidateRef): boolean {
-    const claim = this.#deps.cache.nodeClaims.get(name)
-    const isAlive = claim?.metadata.uid === uid && claim.metadata.deletionTimestamp === undefined
-    return isAlive && stampOf(claim) === this.#proposal.id
+  #isStamped(ref: CandidateRef): boolean {
+    const claim = cachedClaim(this.#deps, ref)
+    return claim !== undefined && claim.metadata.deletionTimestamp === undefined && stampOf(claim) === this.#proposal.id
   }
 
   /** Whether what an earlier attempt had begun a moment ago, and had not undone, could be ended by stamps. */
@@ -263,14 +261,14 @@ class Commit {
     return (await this.#stamp()) === undefined
   }
 
-  #isMarked({ name, uid }: CandidateRef): boolean {
-    const claim = this.#deps.cache.nodeClaims.get(name)
-    if (claim?.metadata.uid !== uid) return false
-    const { reason } = this.#proposal
-    return (
-      conditionOf(claim.status.conditions, 'DisruptionReason')?.reason === reason &&
-      claimNode(this.#deps, claim)?.taints.some((taint) => sameTaint(taint, disrupted)) === true
-    )
+  #isMarked(ref: CandidateRef): boolean {
+    const claim = cachedClaim(this.#deps, ref)
+    const node = claim && claimNode(this.#deps, claim)
+    return claim !== undefined && node !== undefined && this.#saysWhy(claim) && isTainted(node)
+  }
+
+  #saysWhy({ status }: NodeClaim): boolean {
+    return conditionOf(status.conditions, 'DisruptionReason')?.reason === this.#proposal.reason
   }
 
   async undo(): Promise<void> {
@@ -280,7 +278,7 @@ class Commit {
       await releaseCandidate(this.#deps, ref, id, { unstamped: true })
     })
     await forEachOf(this.#found(), concurrency, async (claim) => {
-      await releaseReplacement(this.#deps, refOf(claim), id)
+      await releaseReplacement(this.#deps, claim.metadata, id)
     })
   }
 
@@ -322,12 +320,10 @@ class Commit {
     if (node === undefined) return
     await Promise.all([
       updateNode(this.#deps, node.metadata.name, (current) =>
-        current.taints.some((taint) => sameTaint(taint, disrupted))
-          ? undefined
-          : { spec: { taints: [...current.taints, disrupted] } },
+        isTainted(current) ? undefined : { spec: { taints: [...current.taints, disrupted] } },
       ),
-      setClaimConditions(this.#deps, ref, ({ status }) =>
-        conditionOf(status.conditions, 'DisruptionReason')?.reason === reason
+      setClaimConditions(this.#deps, ref, (current) =>
+        this.#saysWhy(current)
           ? undefined
           : { conditions: [{ type: 'DisruptionReason', status: 'True', reason, message: reason }] },
       ),

@@ -34,6 +34,7 @@ export class LifecycleStarter {
       await this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
         ...this.#options(claim, isNew),
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+        requestEagerStart: true,
       })
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error

@@ -258,6 +258,15 @@ function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
   }
 }
 
+/**
+ * How often one shard may read what it has to hand on. The default, 20 a second, is for servers with hundreds of shards, of which each has few of the
+ * workflows; this server has one, and each step of each workflow would wait for up to 50 ms.
+ */
+const shardReads = ['transfer', 'timer', 'visibility'].flatMap((queue) => [
+  '--dynamic-config-value',
+  `history.${queue}ProcessorMaxPollRPS=1000`,
+])
+
 function temporalSpec({ binaries, ports, stateDir }: LocalCluster, options: TemporalOptions): ProcessSpec {
   const database = options.temporalInMemory
     ? []
@@ -283,6 +292,7 @@ function temporalSpec({ binaries, ports, stateDir }: LocalCluster, options: Temp
       String(ports.temporalUi),
       '--log-level',
       'error',
+      ...shardReads,
       ...database,
       ...(options.temporalArgs ?? []),
     ],

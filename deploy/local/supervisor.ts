@@ -89,13 +89,13 @@ export class Supervisor {
     if (ends) await running.ended
   }
 
-  /** Ends a process and starts it again with the same command, or with another. */
-  async restart(name: string, signal: NodeJS.Signals = 'SIGTERM', spec?: ProcessSpec): Promise<void> {
-    const before = this.#running.get(name)?.spec
+  /** Ends a process and starts it again with the same command, after `awayMs`. */
+  async restart(name: string, signal: NodeJS.Signals = 'SIGTERM', awayMs = 0): Promise<void> {
+    const spec = this.#running.get(name)?.spec
+    if (spec === undefined) throw new Error(`process "${name}" does not run, so it cannot be restarted`)
     await this.kill(name, signal)
-    const next = spec ?? before
-    if (next === undefined) throw new Error(`process "${name}" does not run, so it cannot be restarted`)
-    this.start(next)
+    await new Promise((resolve) => setTimeout(resolve, awayMs))
+    this.start(spec)
   }
 
   /** Ends one process, by force if it does not listen. Returns how it was started; undefined: it did not run. */

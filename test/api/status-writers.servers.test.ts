@@ -80,7 +80,7 @@ const claim = {
 
 describe('two processes that set different conditions of one object at the same time', () => {
   test.each<Race>([
-    { path: claims, object: claim, kind: 'NodeClaim', types: ['Drifted', 'Consolidatable'], rounds: 1000 },
+    { path: claims, object: claim, kind: 'NodeClaim', types: ['Drifted', 'Consolidatable'], rounds: 700 },
     { path: claims, object: claim, kind: 'NodeClaim', types: ['Launched', 'Registered'], rounds: 100 },
     { path: pools, object: nodePool(), kind: 'NodePool', types: dependents.NodePool, rounds: 100 },
     { path: classes, object: nodeClass(), kind: 'AKSNodeClass', types: ['ImagesReady', 'SubnetsReady'], rounds: 100 },

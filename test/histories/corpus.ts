@@ -39,13 +39,12 @@ const secretShapes: Readonly<Record<string, RegExp>> = {
   'an authorization header': /\bBearer [\w.-]{10,}/,
 }
 
-/** What must not be in a history, with its payloads decoded: things shaped like secrets, and given strings. Empty when all is well. */
-export function leaksIn(text: string, forbidden: Readonly<Record<string, string>> = {}): readonly string[] {
+/** What must not be in a history, with its payloads decoded: things shaped like secrets, and given strings or patterns. Empty when all is well. */
+export function leaksIn(text: string, forbidden: Readonly<Record<string, string | RegExp>> = {}): readonly string[] {
   const plain = [text, ...payloadsIn(JSON.parse(text))].join('\n')
-  return [
-    ...Object.entries(secretShapes).flatMap(([what, shape]) => (shape.test(plain) ? [what] : [])),
-    ...Object.entries(forbidden).flatMap(([what, value]) => (value !== '' && plain.includes(value) ? [what] : [])),
-  ]
+  const isIn = (value: string | RegExp) =>
+    typeof value === 'string' ? value !== '' && plain.includes(value) : value.test(plain)
+  return Object.entries({ ...secretShapes, ...forbidden }).flatMap(([what, value]) => (isIn(value) ? [what] : []))
 }
 
 /** A payload is a name, an outcome or a deadline; what is larger is a spec, a list or a body. */

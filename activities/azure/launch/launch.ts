@@ -13,7 +13,7 @@ import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refus
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { ClaimRef, LaunchOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { findBootstrapToken, mintBootstrapToken } from './bootstrap-token.ts'
+import { findBootstrapToken, mintBootstrapToken, revokeBootstrapTokens } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import { putVm } from './put-vm.ts'
@@ -64,7 +64,11 @@ async function launchOnce(
 ): Promise<LaunchOutcome> {
   const looks = beginLooking(deps, ref, attempt)
   const claim = await looks.claim
-  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) {
+    await looks.token
+    await revokeBootstrapTokens(deps.client, ref.uid)
+    return { kind: 'claimGone' }
+  }
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await looks.vm
@@ -85,8 +89,7 @@ interface Looks {
   readonly claim: Promise<NodeClaim | undefined>
   /** The VM of the claim's name. */
   readonly vm: Promise<VirtualMachine | undefined>
-  /** The token of an earlier attempt that nobody joined with. */
-  readonly token: Promise<string | undefined>
+  readonly token: Promise<string>
 }
 
 /**
@@ -100,10 +103,7 @@ function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
   const looks: Looks = {
     claim: written === undefined ? claimToLaunch(deps, ref, isFirst) : Promise.resolve(written),
     vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
-    token:
-      left !== undefined || isFirst
-        ? Promise.resolve(left?.token)
-        : findBootstrapToken(deps.client, ref.uid, tokenEnd(deps)),
+    token: left !== undefined ? Promise.resolve(left.token) : tokenToJoinWith(deps, ref, isFirst),
   }
   for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
   return looks
@@ -118,7 +118,12 @@ async function claimToLaunch(deps: AzureDeps, ref: ClaimRef, isFirst: boolean): 
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
-const tokenEnd = (deps: AzureDeps) => deps.now() + registrationMs + tokenMarginMs
+/** A token for the VM: that of an earlier attempt, which nobody joined with, or a new one. One that is not used goes when the claim ends. */
+async function tokenToJoinWith(deps: AzureDeps, { uid }: ClaimRef, isFirst: boolean): Promise<string> {
+  const endsAtMs = deps.now() + registrationMs + tokenMarginMs
+  const earlier = isFirst ? undefined : await findBootstrapToken(deps.client, uid, endsAtMs)
+  return earlier ?? (await mintBootstrapToken(deps.client, uid, endsAtMs))
+}
 
 /** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
 async function unreadiness(
@@ -147,7 +152,7 @@ async function choose(
   claim: NodeClaim,
   nodeClass: NodeClass,
   attempt: number,
-  earlierToken: Promise<string | undefined>,
+  token: Promise<string>,
 ): Promise<LaunchOutcome> {
   // What an earlier attempt of this claim held is free for this one.
   deps.quota.release(claim.metadata.uid)
@@ -160,9 +165,7 @@ async function choose(
     throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  const bootstrapToken =
-    (await earlierToken) ?? (await mintBootstrapToken(deps.client, claim.metadata.uid, tokenEnd(deps)))
-  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
+  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken: await token })
 }
 
 function nothingLeft({ catalogue, unavailable, quota }: AzureDeps, types: readonly InstanceType[], wanted: Wanted) {

@@ -7,7 +7,7 @@ import { inParallel } from '../../in-parallel.ts'
 import { isConflict, isNotFound, type Json } from '../client.ts'
 import { livePodsOn } from '../command-objects.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { cachedClaim, liveClaim, updateClaim, updateNode } from '../object-writes.ts'
+import { goingClaim, updateClaim, updateNode } from '../object-writes.ts'
 import { liveNodes } from '../observe.ts'
 import { resourcePath } from '../resources.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
@@ -29,9 +29,7 @@ const width = 16
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
  */
 export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
-  const known = cachedClaim(deps, ref)
-  // An object that is being deleted gets no finalizer any more, so one that the cache does not know of cannot be left on.
-  const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
+  const claim = await goingClaim(deps, ref)
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)

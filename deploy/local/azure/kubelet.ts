@@ -11,7 +11,8 @@ import type { Machine, Machines } from './machines.ts'
 x509.cryptoProvider.set(webcrypto as never)
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
-const bootTimeoutMs = 120_000
+/** A kubelet tries for ever. This is longer than an API server is away, and than kube-controller-manager takes to sign again after that. */
+const bootTimeoutMs = 600_000
 const foreverSeconds = 365 * 24 * 3600
 
 /** How a VM's kubelet reaches the API server. */
