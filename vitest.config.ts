@@ -54,6 +54,8 @@ export default defineConfig({
           exclude: ['**/node_modules/**', ...punctual, ...alone],
           // They mostly wait: each has a cluster of its own.
           maxWorkers: 4,
+          // What a suite imports takes a second to load; the next one in its process finds it loaded.
+          isolate: false,
           sequence: { groupOrder: 1 },
         },
       },

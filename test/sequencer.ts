@@ -1,7 +1,17 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Suites that are short to read and long to run, most of it waiting. */
-const slow = ['acceptance', 'consolidation', 'crash-matrix', 'event-budget', 'main-job', 'soak'] as const
+const slow = [
+  'acceptance',
+  'consolidation',
+  'crash-matrix',
+  'disruption-faults',
+  'durability',
+  'event-budget',
+  'main-job',
+  'soak',
+  'upgrade',
+] as const
 
 const isSlow = ({ moduleId }: TestSpecification) =>
   slow.some((name) => moduleId.endsWith(`/test/${name}.servers.test.ts`))

@@ -100,7 +100,9 @@ async function connectOnce({
   TEMPORAL_ADDRESS: address,
   TEMPORAL_NAMESPACE: namespace,
 }: Config): Promise<NativeConnection> {
-  const probe = await Connection.connect({ address, connectTimeout: '5s' })
+  // Connections of one process would share the socket that got no answer, and wait for that one each time.
+  const channelArgs = { 'grpc.use_local_subchannel_pool': 1 }
+  const probe = await Connection.connect({ address, connectTimeout: '5s', channelArgs })
   try {
     await probe.withDeadline(Date.now() + 5000, () => probe.workflowService.describeNamespace({ namespace }))
   } finally {

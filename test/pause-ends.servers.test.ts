@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+const made = 5
+
+let world: World
+
+beforeAll(async () => {
+  world = await World.start()
+  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  await world.apply(nodePool(), nodeClass(), deployment({ apart: true, replicas: made }))
+  await world.untilReady('general')
+  await world.untilRunning(made)
+})
+
+afterAll(() => world?.stop())
+
+const graceMs = 2000
+
+test('a paused disruption loop taints and deletes nothing, also when its workflow was lost', async () => {
+  await world.loop('disruption').signal(pauseSignal, { reason: 'audit' })
+  const acceptedMs = Date.now()
+  await world.scale('inflate', 0)
+  await world.until(
+    'the pause is in force',
+    async () => (await world.loop('disruption').query(loopStatusQuery)).pause?.reason === 'audit',
+  )
+  await world.loop('disruption').terminate('lost on purpose')
+  await world.until(
+    'the bootstrap has started it again, still paused',
+    async () => (await world.loop('disruption').query(loopStatusQuery)).pause?.reason === 'audit',
+  )
+  // Well beyond consolidateAfter, the evaluation interval and the validation delay together.
+  await new Promise((resolve) => setTimeout(resolve, 35_000))
+  const nodes = await world.list('nodes')
+  expect(nodes).toHaveLength(made)
+  expect(nodes.filter(({ spec }) => spec.taints?.some(({ key }) => key === 'karpenter.sh/disrupted'))).toEqual([])
+  expect(
+    (await world.journal()).filter(({ method, atMs }) => method === 'DELETE' && atMs > acceptedMs + graceMs),
+  ).toEqual([])
+  expect((await world.loop('disruption').describe()).historyLength).toBeLessThan(20)
+  await world.loop('disruption').signal(resumeSignal)
+  await world.untilNothingLeft(120_000)
+}, 240_000)
+
+test('a pause with an end ends by itself', async () => {
+  await world.loop('provisioning').signal(pauseSignal, {
+    reason: 'coffee',
+    until: new Date(Date.now() + 4000).toISOString(),
+  })
+  await world.scale('inflate', 1)
+  await world.until(
+    'the pause is in force',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason === 'coffee',
+  )
+  expect(await world.list('nodeclaims')).toHaveLength(0)
+  await world.untilRunning(1)
+})
+
+test('odd payloads and a cancelled loop stop nothing for good', async () => {
+  await world.loop('provisioning').signal('pause', null)
+  await world.until(
+    'the pause is in force',
+    async () => (await world.loop('provisioning').query(loopStatusQuery)).pause !== undefined,
+  )
+  await world.loop('provisioning').signal('pause', { reason: 7, until: 'tomorrow' })
+  await world.until('the loop says what it ignored', async () =>
+    (await world.loop('provisioning').query(loopStatusQuery)).pause?.reason.includes('tomorrow'),
+  )
+  await world.loop('provisioning').signal(resumeSignal)
+  const { runId } = await world.loop('provisioning').describe()
+  await world.loop('provisioning').cancel()
+  await world.until('the bootstrap has started it again', async () => {
+    const now = await world.loop('provisioning').describe()
+    return now.runId !== runId && now.status.name === 'RUNNING'
+  })
+  await world.scale('inflate', 2)
+  await world.untilRunning(2)
+})
