@@ -10,6 +10,7 @@ import { lifecycle } from './lifecycle.ts'
 import { lifecyclesOpen } from './lifecycles-open.ts'
 import { parity } from './parity.ts'
 import { planner } from './planner.ts'
+import { reclaim } from './reclaim.ts'
 import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
 import { scrape } from './scrape.ts'
@@ -65,6 +66,11 @@ program
   .description('memory of one worker that holds many open lifecycles')
   .option('--count <count>', 'how many', count, 5000)
   .action(async ({ count: lives }: { readonly count: number }) => lifecyclesOpen(lives))
+program
+  .command('reclaim')
+  .description('Azure takes spot VMs back, all at once: passes of the planner, and until their pods run elsewhere')
+  .option('--nodes <count>', 'how many', count, 200)
+  .action(async ({ nodes }: { readonly nodes: number }) => reclaim(nodes))
 program
   .command('arm-calls')
   .description('calls to Azure per node, from launch to gone')

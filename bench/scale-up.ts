@@ -130,11 +130,7 @@ function allUsages(world: World): Promise<ReadonlyMap<string, Usage>> {
 
 /** How often and how long the planner thought, from Joiner's log. */
 async function plansSince(world: World, startMs: number): Promise<Measured['plans']> {
-  const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
-  const plans = lines
-    .filter((line) => line.includes('"planned pods"'))
-    .map((line) => JSON.parse(line) as { readonly time: string; readonly solveMs: number })
-    .filter(({ time }) => Date.parse(time) >= startMs)
+  const plans = await world.plans(startMs)
   return { count: plans.length, solveMs: plans.reduce((sum, { solveMs }) => sum + solveMs, 0) }
 }
 

@@ -40,7 +40,10 @@ registerSimulate(program)
 const standsAlone = ['instance-types', 'simulate', 'worker'].includes(process.argv[2] ?? '')
 
 // What was compiled is kept. Where nothing can be kept it is done anew.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url)))
+const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+enableCompileCache(compiled)
+// Threads ask their environment.
+process.env['NODE_COMPILE_CACHE'] ??= compiled
 
 if (!standsAlone) {
   const [

@@ -25,14 +25,8 @@ const nodeOf = async (name: string) => (await world.list('nodes')).find(({ metad
 const claimOf = async (vm: string): Promise<Seen | undefined> =>
   (await world.list('nodeclaims')).find(({ metadata }) => `aks-${metadata.name}` === vm)
 
-/** Passes of the planner that made NodeClaims, from Joiner's log. */
-async function passes(): Promise<readonly { readonly pods: number; readonly nodeClaims: number }[]> {
-  const lines = (await world.cluster.supervisor.tail('joiner', 100_000)).split('\n')
-  return lines
-    .filter((line) => line.includes('"planned pods"'))
-    .map((line) => JSON.parse(line) as { readonly pods: number; readonly nodeClaims: number })
-    .filter(({ nodeClaims }) => nodeClaims > 0)
-}
+/** Passes of the planner that made NodeClaims. */
+const passes = async () => (await world.plans()).filter(({ nodeClaims }) => nodeClaims > 0)
 
 test('a spot VM gets its notice, and its pods another node before it is gone, whatever budgets say', async () => {
   const noticeMs = 8000

@@ -56,6 +56,14 @@ interface AzureState {
   readonly disks: readonly string[]
 }
 
+/** A pass of the planner over pending pods. */
+export interface Plan {
+  readonly time: string
+  readonly pods: number
+  readonly nodeClaims: number
+  readonly solveMs: number
+}
+
 /** Whether an object has a condition, and it is True. */
 export function isTrue({ status }: Seen, condition: string): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === condition && value === 'True') ?? false
@@ -264,6 +272,15 @@ export class World {
     await this.operator.api('PATCH', `/api/v1/nodes/${node}/status`, {
       status: { conditions: [{ type: 'Ready', status: 'Unknown', ...said }] },
     })
+  }
+
+  /** What the planner of the process `joiner` has planned since then, from its log. */
+  async plans(sinceMs = 0): Promise<readonly Plan[]> {
+    const lines = (await this.cluster.supervisor.tail('joiner', 100_000)).split('\n')
+    return lines
+      .filter((line) => line.includes('"planned pods"'))
+      .map((line) => JSON.parse(line) as Plan)
+      .filter(({ time }) => Date.parse(time) >= sinceMs)
   }
 
   /** The history of every run that Temporal knows, as JSON, by workflow id and run id. */

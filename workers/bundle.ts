@@ -10,13 +10,17 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Where `npm run bundle` leaves the bundle that the image ships. */
 export const bundlePath = join(root, 'build', 'workflow-bundle.js')
 
+const workflowsPath = join(root, 'workflows', 'index.ts')
+
 /**
  * Bundles the workflows. The exact text runs in production, in tests and in the replay gate.
  * Errors: a workflow that imports what the sandbox forbids fails here.
  */
 export async function buildWorkflowBundle(): Promise<string> {
   const { code } = await bundleWorkflowCode({
-    workflowsPath: join(root, 'workflows', 'index.ts'),
+    workflowsPath,
+    // No module of the workflows keeps anything between two calls, so all lives share one copy of them: each one less is 0.2 MiB and some milliseconds.
+    preloadModules: [workflowsPath],
     // Modules are called by their paths from here: the same text comes out wherever the process was started.
     webpackConfigHook: (config) => ({ ...config, context: root }),
     logger: { trace() {}, debug() {}, info() {}, log() {}, warn: console.warn, error: console.error },

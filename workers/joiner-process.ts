@@ -18,6 +18,7 @@ import { observeCluster } from './cluster-observer.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { createDependencies } from './dependencies.ts'
 import { type HealthServer, startHealthServer } from './health-server.ts'
+import { giveBackWhenIdle } from './idle-memory.ts'
 import { type GaugeSource, metricsText } from './metrics-text.ts'
 import { pauseOf } from './pause.ts'
 import { createTaskWorkers } from './task-workers.ts'
@@ -178,6 +179,7 @@ async function work(input: Work): Promise<void> {
   if (roles.has('bridge')) bridge.start()
   // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
   flushCompileCache()
+  const endGivingBack = giveBackWhenIdle(log)
   const running = Promise.all(workers.map((worker) => worker.run()))
   const stop = () => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
@@ -188,6 +190,7 @@ async function work(input: Work): Promise<void> {
     await running
   } finally {
     stop()
+    endGivingBack()
     endTracking()
     observer.stop()
     await bridge.stop()

@@ -50,7 +50,9 @@ export function openTelemetry(env: Environment, log: Logger): Tracing {
           work((attributes) => span.setAttributes(known(attributes))),
         )
       } catch (error) {
-        span.setStatus({ code: SpanStatusCode.ERROR, message: scrubbedMessage(error) })
+        // A wait that was called off is no failure: its time was over, or another was first.
+        if (isCancellation(error)) span.setAttribute('joiner.outcome', 'cancelled')
+        else span.setStatus({ code: SpanStatusCode.ERROR, message: scrubbedMessage(error) })
         throw error
       } finally {
         span.end()
@@ -68,6 +70,10 @@ export function openTelemetry(env: Environment, log: Logger): Tracing {
     stop: () =>
       provider.shutdown().catch((error: unknown) => failures.debug({ err: error }, 'the last spans were not sent')),
   }
+}
+
+function isCancellation(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'AbortError' || error.name === 'CancelledFailure')
 }
 
 /** The id of one span can be chosen: that of a span which others have been told of already. */

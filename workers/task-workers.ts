@@ -15,9 +15,9 @@ const azureActivitiesPerSecond = armLimits.armWrites.burst
 
 /**
  * Workflows that a worker keeps in memory. One that was dropped is replayed, 40 events, when something happens to it; lives at rest hear of nothing
- * for days, so the cache is for those that launch or end: with fewer places than lives under way each task replays. Each costs some 100 KiB.
+ * for days, so the cache is for those that launch or end: with fewer places than lives under way each task replays. Each costs some 80 KiB.
  */
-const maxCachedWorkflows = 2000
+const maxCachedWorkflows = 1200
 
 /** Long polls for each kind of task of a queue. More are no faster, and each takes one of the 1200 that a Temporal frontend serves a namespace. */
 const polls = 10

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { CancelledFailure } from '@temporalio/common'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubernetesDeps } from '../activities/kubernetes/dependencies.ts'
@@ -90,6 +91,16 @@ test('steps of a claim are parts of its launch, which is a part of its creation,
     'temporal.attempt': 1,
   })
   expect(request).toMatchObject({ traceId: create?.traceId, parentSpanId: step?.spanId })
+})
+
+test.each([
+  ['its time was over', AbortSignal.abort().reason as unknown],
+  ['it was cancelled', new CancelledFailure('cancelled')],
+])('a wait that is called off has not failed: %s', async (name, reason) => {
+  await expect(tracing.span(name, {}, () => Promise.reject(reason as Error))).rejects.toBe(reason)
+  const [span] = await spans(name)
+  expect(span?.error).toBeUndefined()
+  expect(span?.attributes).toEqual({ 'joiner.outcome': 'cancelled' })
 })
 
 test('a step that fails says why, and a claim that nobody traces has no spans', async () => {

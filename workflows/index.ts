@@ -1,3 +1,6 @@
+// Before the others, which make promises.
+import './stack-traces.ts'
+
 export { disruptionCommand } from './disruption-command.ts'
 export { disruptionLoop } from './disruption-loop.ts'
 export { nodeClaimLifecycle } from './node-claim-lifecycle.ts'

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
 import type { Pod } from '../../core/objects.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
-import type { ClusterCache } from '../kubernetes/cluster-cache.ts'
+import { type ClusterCache, keyOf } from '../kubernetes/cluster-cache.ts'
 import { durationBuckets } from '../telemetry/buckets.ts'
 import type { GaugeFamily } from '../telemetry/gauge-family.ts'
 import { hasStarted, type PodWaits, waitsFromPlan } from '../telemetry/pod-waits.ts'
@@ -20,6 +20,7 @@ interface Waiting {
 /** The scheduler's and the provisioner's metrics, by the names that Karpenter gives them (reference/karpenter-core.md 6.1). */
 export class PlanningMetrics {
   readonly #now: () => number
+  readonly #cache: ClusterCache
   readonly #all: ReturnType<typeof create>
   /** Pods that need a place, by UID, from the moment on when they were seen first. */
   readonly #waiting = new Map<string, Waiting>()
@@ -29,6 +30,7 @@ export class PlanningMetrics {
 
   constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry = register) {
     this.#now = now
+    this.#cache = cache
     this.#all = create(registry)
     observeCluster(cache, now, registry)
     undecidedTime(this.#waiting, now, registry)
@@ -78,8 +80,12 @@ export class PlanningMetrics {
     this.#all.byZone.reset()
     for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
     const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
-    for (const { metadata } of placed)
+    for (const { metadata } of placed) {
+      // Of a pod that went or started during the pass nobody would tell any more.
+      const current = this.#cache.pods.get(keyOf(metadata))
+      if (current?.metadata.uid !== metadata.uid || hasStarted(current)) continue
       if (!this.#plannedAt.has(metadata.uid)) this.#plannedAt.set(metadata.uid, this.#now())
+    }
     for (const { pod } of unschedulable) this.#plannedAt.delete(pod.metadata.uid)
     for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
   }

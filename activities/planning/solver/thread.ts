@@ -1,4 +1,5 @@
 // The solver's thread: it keeps its own index of the cluster, told of changes, and plans on request.
+import { flushCompileCache } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import { evaluate } from '../../../core/disruption/evaluate.ts'
 import { validateTogether } from '../../../core/disruption/validate.ts'
@@ -16,6 +17,9 @@ import type { EvaluationRequest, FromSolver, KeyedPlan, PlanRequest, ToSolver } 
 
 const port = parentPort
 if (port === null) throw new Error('this file is the solver thread; it is started by SolverThread')
+
+// A process that is killed would keep nothing of what was compiled for the one after it.
+flushCompileCache()
 
 const index = new ClusterIndex()
 const memory = new SolverMemory()
