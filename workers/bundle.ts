@@ -19,7 +19,7 @@ const workflowsPath = join(root, 'workflows', 'index.ts')
 export async function buildWorkflowBundle(): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
-    // No module of the workflows keeps anything between two calls, so all lives share one copy of them: each one less is 0.2 MiB and some milliseconds.
+    // No module of the workflows keeps anything between two calls, so all lives share one copy of them (docs/adr/0015).
     preloadModules: [workflowsPath],
     // Modules are called by their paths from here: the same text comes out wherever the process was started.
     webpackConfigHook: (config) => ({ ...config, context: root }),
