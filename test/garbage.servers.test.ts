@@ -67,7 +67,7 @@ async function pass(): Promise<void> {
     return (await world.temporal.workflow.count(query)).count
   }
   const before = await passes()
-  await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
+  await world.trigger('garbageCollection')
   await world.until('a pass of garbage collection ended', async () => (await passes()) > before)
 }
 

@@ -66,7 +66,7 @@ async function sweep(): Promise<void> {
   const schedule = world.temporal.schedule.getHandle(`inPlaceUpdates/${clusterName}`)
   const taken = async () => (await schedule.describe()).info.numActionsTaken
   const before = await taken()
-  await schedule.trigger()
+  await world.trigger('inPlaceUpdates')
   const { workflow } = await world.until('a sweep has begun', async () => {
     const { numActionsTaken, recentActions } = (await schedule.describe()).info
     return numActionsTaken > before && recentActions.at(-1)?.action

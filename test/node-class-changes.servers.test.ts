@@ -89,7 +89,7 @@ async function untilStamped(before: Seen): Promise<Seen> {
 /** Runs the pass over node classes at once, and lets it look at the galleries. */
 async function lookAnew(): Promise<void> {
   await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
-  await world.temporal.schedule.getHandle('nodeClassStatus/local').trigger()
+  await world.trigger('nodeClassStatus')
 }
 
 async function images(): Promise<readonly string[]> {
@@ -174,7 +174,7 @@ test('outside of the maintenance window images stay, and the class says that new
   )
   expect((await images()).every((id) => id.endsWith('/202611.15.0'))).toBe(true)
   await world.operator.api('PATCH', `${configMaps}/${window}`, { data: entries(-1, 1) })
-  await world.temporal.schedule.getHandle('nodeClassStatus/local').trigger()
+  await world.trigger('nodeClassStatus')
   await world.until('new images', async () => (await images()).every((id) => id.endsWith('/202611.16.0')))
   await world.operator.api('DELETE', `${configMaps}/${window}`)
 })

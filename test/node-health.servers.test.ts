@@ -1,7 +1,6 @@
 // Nodes that are sick, expire before they are ready, or have less than was promised; and what an older version left unlabelled.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { timeText } from '../core/time.ts'
-import { clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
 let world: World
@@ -46,7 +45,7 @@ async function pass(): Promise<void> {
     return (await world.temporal.workflow.count(query)).count
   }
   const before = await passes()
-  await world.temporal.schedule.getHandle(`nodeClassStatus/${clusterName}`).trigger()
+  await world.trigger('nodeClassStatus')
   await world.until('a pass over node classes ended', async () => (await passes()) > before)
 }
 

@@ -197,7 +197,7 @@ test('a life is not ended by force while it need not be; with --leave-vm its VM 
   expect(virtualMachines.find((one) => one.name === vm())?.tags['joiner.sh_abandoned']).toMatch(/^2\d{3}-.*Z$/)
   await world.operator.simulator('DELETE', '/faults')
   await world.until('garbage collection takes it', async () => {
-    await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
+    await world.trigger('garbageCollection')
     return (await world.azure()).virtualMachines.length === 0
   })
 })

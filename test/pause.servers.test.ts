@@ -42,7 +42,7 @@ test('with 100 pods pending, a pause stops creation within 2 s and costs almost 
   // Restarts and resyncs in the middle: the pause holds, and nothing is written to the history.
   await world.crash()
   world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
-  await new Promise((resolve) => setTimeout(resolve, 20_000))
+  await new Promise((resolve) => setTimeout(resolve, 12_000))
   expect(
     (await world.list('nodeclaims')).filter(({ metadata }) => isLate(metadata.creationTimestamp, acceptedMs)),
   ).toEqual([])

@@ -34,7 +34,7 @@ async function record(): Promise<void> {
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
     await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
     await world.untilReady('general')
-    for (const name of scheduled) await world.temporal.schedule.getHandle(`${name}/${clusterName}`).trigger()
+    for (const name of scheduled) await world.trigger(name)
     const forbidden: Forbidden = { 'the host name': hostWord, 'a path of this machine': world.cluster.stateDir }
     const lives = await live(world, forbidden)
     await write(world, lives, forbidden)

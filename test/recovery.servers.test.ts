@@ -144,7 +144,7 @@ test('a cluster that Karpenter left behind keeps every node, and what is deleted
     (await world.list('nodeclaims')).every((each) => isTrue(each, 'Initialized')),
   )
   await world.until('the lost NIC is gone', async () => {
-    await world.temporal.schedule.getHandle(`garbageCollection/${clusterName}`).trigger()
+    await world.trigger('garbageCollection')
     await new Promise((resolve) => setTimeout(resolve, 1000))
     return !(await world.azure()).networkInterfaces.includes('aks-general-lost')
   })

@@ -5,16 +5,22 @@ const slow = [
   'acceptance',
   'consolidation',
   'crash-matrix',
+  'disruption',
   'disruption-faults',
   'durability',
   'event-budget',
   'main-job',
+  'node-pool',
+  'operator',
+  'pause-ends',
+  'pause-scopes',
+  'scheduling',
   'soak',
+  'status-writers',
   'upgrade',
 ] as const
 
-const isSlow = ({ moduleId }: TestSpecification) =>
-  slow.some((name) => moduleId.endsWith(`/test/${name}.servers.test.ts`))
+const isSlow = ({ moduleId }: TestSpecification) => slow.some((name) => moduleId.endsWith(`/${name}.servers.test.ts`))
 
 /** On a new machine vitest begins with the largest files. What takes longest comes first here, or all would wait for it in the end. */
 export class LongestFirst extends BaseSequencer {

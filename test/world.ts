@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Client, Connection } from '@temporalio/client'
+import { Client, Connection, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
 import { timeText } from '../core/time.ts'
@@ -292,6 +292,11 @@ export class World {
         historyToJSON(await this.temporal.workflow.getHandle(workflowId, runId).fetchHistory()),
       )
     return texts
+  }
+
+  /** Starts what a schedule starts, now, and after the run that is under way, if there is one: that may have looked already. */
+  trigger(name: 'garbageCollection' | 'nodeClassStatus' | 'inPlaceUpdates' | 'catalogRefresh'): Promise<void> {
+    return this.temporal.schedule.getHandle(`${name}/${clusterName}`).trigger(ScheduleOverlapPolicy.BUFFER_ONE)
   }
 
   loop(name: 'provisioning' | 'disruption') {
