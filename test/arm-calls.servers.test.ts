@@ -17,7 +17,8 @@ beforeAll(async () => {
 afterAll(() => world?.stop())
 
 test(`${nodes} nodes cost one PUT, one DELETE and a GET before each; all else is shared`, async () => {
-  const { launch, deletion } = await measureNodeCalls(world, nodes, { until: 'Registered', limitMs: 90_000 })
+  // A drain looks at the VM of a Node that is not ready, which would be one GET more.
+  const { launch, deletion } = await measureNodeCalls(world, nodes, { until: 'Initialized', limitMs: 90_000 })
   console.log(JSON.stringify({ launch, deletion }))
   expect(launch.mostOfOneVm).toEqual({ 'PUT virtualMachines': 1, 'GET virtualMachines': 1 })
   expect(deletion.mostOfOneVm).toEqual({ 'DELETE virtualMachines': 1, 'GET virtualMachines': 1 })

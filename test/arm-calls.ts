@@ -27,7 +27,7 @@ const listOfVms = 'LIST virtualMachines'
 const writesAtOnce = 20
 
 export interface MeasureOptions {
-  readonly until: 'Launched' | 'Registered'
+  readonly until: 'Launched' | 'Registered' | 'Initialized'
   readonly limitMs: number
   /** Called between launch and deletion. */
   readonly onLaunched?: () => Promise<void>
