@@ -49,7 +49,7 @@ export async function readSizes({ config, arm }: Reader, signal: AbortSignal): P
 export async function readBuyable(context: Reader, sizes: ReadonlyMap<string, VmSize>): Promise<readonly Buyable[]> {
   const [{ nodePools }, settings] = await Promise.all([
     context.pools(),
-    azureConfig(context.config, context.cloud, { clusterDnsServiceIp: '' }),
+    azureConfig(context.config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
   ])
   const classes = await nodeClassesByName(context, settings)
   return nodePools.map((pool) => buyableBy(pool, sizes, classes.get(pool.template.spec.nodeClassRef.name), settings))

@@ -86,6 +86,7 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
     clusterResourceGroup: 'test-cluster-resourceGroup',
     nodeResourceGroup: options.nodeResourceGroup,
     clusterName: options.clusterName ?? 'test-cluster',
+    clusterUid: 'cluster-uid',
     clusterEndpoint: 'test-cluster',
     clusterCaBundle: 'ca-bundle',
     subnetId: options.vnetSubnetID ?? goldenSubnet,

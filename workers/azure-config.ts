@@ -34,6 +34,7 @@ async function describedCloud(path: string | undefined): Promise<DescribedCloud 
 
 /** What the cluster and Azure say where the environment is silent. */
 export interface FoundFacts {
+  readonly clusterUid: string
   readonly clusterDnsServiceIp: string
   readonly vnetGuid?: AzureConfig['vnetGuid']
 }
@@ -49,6 +50,7 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     clusterResourceGroup: config.ARM_RESOURCE_GROUP,
     nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
     clusterName: config.CLUSTER_NAME,
+    clusterUid: facts.clusterUid,
     clusterEndpoint,
     clusterCaBundle: await clusterCa(config),
     subnetId: config.VNET_SUBNET_ID,

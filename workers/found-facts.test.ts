@@ -24,8 +24,13 @@ function configOf(env: Readonly<Record<string, string>> = {}): Config {
   return result.config
 }
 
-const serviceOf = (spec: Json) => ({ get: () => Promise.resolve({ spec }) })
-const refusing = (code: number) => ({ get: () => Promise.reject(new ApiError(code, 'Reason', 'no')) })
+/** An API server with the namespace kube-system and a service, or without that. */
+const apiServer = (service: () => Promise<Json>) => ({
+  get: (path: string) =>
+    path === '/api/v1/namespaces/kube-system' ? Promise.resolve({ metadata: { uid: 'cluster-uid' } }) : service(),
+})
+const serviceOf = (spec: Json) => apiServer(() => Promise.resolve({ spec }))
+const refusing = (code: number) => apiServer(() => Promise.reject(new ApiError(code, 'Reason', 'no')))
 
 /** Azure with one network, which shows its GUID at the given look. */
 function azureWith(found: string | undefined, atLook = 1) {
@@ -85,6 +90,7 @@ describe('facts that nobody configured', () => {
     const azure = azureWith(guid)
     const config = configOf({ JOINER_ROLES: 'planner', DNS_SERVICE_IP: '10.9.0.10' })
     expect(await findFacts({ config, kubernetes: refusing(500), azure, log: silent, signal })).toEqual({
+      clusterUid: 'cluster-uid',
       clusterDnsServiceIp: '10.9.0.10',
     })
     expect(azure.asked).toEqual([])

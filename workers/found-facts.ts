@@ -3,6 +3,7 @@ import { LaunchBlocked } from '../activities/azure/arm/azure-failure.ts'
 import type { AzureClient } from '../activities/azure/arm/client.ts'
 import { parseSubnet } from '../activities/azure/launch/subnet.ts'
 import { isNotFound, type KubernetesClient } from '../activities/kubernetes/client.ts'
+import { resourcePath } from '../activities/kubernetes/resources.ts'
 import type { Config } from '../api/config.ts'
 import type { FoundFacts } from './azure-config.ts'
 import { pauseOf } from './pause.ts'
@@ -21,6 +22,12 @@ export async function findDnsServiceIp(kubernetes: Pick<KubernetesClient, 'get'>
     if (isNotFound(error)) return defaultDnsServiceIp
     throw error
   }
+}
+
+/** The UID of the Namespace kube-system: the identity of a cluster, whatever its name. Errors: what the API server says. */
+export async function findClusterUid(kubernetes: Pick<KubernetesClient, 'get'>): Promise<string> {
+  const namespace = await kubernetes.get(resourcePath('namespaces', 'kube-system'))
+  return (namespace['metadata'] as { readonly uid: string }).uid
 }
 
 /** Whether nodes need to be told the GUID of their virtual network, and nobody configured it (reference/azure-provider.md 9.1). */
@@ -55,13 +62,18 @@ export interface FactsInput {
  */
 export async function findFacts(input: FactsInput): Promise<FoundFacts> {
   const { config, kubernetes, azure } = input
+  const clusterUid = await readUntilKnown(
+    { ...input, what: 'the Namespace kube-system', remedy: 'Check the rights of the ServiceAccount' },
+    () => findClusterUid(kubernetes),
+  )
   const clusterDnsServiceIp =
     config.DNS_SERVICE_IP ??
     (await readUntilKnown({ ...input, what: 'the Service kube-system/kube-dns', remedy: 'Or set DNS_SERVICE_IP' }, () =>
       findDnsServiceIp(kubernetes),
     ))
-  if (!config.JOINER_ROLES.includes('azure') || !needsVnetGuid(config)) return { clusterDnsServiceIp }
+  if (!config.JOINER_ROLES.includes('azure') || !needsVnetGuid(config)) return { clusterUid, clusterDnsServiceIp }
   return {
+    clusterUid,
     clusterDnsServiceIp,
     vnetGuid: readBehind({ ...input, what: 'the GUID of the virtual network', remedy: 'Or set VNET_GUID' }, () =>
       findVnetGuid(azure.network, config.VNET_SUBNET_ID),

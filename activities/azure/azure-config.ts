@@ -8,6 +8,8 @@ export interface AzureConfig {
   /** The AKS node resource group (`MC_...`): VMs, NICs and disks live there. */
   readonly nodeResourceGroup: string
   readonly clusterName: string
+  /** UID of the Namespace kube-system, which tells clusters of one name apart; empty outside of a cluster. */
+  readonly clusterUid: string
   /** Host (and port, if not 443) of the API server, without a scheme. */
   readonly clusterEndpoint: string
   /** PEM of the API server's CA, base64. */

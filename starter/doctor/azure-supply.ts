@@ -100,7 +100,7 @@ export function imagesCheck(context: DoctorContext): Check {
       const [{ nodeClasses }, version, settings] = await Promise.all([
         context.pools(),
         kubernetes.version(),
-        azureConfig(config, context.cloud, { clusterDnsServiceIp: '' }),
+        azureConfig(config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
       ])
       if (nodeClasses.length === 0)
         return warn('there is no AKSNodeClass, so no image is in use', ['kubectl apply -f my-nodepools.yaml'])

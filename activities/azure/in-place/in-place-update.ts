@@ -116,7 +116,8 @@ async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found):
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
   const ours = tagNamesOf(claim.metadata) ?? []
   await noteNewTags(deps, claim, ours, goal)
-  const wanted = { ...goal, tags: { ...goal.tags, [tagKeys.claimUid]: uid } }
+  const own = { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid }
+  const wanted = { ...goal, tags: { ...goal.tags, ...own } }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
     if (nic !== undefined) await changeNic(deps, nic, ours, wanted)

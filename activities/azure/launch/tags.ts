@@ -4,7 +4,11 @@ import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 export const tagKeys = {
   nodePool: 'karpenter.sh_nodepool',
   cluster: 'karpenter.azure.com_cluster',
+  /** UID of the Namespace kube-system: a second cluster of the same name is another one. */
+  clusterUid: 'joiner.sh_cluster-uid',
   claimUid: 'joiner.sh_nodeclaim-uid',
+  /** On machines of AKS (node auto-provisioning), which bear the tags of Karpenter as well. */
+  aksMachine: 'karpenter.azure.com_aksmachine_nodeclaim',
   /** When an operator ended the life of the VM's claim without it: garbage once the claim is gone. */
   abandoned: 'joiner.sh_abandoned',
 } as const

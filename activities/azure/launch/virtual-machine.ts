@@ -104,11 +104,15 @@ export function vmTags({
   nodeClass,
   claim,
 }: {
-  readonly config: Pick<AzureConfig, 'additionalTags' | 'clusterName'>
+  readonly config: Pick<AzureConfig, 'additionalTags' | 'clusterName' | 'clusterUid'>
   readonly nodeClass: Pick<NodeClassSettings, 'tags'>
   readonly claim: { readonly uid: string; readonly nodePool?: string }
 }): Record<string, string> {
-  return { ...nodeTags(config, nodeClass, claim.nodePool), [tagKeys.claimUid]: claim.uid }
+  return {
+    ...nodeTags(config, nodeClass, claim.nodePool),
+    [tagKeys.clusterUid]: config.clusterUid,
+    [tagKeys.claimUid]: claim.uid,
+  }
 }
 
 function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {

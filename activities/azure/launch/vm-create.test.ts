@@ -186,7 +186,11 @@ interface VmOnWire extends Json {
  * - names and types that the URL of a PUT says are not repeated in its body.
  */
 const attemptName = (name: string) => `${name}-1`
-const withUid = (tags: Json) => ({ ...tags, 'joiner.sh_nodeclaim-uid': uid })
+const withUid = (tags: Json) => ({
+  ...tags,
+  'joiner.sh_cluster-uid': 'cluster-uid',
+  'joiner.sh_nodeclaim-uid': uid,
+})
 
 function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
   const { name: _inUrl, zones, tags, ...rest } = vm
