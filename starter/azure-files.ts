@@ -2,14 +2,15 @@ import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
 import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/catalogue/pricing.ts'
 import type { NodeClass } from '../core/objects.ts'
+import { type InputFile, inputName } from './bounded/input.ts'
 import { InputError, isObject } from './simulate/shape.ts'
 import { readDocuments } from './simulate/source.ts'
 
 /** The one value that a file holds. Errors: InputError. */
-export async function onlyValue(file: string): Promise<unknown> {
-  const documents = await readDocuments([file])
+export async function onlyValue(input: InputFile): Promise<unknown> {
+  const documents = await readDocuments([input])
   if (documents.length !== 1)
-    throw new InputError(`${file}: holds ${documents.length} documents; a file of this sort is one`)
+    throw new InputError(`${inputName(input.file)}: holds ${documents.length} documents; a file of this sort is one`)
   return documents[0]?.value
 }
 
@@ -33,20 +34,21 @@ export function regionOf(file: string, skus: readonly ResourceSku[]): string {
 type PricedItem = PriceItem & { readonly armRegionName?: string }
 
 /** What the files say of a region's prices. Errors: InputError, also where they say nothing of it. */
-export async function readPrices(files: readonly string[], region: string): Promise<PriceList> {
+export async function readPrices(files: readonly InputFile[], region: string): Promise<PriceList> {
   const items = (await Promise.all(files.map(priceItems))).flat()
   const prices = pricesOf(items.filter(({ armRegionName = region }) => armRegionName === region))
-  if (prices.size === 0) throw new InputError(`${files.join(', ')}: holds no price of region ${region}`)
+  if (prices.size === 0)
+    throw new InputError(`${files.map(({ file }) => inputName(file)).join(', ')}: holds no price of region ${region}`)
   return prices
 }
 
-async function priceItems(file: string): Promise<readonly PricedItem[]> {
-  const json = await onlyValue(file)
+async function priceItems(input: InputFile): Promise<readonly PricedItem[]> {
+  const json = await onlyValue(input)
   const pages = Array.isArray(json) ? json : [json]
   return pages.flatMap((page: unknown): readonly PricedItem[] => {
     const items: unknown = isObject(page) ? (page['Items'] ?? [page]) : undefined
     if (Array.isArray(items)) return items as readonly PricedItem[]
-    throw new InputError(`${file}: is not an answer of the retail prices API; it has a list Items`)
+    throw new InputError(`${inputName(input.file)}: is not an answer of the retail prices API; it has a list Items`)
   })
 }
 

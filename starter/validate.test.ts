@@ -75,11 +75,11 @@ describe('joiner validate', () => {
     expect(stderr).toContain('line 18: ConfigMap "other" skipped')
   })
 
-  it('prints JSON for pipelines, one entry per file', async () => {
+  it('prints JSON for pipelines, one entry per file, and ends with code 2 where one cannot be read', async () => {
     const good = file('good.yaml', broken.split('---\n')[1] ?? '')
     const unreadable = file('yaml-error.yaml', 'a: [1\n')
     const { code, stdout } = await joiner('validate', '--output', 'json', good, unreadable, join(folder, 'none.yaml'))
-    expect(code).toBe(1)
+    expect(code).toBe(2)
     expect(JSON.parse(stdout)).toEqual([
       { file: good, valid: true, errors: [] },
       { file: unreadable, valid: false, errors: [{ path: '', message: expect.stringMatching(/^line [12]: /) }] },

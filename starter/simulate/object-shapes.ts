@@ -201,5 +201,6 @@ export function isKnownKind(kind: unknown, apiVersion?: unknown): boolean {
 
 /** What is wrong with an object of a known kind. */
 export function problemOf(json: Readonly<Record<string, unknown>>): Problem | undefined {
-  return shapes[String(json['kind'])]?.(json)
+  const { kind } = json
+  return typeof kind === 'string' && Object.hasOwn(shapes, kind) ? shapes[kind]?.(json) : undefined
 }

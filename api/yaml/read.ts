@@ -1,0 +1,112 @@
+import { Composer, type Document, Lexer, LineCounter, Parser, Schema } from 'yaml'
+import { printableStart } from '../../core/printable.ts'
+import { lineOfPath, type Path } from './place.ts'
+import { mostDepth, mostProblems, valueOf, type YamlProblem } from './value.ts'
+
+/** A document of a YAML text. JSON is YAML too, and reads far faster with `JSON.parse`. */
+export interface YamlDocument {
+  /** Plain data: texts, numbers, true, false, null, lists, and maps whose keys are all their own. Undefined where there are problems. */
+  readonly value: unknown
+  /** Why it cannot be read; empty: it can. */
+  readonly problems: readonly YamlProblem[]
+  /** Where its contents start. */
+  readonly line: number
+  /** The line on which a field stands; of one that is missing, that of the nearest that should hold it. */
+  readonly lineOf: (path: Path) => number
+  /** As it was written, with comments, anchors and styles. */
+  readonly tree: Document.Parsed | undefined
+}
+
+/** The parser needs some 140 bytes of memory for each byte. */
+const mostCharacters = 32 * 1024 * 1024
+const mostDocuments = 10_000
+/** Keys, values, signs and line breaks: manifests have 0.4 of them for each character, compact JSON 0.6. */
+const mostTokens = (characters: number) => 200_000 + 0.65 * characters
+/** A level of nesting holds a collection and the value that is being read. */
+const mostOpenTokens = mostDepth + 2
+const longestMessage = 200
+
+const schema = new Schema({ schema: 'core', resolveKnownTags: false })
+const options = { schema, uniqueKeys: false, prettyErrors: false } as const
+/** What YAML allows outside of escapes, as kubectl's parser has it. */
+const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
+
+/**
+ * The documents of a text that may have been written to do harm: time and memory grow with its length alone. A text that goes beyond the limits ends
+ * with a document whose problem says so.
+ */
+export function readYaml(source: string): readonly YamlDocument[] {
+  const lines = new LineCounter()
+  const documents: YamlDocument[] = []
+  const stopped = stopReason(source) ?? compose(source, lines, (tree) => documents.push(documentOf(tree, lines)))
+  if (stopped === undefined) return documents
+  const { line } = stopped
+  return [...documents, { value: undefined, problems: [stopped], line, lineOf: () => line, tree: undefined }]
+}
+
+/** The value of the only document of a text; `refused`: why there is none. */
+export function readOneYaml(
+  source: string,
+): { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'refused'; readonly message: string } {
+  const documents = readYaml(source)
+  const [problem] = documents.flatMap(({ problems }) => problems)
+  if (problem !== undefined) return { kind: 'refused', message: `line ${problem.line}: ${problem.message}` }
+  if (documents.length > 1)
+    return { kind: 'refused', message: `line ${documents[1]?.line}: a second document begins; give one only` }
+  return { kind: 'value', value: documents[0]?.value ?? null }
+}
+
+function stopReason(source: string): YamlProblem | undefined {
+  if (source.length > mostCharacters)
+    return {
+      line: 1,
+      message: `${source.length} characters of YAML are more than the ${mostCharacters} that are read; split it, or give JSON`,
+    }
+  const found = forbidden.exec(source)
+  if (found === null) return undefined
+  const code = (found[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+  return {
+    line: source.slice(0, found.index).split('\n').length,
+    message: `the character U+${code} is not allowed in YAML; remove it, or write it as an escape in double quotes`,
+  }
+}
+
+/** Hands on each document; what it returns is why it stopped before the end. */
+function compose(source: string, lines: LineCounter, take: (tree: Document.Parsed) => void): YamlProblem | undefined {
+  const parser = new Parser(lines.addNewLine)
+  lines.addNewLine(0)
+  const composer = new Composer({ ...options, lineCounter: lines })
+  const limit = mostTokens(source.length)
+  let [tokens, documents, errors] = [0, 0, 0]
+  const stop = (message: string): YamlProblem => ({ line: lines.lineStarts.length, message })
+  for (const lexeme of new Lexer().lex(source)) {
+    tokens += 1
+    for (const token of parser.next(lexeme)) {
+      if (token.type === 'error') errors += 1
+      for (const tree of composer.next(token)) {
+        documents += 1
+        take(tree)
+      }
+    }
+    if (errors > mostProblems) return stop('up to here there are too many signs out of place to go on; is it YAML?')
+    if (parser.stack.length > mostOpenTokens) return stop(`it is nested more than ${mostDepth} levels deep; flatten it`)
+    if (tokens > limit) return stop('it has more keys, values and signs than a manifest of this length; split the file')
+    if (documents > mostDocuments) return stop(`it holds more than ${mostDocuments} documents; split the file`)
+  }
+  for (const token of parser.end()) for (const tree of composer.next(token)) take(tree)
+  for (const tree of composer.end()) take(tree)
+  return undefined
+}
+
+function documentOf(tree: Document.Parsed, lines: LineCounter): YamlDocument {
+  const line = lines.linePos(tree.contents?.range[0] ?? tree.range[0]).line
+  const lineOf = (path: Path) => lineOfPath(tree.contents, path, lines) ?? line
+  const tags = tree.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
+  const broken = [...tree.errors, ...tags].slice(0, mostProblems).map(({ code, message, pos }) => ({
+    line: lines.linePos(pos[0]).line,
+    message: `${printableStart(message, longestMessage)}${code === 'TAG_RESOLVE_FAILED' ? '; leave the tag out' : ''}`,
+  }))
+  if (broken.length > 0) return { value: undefined, problems: broken, line, lineOf, tree }
+  const { value, problems } = valueOf(tree.contents, lines)
+  return { value: problems.length > 0 ? undefined : value, problems, line, lineOf, tree }
+}

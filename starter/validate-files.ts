@@ -1,0 +1,116 @@
+import { isObject } from '../api/conversion/residue.ts'
+import { readYaml, type YamlDocument } from '../api/yaml/read.ts'
+import { printable, printableStart } from '../core/printable.ts'
+import { pathText } from '../core/shape.ts'
+import { doing } from './bounded/doing.ts'
+import { type InputFile, inputName, type UnreadableFile } from './bounded/input.ts'
+import { takeText } from './bounded/text.ts'
+import { validateObject } from './validate-object.ts'
+
+/** What the command line asks for, with its files. */
+export interface ValidateInput {
+  readonly files: readonly (InputFile | UnreadableFile)[]
+  readonly output: 'text' | 'json'
+}
+
+interface FileError {
+  readonly path: string
+  readonly message: string
+  /** Looked up only where it is printed. */
+  readonly line: () => number
+}
+
+interface FileResult {
+  readonly file: string
+  readonly errors: readonly FileError[]
+  readonly skipped: readonly string[]
+  readonly isUnreadable?: true
+}
+
+/** Errors that are printed of one file. */
+const mostErrors = 100
+const longestMessage = 1000
+const longestName = 300
+
+/** Checks files and prints what is wrong with them. Returns the exit code. */
+export function validateFiles({ files, output }: ValidateInput): number {
+  const results = files.map(validateFile)
+  for (const { file, skipped } of results)
+    for (const what of skipped) console.error(`${printable(file)}: ${what} skipped`)
+  if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
+  else for (const result of results) console.log(asText(result))
+  if (results.some(({ isUnreadable }) => isUnreadable)) return 2
+  return results.some(({ errors }) => errors.length > 0) ? 1 : 0
+}
+
+function asJson({ file, errors }: FileResult): object {
+  return {
+    file,
+    valid: errors.length === 0,
+    errors: shown(errors).map(({ path, message, line }) => ({ path, message: `line ${line()}: ${message}` })),
+  }
+}
+
+function asText({ file, errors }: FileResult): string {
+  const name = printable(file)
+  if (errors.length === 0) return `${name}: valid`
+  return shown(errors)
+    .map(({ path, message, line }) => `${name}:${line()}: ${path === '' ? '' : `${path}: `}${message}`)
+    .join('\n')
+}
+
+function shown(errors: readonly FileError[]): readonly FileError[] {
+  const first = errors[mostErrors]
+  if (first === undefined) return errors
+  const message = `and ${errors.length - mostErrors} errors more; correct these first`
+  return [...errors.slice(0, mostErrors), { path: '', message, line: first.line }]
+}
+
+function validateFile(input: InputFile | UnreadableFile): FileResult {
+  const { file } = input
+  if (!('bytes' in input)) return { ...refused(file, input.message), isUnreadable: true }
+  doing(inputName(file))
+  const taken = takeText(input)
+  if (taken.kind === 'refused') return refused(file, taken.message)
+  const documents = readYaml(taken.text).filter(({ value }) => value !== null)
+  if (documents.length === 0) return refused(file, 'holds no manifest; give YAML or JSON with apiVersion and kind')
+  const errors: FileError[] = []
+  const skipped: string[] = []
+  for (const document of documents) {
+    const result = validateDocument(document, file)
+    if (result.kind === 'skipped') skipped.push(`line ${document.line}: ${result.subject}`)
+    else errors.push(...result.errors)
+  }
+  return { file, errors, skipped }
+}
+
+function refused(file: string, message: string): FileResult {
+  return { file, errors: [{ path: '', message, line: () => 1 }], skipped: [] }
+}
+
+type DocumentResult =
+  | { readonly kind: 'skipped'; readonly subject: string }
+  | { readonly kind: 'checked'; readonly errors: readonly FileError[] }
+
+function validateDocument({ value, problems, line, lineOf }: YamlDocument, file: string): DocumentResult {
+  if (problems.length > 0)
+    return { kind: 'checked', errors: problems.map(({ message, line }) => ({ path: '', message, line: () => line })) }
+  if (!isObject(value))
+    return { kind: 'checked', errors: [{ path: '', message: 'is not a manifest', line: () => line }] }
+  const subject = subjectOf(value)
+  doing(`${inputName(file)}:${line}: ${subject}`)
+  const result = validateObject(value)
+  if (result.kind === 'skipped') return { kind: 'skipped', subject }
+  const errors = result.errors.map(({ path, message }) => ({
+    path: pathText(path),
+    message: `${subject}: ${printableStart(message, longestMessage)}`,
+    line: () => lineOf(path),
+  }))
+  return { kind: 'checked', errors }
+}
+
+function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
+  const shownKind = typeof kind === 'string' ? printableStart(kind, longestName) : 'object without a kind'
+  const name = isObject(metadata) ? metadata['name'] : undefined
+  return `${shownKind} ${typeof name === 'string' ? `"${printableStart(name, longestName)}"` : 'without a name'}`
+}
