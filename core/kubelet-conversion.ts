@@ -1,6 +1,7 @@
 import { parseGoDuration } from './duration.ts'
 import { canonicalIp } from './ip.ts'
 import { compareQuantity, parseQuantity, zero } from './quantity.ts'
+import { isDeeper, mostLevels } from './shape.ts'
 
 /** Where the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */
 export const kubeletAnnotation = 'compatibility.karpenter.sh/v1beta1-kubelet-conversion'
@@ -180,7 +181,8 @@ function shown(text: string): string {
 
 function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isDeeper(value, mostLevels) ? undefined : value
   } catch {
     return undefined
   }

@@ -99,6 +99,18 @@ export function numberFrom(least: number, most = Number.POSITIVE_INFINITY): Shap
     typeof value === 'number' && value >= least && value <= most ? undefined : wrong(value, `write a number ${bounds}`)
 }
 
+/** Levels of nesting that data from outside may have: what walks it calls itself once for each. Schemas of CRDs have some 50. */
+export const mostLevels = 200
+
+/** Whether data has more than so many levels of lists and maps. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) return value.some((element) => isDeeper(element, levels - 1))
+  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true
+  return false
+}
+
 /** `spec.containers[0].resources`, `metadata.labels["example.com/a"]`; on one line, whatever the keys are. */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((all, key) => {

@@ -8,9 +8,10 @@ import { nodeClaimSpec } from '../api/node-claim.ts'
 import { nodeClassSpec } from '../api/node-class.ts'
 import { nodeOverlaySpec } from '../api/node-overlay.ts'
 import { nodePoolSpec } from '../api/node-pool.ts'
+import { blockingProblem } from '../core/disruption/budget-check.ts'
 import { wellKnownLabels } from '../core/labels.ts'
 import { templateErrors } from '../core/node-pool-validation.ts'
-import type { NodePool, RequirementSpec, Taint } from '../core/objects.ts'
+import type { Budget, NodePool, RequirementSpec, Taint } from '../core/objects.ts'
 import { compileCel } from './validate-cel.ts'
 
 export interface Finding {
@@ -164,6 +165,15 @@ function boundErrors(schema: Json, value: unknown): readonly string[] {
   return twice === undefined ? [] : [`has ${twice} more than once`]
 }
 
+/** Budgets that block all disruption, since nobody can tell what they mean. */
+function budgetErrors({ disruption }: Json): Finding[] {
+  const budgets = isObject(disruption) ? ((disruption['budgets'] ?? []) as readonly Budget[]) : []
+  return budgets.flatMap((budget, index) => {
+    const message = blockingProblem(budget)
+    return message === undefined ? [] : [{ path: ['spec', 'disruption', 'budgets', index], message }]
+  })
+}
+
 /** The checks after admission, part by part, so that each has its place. */
 function runtimeErrors({ apiVersion, kind }: Json, spec: Json): Finding[] {
   if (apiVersion !== 'karpenter.sh/v1' || (kind !== 'NodePool' && kind !== 'NodeClaim')) return []
@@ -196,6 +206,7 @@ function runtimeErrors({ apiVersion, kind }: Json, spec: Json): Finding[] {
         ? []
         : check({ requirements: [entry] }, ['spec', 'requirements', index]),
     ),
+    ...budgetErrors(spec),
     ...(spec['replicas'] === undefined || kind !== 'NodePool'
       ? []
       : [{ path: ['spec', 'replicas'], message: 'static NodePools are not supported yet; remove it' }]),

@@ -151,7 +151,7 @@ describe.skipIf(!existsSync(shared))('offline (skipped where the shared folder i
     }
     const tooKind = cases.filter(({ object, accepted }) => !accepted && errorsOf(object).length === 0)
     expect(tooKind.map(({ id }) => id)).toEqual([])
-    const later = /is not a field of this object|in requirements, restricted|static NodePools are not supported/
+    const later = /is not a field|in requirements, restricted|static NodePools are not supported|blocks all disruption/
     const tooStrict = cases.filter(
       ({ object, accepted }) => accepted && !errorsOf(object).every(({ message }) => later.test(message)),
     )

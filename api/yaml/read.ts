@@ -1,7 +1,8 @@
 import { Composer, type Document, Lexer, LineCounter, Parser, Schema } from 'yaml'
 import { printableStart } from '../../core/printable.ts'
+import { mostLevels } from '../../core/shape.ts'
 import { lineOfPath, type Path } from './place.ts'
-import { mostDepth, mostProblems, valueOf, type YamlProblem } from './value.ts'
+import { mostProblems, valueOf, type YamlProblem } from './value.ts'
 
 /** A document of a YAML text. JSON is YAML too, and reads far faster with `JSON.parse`. */
 export interface YamlDocument {
@@ -23,7 +24,7 @@ const mostDocuments = 10_000
 /** Keys, values, signs and line breaks: manifests have 0.4 of them for each character, compact JSON 0.6. */
 const mostTokens = (characters: number) => 200_000 + 0.65 * characters
 /** A level of nesting holds a collection and the value that is being read. */
-const mostOpenTokens = mostDepth + 2
+const mostOpenTokens = mostLevels + 2
 const longestMessage = 200
 
 const schema = new Schema({ schema: 'core', resolveKnownTags: false })
@@ -89,7 +90,8 @@ function compose(source: string, lines: LineCounter, take: (tree: Document.Parse
       }
     }
     if (errors > mostProblems) return stop('up to here there are too many signs out of place to go on; is it YAML?')
-    if (parser.stack.length > mostOpenTokens) return stop(`it is nested more than ${mostDepth} levels deep; flatten it`)
+    if (parser.stack.length > mostOpenTokens)
+      return stop(`it is nested more than ${mostLevels} levels deep; flatten it`)
     if (tokens > limit) return stop('it has more keys, values and signs than a manifest of this length; split the file')
     if (documents > mostDocuments) return stop(`it holds more than ${mostDocuments} documents; split the file`)
   }

@@ -1,5 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type LineCounter, type ParsedNode, Scalar } from 'yaml'
 import { printableStart } from '../../core/printable.ts'
+import { mostLevels } from '../../core/shape.ts'
 
 /** Why a document cannot be read, and where. */
 export interface YamlProblem {
@@ -7,8 +8,6 @@ export interface YamlProblem {
   readonly message: string
 }
 
-/** Levels of nesting; the deepest of Kubernetes' objects, schemas of CRDs, have some 50. */
-export const mostDepth = 200
 /** What aliases may add to a document, in characters of what they repeat. */
 const mostRepeated = 4 * 1024 * 1024
 /** Of one document; the first few tell the rest. */
@@ -71,8 +70,8 @@ class Reading {
     this.#deepest = Math.max(this.#deepest, depth + target.height)
     if (this.#repeated > mostRepeated)
       return this.#problem(node, `aliases repeat more than ${mostRepeated} characters; write out what is meant`)
-    if (depth + target.height > mostDepth)
-      return this.#problem(node, `with its aliases it is nested more than ${mostDepth} levels deep; flatten it`)
+    if (depth + target.height > mostLevels)
+      return this.#problem(node, `with its aliases it is nested more than ${mostLevels} levels deep; flatten it`)
     return target.value
   }
 

@@ -2,7 +2,7 @@ import { printable } from '../../core/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
-import { InputError, isObject, pathText } from './shape.ts'
+import { InputError, isDeeper, isObject, mostLevels, pathText } from './shape.ts'
 
 /** A JSON or YAML document as a file holds it. */
 export interface SourceDocument {
@@ -12,9 +12,6 @@ export interface SourceDocument {
   /** The line on which a field stands; undefined where it cannot be told. */
   readonly lineOf: (path: readonly (string | number)[]) => number | undefined
 }
-
-/** As deep as YAML may be. */
-const mostDepth = 200
 
 /** The documents of files, in the order given. Errors: InputError. */
 export async function readDocuments(files: readonly InputFile[]): Promise<readonly SourceDocument[]> {
@@ -41,17 +38,9 @@ async function parse(file: string, source: string): Promise<readonly SourceDocum
       throw new InputError(`${file}: is not JSON: ${printable((error as Error).message)}`)
     })
   }
-  if (isDeeper(value, mostDepth))
-    throw new InputError(`${file}: is nested more than ${mostDepth} levels deep; flatten it`)
+  if (isDeeper(value, mostLevels))
+    throw new InputError(`${file}: is nested more than ${mostLevels} levels deep; flatten it`)
   return [{ file, value, lineOf: () => undefined }]
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (levels === 0) return true
-  if (Array.isArray(value)) return value.some((element) => isDeeper(element, levels - 1))
-  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true
-  return false
 }
 
 async function parseYaml(file: string, source: string): Promise<readonly SourceDocument[]> {
