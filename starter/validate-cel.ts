@@ -6,16 +6,22 @@ type Expression = (scope: Scope) => unknown
 const tokenPattern =
   /\s*(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(\|\||&&|[=!<>]=|[()[\].,?:!<>]))/y
 
+const compiled = new Map<string, (self: unknown) => boolean>()
+
 /** A rule ready to be asked about a value. Errors: it uses what is not known here; as in the API server, a rule that fails is broken. */
 export function compileCel(rule: string): (self: unknown) => boolean {
+  const known = compiled.get(rule)
+  if (known !== undefined) return known
   const expression = new Parser(tokens(rule)).whole()
-  return (self) => {
+  const test = (self: unknown) => {
     try {
       return expression(new Map([['self', self]])) === true
     } catch {
       return false
     }
   }
+  compiled.set(rule, test)
+  return test
 }
 
 function tokens(rule: string): string[] {

@@ -110,7 +110,8 @@ function validateDocument({ value, problems, line, lineOf }: YamlDocument, file:
 }
 
 function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
-  const shownKind = typeof kind === 'string' ? printableStart(kind, longestName) : 'object without a kind'
+  if (typeof kind !== 'string') return 'object without a kind'
   const name = isObject(metadata) ? metadata['name'] : undefined
-  return `${shownKind} ${typeof name === 'string' ? `"${printableStart(name, longestName)}"` : 'without a name'}`
+  const shownName = typeof name === 'string' ? `"${printableStart(name, longestName)}"` : 'without a name'
+  return `${printableStart(kind, longestName)} ${shownName}`
 }

@@ -50,7 +50,7 @@ export function validateObject(given: Json): ObjectResult {
 function validateVersion(given: Json): ObjectResult {
   const object =
     given['apiVersion'] === 'karpenter.azure.com/v1alpha2' ? { ...given, apiVersion: nodeClassVersion } : given
-  const name = `${String(object['apiVersion'])} ${String(object['kind'])}`
+  const name = `${textOf(object['apiVersion'])} ${textOf(object['kind'])}`
   const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
   if (schema === undefined) {
     if (!ourGroups.test(name)) return { kind: 'skipped' }
@@ -59,6 +59,11 @@ function validateVersion(given: Json): ObjectResult {
   }
   const errors = [...metadataErrors(object['metadata']), ...specErrors(object, schema.spec, schema.quantities)]
   return { kind: 'checked', errors }
+}
+
+/** Never fails, as `String` would on a map with a key such as `toString`. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 function metadataErrors(metadata: unknown): Finding[] {
@@ -75,12 +80,7 @@ function specErrors(object: Json, schema: z.ZodType, quantities: Quantities): Fi
   const parsed = schema.safeParse(given)
   if (!parsed.success)
     return parsed.error.issues.map(({ path, message }) => ({ path: ['spec', ...path] as (string | number)[], message }))
-  const errors = [
-    ...unknownFields(given, parsed.data, ['spec']),
-    ...ruleErrors(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', override: withRules }), parsed.data, [
-      'spec',
-    ]),
-  ]
+  const errors = [...unknownFields(given, parsed.data, ['spec']), ...ruleErrors(rulesOf(schema), parsed.data, ['spec'])]
   // What the CRD refuses, no controller ever sees.
   return errors.length > 0 ? errors : runtimeErrors(object, parsed.data as Json)
 }
@@ -111,6 +111,17 @@ function unknownFields(given: unknown, known: unknown, path: readonly (string | 
       ? unknownFields(value, known[key], [...path, key])
       : [{ path: [...path, key], message: 'is not a field of this object' }],
   )
+}
+
+const knownRules = new Map<z.ZodType, object>()
+
+/** The schema as JSON, with what CRDs have beside it. A file may hold thousands of objects. */
+function rulesOf(schema: z.ZodType): object {
+  const known = knownRules.get(schema)
+  if (known !== undefined) return known
+  const rules = z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', override: withRules })
+  knownRules.set(schema, rules)
+  return rules
 }
 
 function withRules({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void {
@@ -147,21 +158,23 @@ function boundErrors(schema: Json, value: unknown): readonly string[] {
   const most = schema['maxProperties']
   if (isObject(value) && typeof most === 'number' && Object.keys(value).length > most)
     return [`must have at most ${most} entries`]
-  if (schema['format'] === 'date-time' && Number.isNaN(Date.parse(String(value))))
-    return [`"${String(value)}" is not a time such as 2026-01-31T12:00:00Z`]
+  if (schema['format'] === 'date-time' && Number.isNaN(Date.parse(textOf(value))))
+    return [`"${textOf(value)}" is not a time such as 2026-01-31T12:00:00Z`]
   // Zod checks its own patterns; this is one that only Go's syntax can write.
   const { pattern } = schema
   if (
     typeof pattern === 'string' &&
     pattern.startsWith('(?i)') &&
-    !new RegExp(pattern.slice(4), 'i').test(String(value))
+    !new RegExp(pattern.slice(4), 'i').test(textOf(value))
   )
-    return [`"${String(value)}" does not match ${pattern}`]
+    return [`"${textOf(value)}" does not match ${pattern}`]
   if (!Array.isArray(value) || (listType !== 'set' && listType !== 'map')) return []
-  const keys = value.map((entry: unknown) =>
-    JSON.stringify(listType === 'map' && isObject(entry) ? listMapKeys.map((key) => entry[key]) : entry),
-  )
-  const twice = keys.find((key, index) => keys.indexOf(key) !== index)
+  const seen = new Set<string>()
+  const twice = value
+    .map((entry: unknown) =>
+      JSON.stringify(listType === 'map' && isObject(entry) ? listMapKeys.map((key) => entry[key]) : entry),
+    )
+    .find((key) => seen.has(key) || !seen.add(key))
   return twice === undefined ? [] : [`has ${twice} more than once`]
 }
 

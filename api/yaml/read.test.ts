@@ -89,11 +89,11 @@ describe('what is refused, with its line', () => {
 describe('what would take too much is refused', () => {
   const bomb = Array.from({ length: 20 }, (_, at) => `a${at + 1}: &a${at + 1} [${`*a${at}, `.repeat(9)}]`).join('\n')
   test.each([
-    ['a bomb of aliases', `a0: &a0 [x]\n${bomb}`, /^\d: aliases repeat more than 4194304 characters/],
+    ['a bomb of aliases', `a0: &a0 [x]\n${bomb}`, /^\d: aliases repeat more than 1048576 characters/],
     ['a long text repeated', `a: &a ${'x'.repeat(500_000)}\nb:\n${'- *a\n'.repeat(100)}`, /aliases repeat more than/],
     [
       'merges of a large map',
-      `a: &a {${Array.from({ length: 3000 }, (_, at) => `k${at}: `).join(',')}}\nb:\n${'- <<: *a\n'.repeat(80_000)}`,
+      `a: &a {${Array.from({ length: 3000 }, (_, at) => `k${at}: `).join(',')}}\nb:\n${'- <<: *a\n'.repeat(10_000)}`,
       /aliases repeat more than/,
     ],
     ['lists', '['.repeat(1_000_000), /nested more than 200 levels/],
@@ -124,9 +124,20 @@ describe('what would take too much is refused', () => {
   })
 
   test('many different keys are read in time that grows with their number', () => {
-    const source = Array.from({ length: 50_000 }, (_, at) => `k${at}: 1`).join('\n')
+    const source = Array.from({ length: 50_000 }, (_, at) => `key-number-${at}: value ${at}`).join('\n')
     expect(Object.keys(values(source)[0] as object)).toHaveLength(50_000)
   })
+})
+
+test('long JSON is read as JSON, with lines for what is asked', () => {
+  const list = Array.from({ length: 20_000 }, (_, at) => ({ name: `name-${at}` }))
+  const [document, ...more] = readYaml(JSON.stringify({ list }, undefined, 1))
+  expect([document?.value, document?.problems, more]).toEqual([{ list }, [], []])
+  expect(document?.lineOf(['list', 1, 'name'])).toBe(7)
+  const deep = readYaml(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+  expect(deep.flatMap(({ problems }) => problems)).toEqual([
+    { line: 1, message: 'it is nested more than 200 levels deep; flatten it' },
+  ])
 })
 
 describe('lines', () => {

@@ -1,6 +1,6 @@
 import { Composer, type Document, Lexer, LineCounter, Parser, Schema } from 'yaml'
 import { printableStart } from '../../core/printable.ts'
-import { mostLevels } from '../../core/shape.ts'
+import { isDeeper, mostLevels } from '../../core/shape.ts'
 import { lineOfPath, type Path } from './place.ts'
 import { mostProblems, valueOf, type YamlProblem } from './value.ts'
 
@@ -14,15 +14,17 @@ export interface YamlDocument {
   readonly line: number
   /** The line on which a field stands; of one that is missing, that of the nearest that should hold it. */
   readonly lineOf: (path: Path) => number
-  /** As it was written, with comments, anchors and styles. */
+  /** As it was written, with comments, anchors and styles; undefined where it is all of a text in JSON, or cannot be read. */
   readonly tree: Document.Parsed | undefined
 }
 
-/** The parser needs some 140 bytes of memory for each byte. */
+/** The parser needs some 140 bytes of memory for each character. */
 const mostCharacters = 32 * 1024 * 1024
 const mostDocuments = 10_000
-/** Keys, values, signs and line breaks: manifests have 0.4 of them for each character, compact JSON 0.6. */
-const mostTokens = (characters: number) => 200_000 + 0.65 * characters
+/** Keys, values, signs and line breaks: manifests have up to 0.4 of them for each character. Each needs up to 600 bytes of memory. */
+const mostTokens = (characters: number) => 100_000 + 0.4 * characters
+/** Of JSON that is longer, `JSON.parse` makes a value with a hundredth of the effort; the last one of a key that stands there twice counts. */
+const longJson = 100_000
 /** A level of nesting holds a collection and the value that is being read. */
 const mostOpenTokens = mostLevels + 2
 const longestMessage = 200
@@ -37,6 +39,31 @@ const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10f
  * with a document whose problem says so.
  */
 export function readYaml(source: string): readonly YamlDocument[] {
+  const json = source.length > longJson && /^\s*[[{]/.test(source) ? readJson(source) : undefined
+  return json === undefined ? readDocuments(source) : [json]
+}
+
+/** Undefined: it is no JSON, or not one value of it. */
+function readJson(source: string): YamlDocument | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(source)
+  } catch {
+    return undefined
+  }
+  const problems = isDeeper(value, mostLevels) ? [{ line: 1, message: tooDeep }] : []
+  // Lines are asked for where something is wrong, and hardly ever.
+  let document: YamlDocument | undefined
+  const lineOf = (path: Path) => {
+    document ??= readDocuments(source)[0]
+    return document?.lineOf(path) ?? 1
+  }
+  return { value: problems.length > 0 ? undefined : value, problems, line: 1, lineOf, tree: undefined }
+}
+
+const tooDeep = `it is nested more than ${mostLevels} levels deep; flatten it`
+
+function readDocuments(source: string): readonly YamlDocument[] {
   const lines = new LineCounter()
   const documents: YamlDocument[] = []
   const stopped = stopReason(source) ?? compose(source, lines, (tree) => documents.push(documentOf(tree, lines)))
@@ -90,8 +117,7 @@ function compose(source: string, lines: LineCounter, take: (tree: Document.Parse
       }
     }
     if (errors > mostProblems) return stop('up to here there are too many signs out of place to go on; is it YAML?')
-    if (parser.stack.length > mostOpenTokens)
-      return stop(`it is nested more than ${mostLevels} levels deep; flatten it`)
+    if (parser.stack.length > mostOpenTokens) return stop(tooDeep)
     if (tokens > limit) return stop('it has more keys, values and signs than a manifest of this length; split the file')
     if (documents > mostDocuments) return stop(`it holds more than ${mostDocuments} documents; split the file`)
   }

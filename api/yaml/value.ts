@@ -9,7 +9,7 @@ export interface YamlProblem {
 }
 
 /** What aliases may add to a document, in characters of what they repeat. */
-const mostRepeated = 4 * 1024 * 1024
+const mostRepeated = 1024 * 1024
 /** Of one document; the first few tell the rest. */
 export const mostProblems = 20
 const longestName = 60

@@ -15,7 +15,7 @@ export interface Bounds {
 
 const mebibyte = 1024 * 1024
 /** Together with what the process needs anyway: 2 s and 512 MiB for files of less than a megabyte. */
-const smallest: Bounds = { milliseconds: 1500, heapMiB: 300 }
+const smallest: Bounds = { milliseconds: 1500, heapMiB: 350 }
 const millisecondsPerMebibyte = 1000
 const lookMs = 50
 
@@ -81,7 +81,7 @@ function outcomeOf(worker: Worker, bounds: Bounds): Promise<Outcome> {
 }
 
 /** Tells whether the time is over by both clocks: a busy machine gives little of each second, and other threads compute too. */
-function clock(milliseconds: number): () => boolean {
+export function clock(milliseconds: number): () => boolean {
   const [wall, processor] = [performance.now(), process.cpuUsage()]
   return () => {
     const { user, system } = process.cpuUsage(processor)

@@ -2,7 +2,7 @@ import { decodeNodeClass } from '../../activities/kubernetes/decode.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import { printable } from '../../core/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
-import { InputError, isObject, pathText } from '../simulate/shape.ts'
+import { InputError, isObject, pathText, valueText } from '../simulate/shape.ts'
 import { manifestsOf, placeOf, readDocuments } from '../simulate/source.ts'
 import { validateObject } from '../validate-object.ts'
 
@@ -15,7 +15,11 @@ export async function readNodeClass(input: InputFile): Promise<NodeClass> {
     throw new InputError(`${inputName(input.file)}: holds ${classes.length} AKSNodeClasses; give one`)
   const { json, document, path } = found
   const result = validateObject(json)
-  const [error] = result.kind === 'checked' ? result.errors : []
+  if (result.kind === 'skipped')
+    throw new InputError(
+      `${placeOf(document, [...path, 'apiVersion'])}: AKSNodeClass: apiVersion ${valueText(json['apiVersion'])}; use karpenter.azure.com/v1beta1`,
+    )
+  const [error] = result.errors
   if (error !== undefined)
     throw new InputError(
       `${placeOf(document, [...path, ...error.path])}: ${pathText(error.path)}: ${printable(error.message)}`,

@@ -33,7 +33,7 @@ export async function readFiles(
   asked: string | undefined,
 ): Promise<RegionSale> {
   const catalogue = inputName(catalogueFile.file)
-  const skus = skusOf(await onlyValue(catalogueFile))
+  const skus = skusOf(catalogue, await onlyValue(catalogueFile))
   if (skus === undefined)
     throw new InputError(`${catalogue}: holds no resource SKUs; give ARM's answer, or that of az vm list-skus -o json`)
   const region = regionOf(catalogue, skus)

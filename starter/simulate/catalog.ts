@@ -7,7 +7,6 @@ import type { NodeClass } from '../../core/objects.ts'
 import { clusterSettings, onlyValue, plainNodeClass, readPrices, regionOf, skusOf } from '../azure-files.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { inputName } from '../bounded/input.ts'
-import { withoutNulls } from './cluster-objects.ts'
 import { instanceTypes, type TypeJson, typeShape } from './instance-types.ts'
 import { InputError, list, pathText, record, text, valueText } from './shape.ts'
 
@@ -29,8 +28,8 @@ const catalogShape = record({
 /** Reads a list of instance types, or ARM's resource SKUs with retail prices. Errors: InputError. */
 export async function readCatalog(input: InputFile, prices: readonly InputFile[]): Promise<Catalog> {
   const file = inputName(input.file)
-  const json = withoutNulls(await onlyValue(input))
-  const skus = skusOf(json)
+  const json = await onlyValue(input)
+  const skus = skusOf(file, json)
   if (skus !== undefined) {
     if (prices.length > 0) return skuCatalog(file, skus, prices)
     throw new InputError(

@@ -39,7 +39,7 @@ export const requirement = record({ key: text, operator: operators, values: list
   'key',
   'operator',
 ])
-const expressions = list(record({ key: text, operator: text, values: list(text) }, ['key', 'operator']))
+const expressions = list(record({ key: text, operator: operators, values: list(text) }, ['key', 'operator']))
 const selector = record({
   matchLabels: texts,
   matchExpressions: list(record({ key: text, operator: selectorOperators, values: list(text) }, ['key', 'operator'])),
@@ -114,9 +114,8 @@ const claimFields = {
   nodeClassRef: record({ group: text, kind: text, name: text }, ['name']),
   resources: record({ requests: amounts }),
 }
-const template = record({ metadata: record({ labels: texts, annotations: texts }), spec: record(claimFields) }, [
-  'spec',
-])
+const claimSpec = record(claimFields, ['nodeClassRef'])
+const template = record({ metadata: record({ labels: texts, annotations: texts }), spec: claimSpec }, ['spec'])
 const object = (fields: Readonly<Record<string, Shape>>, needed: readonly string[] = []) =>
   record({ metadata, ...fields }, ['metadata', ...needed])
 
@@ -128,7 +127,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   }),
   NodeClaim: object(
     {
-      spec: record(claimFields),
+      spec: claimSpec,
       status: record({ nodeName: text, providerID: text, capacity: amounts, allocatable: amounts, conditions }),
     },
     ['spec'],
