@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/records.ts'
 import {
   flag,
   list,
@@ -201,5 +202,5 @@ export function isKnownKind(kind: unknown, apiVersion?: unknown): boolean {
 
 /** What is wrong with an object of a known kind. */
 export function problemOf(json: Readonly<Record<string, unknown>>): Problem | undefined {
-  return shapes[String(json['kind'])]?.(json)
+  return entryOf(shapes, String(json['kind']))?.(json)
 }
