@@ -10,6 +10,7 @@ import { annotations, coreWellKnownLabels, labels } from '../../core/labels.ts'
 import { staticClaimRequirements } from '../../core/node-claim-template.ts'
 import type { Condition, NodeClaim, NodeClassRef, NodePool, RequirementSpec } from '../../core/objects.ts'
 import { printable } from '../../core/printable.ts'
+import { emptyRecord } from '../../core/records.ts'
 import { serializeAll } from '../../core/requirements.ts'
 import { indexOf } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
@@ -156,7 +157,7 @@ function reconcile(
   now: string,
   wellKnown: ReadonlySet<string>,
 ): { readonly nodeClaims: readonly NodeClaim[]; readonly conditions: Record<string, ConditionsJson> } {
-  const conditions: Record<string, ConditionsJson> = {}
+  const conditions = emptyRecord<ConditionsJson>()
   const claims = nodeClaims.map((claim) => {
     const nodePool = nodePools.find(({ metadata }) => metadata.name === claim.metadata.labels[labels.nodePool])
     const found = reconciledConditions(claim, nodePool, types, Date.parse(now), wellKnown)

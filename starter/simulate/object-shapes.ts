@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/records.ts'
 import {
   flag,
   list,
@@ -201,5 +202,5 @@ export function isKnownKind(kind: unknown, apiVersion?: unknown): boolean {
 /** What is wrong with an object of a known kind. */
 export function problemOf(json: Readonly<Record<string, unknown>>): Problem | undefined {
   const { kind } = json
-  return typeof kind === 'string' && Object.hasOwn(shapes, kind) ? shapes[kind]?.(json) : undefined
+  return typeof kind === 'string' ? entryOf(shapes, kind)?.(json) : undefined
 }

@@ -4,7 +4,7 @@ import { corpus, everySeed } from './corpus.ts'
 import { mutant, type Seed } from './mutate.ts'
 
 /** A file of a case, under the name that its arguments give it. */
-export interface CaseFile {
+interface CaseFile {
   readonly name: string
   readonly bytes: Uint8Array
 }
@@ -44,7 +44,7 @@ const validate: Kind = (random) => {
 }
 
 const convert: Kind = (random) => {
-  const file = mutated(random, random.chance(0.5) ? (corpus.manifests[1] as Seed) : anySeed(random))
+  const file = mutated(random, random.chance(0.5) ? corpus.manifests[1] : anySeed(random))
   return { words: ['convert', file.name], files: [file] }
 }
 
@@ -127,8 +127,7 @@ export function jobOf({
     return { file: found.name, bytes: new Uint8Array(found.bytes) }
   }
   const option = (flag: string) => (rest.includes(flag) ? rest[rest.indexOf(flag) + 1] : undefined)
-  const optional = <Key extends string>(key: Key, flag: string) =>
-    option(flag) === undefined ? {} : ({ [key]: input(option(flag)) } as Record<Key, ReturnType<typeof input>>)
+  const optional = (key: string, flag: string) => (option(flag) === undefined ? {} : { [key]: input(option(flag)) })
   const prices = option('--prices') === undefined ? [] : [input(option('--prices'))]
   const shape = (option('--output') ?? option('-o') ?? 'text') as never
   if (command === 'convert') return { name: 'convert', input: { file: input(rest.at(-1)) } }

@@ -15,7 +15,7 @@ export interface FuzzReport {
   readonly commands: Readonly<Record<string, CommandReport>>
 }
 
-export interface CommandReport {
+interface CommandReport {
   cases: number
   /** Exit codes, and how often. */
   codes: Record<string, number>

@@ -6,7 +6,7 @@ type Json = Record<string, unknown>
 type Holder = Json | unknown[]
 
 /** Files stay below the size for which the limits of 2 s and 512 MiB hold. */
-export const mostCharacters = 900_000
+const mostCharacters = 900_000
 
 const mostChanged = 200_000
 

@@ -55,6 +55,6 @@ function outcomeOf(worker: Worker, one: Case): Promise<Outcome> {
     worker.on('error', (error: NodeJS.ErrnoException) =>
       end(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? { kind: 'large' } : { kind: 'died', message: error.message }),
     )
-    worker.postMessage(one)
+    worker.postMessage(one, [])
   })
 }

@@ -26,7 +26,7 @@ function catchOutput(): void {
         (printed.get(stream) ?? '') + (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()),
       )
       const done = rest.at(-1)
-      if (typeof done === 'function') process.nextTick(done as () => void)
+      if (typeof done === 'function') process.nextTick(done)
       return true
     }
   guardOutput(process.stdout, process.stderr)

@@ -1,6 +1,7 @@
 import type { InstanceType } from '../../instance-type.ts'
 import { labels } from '../../labels.ts'
 import { subtractQuantity, zero } from '../../quantity.ts'
+import { entryOf } from '../../records.ts'
 import { intersects, operatorOf, type Requirement, requirement } from '../../requirement.ts'
 import { incompatibility } from '../../requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
@@ -239,9 +240,11 @@ function limitMiss(pool: PoolIndex, types: Bits): string {
   const shares = Object.keys(nodePool.limits)
     .sort()
     .flatMap((name) => {
-      const limit = nodePool.limits[name] ?? zero
-      const used = usage[name] ?? zero
-      const smallest = left.map(({ capacity }) => capacity[name] ?? zero).sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
+      const limit = entryOf(nodePool.limits, name) ?? zero
+      const used = entryOf(usage, name) ?? zero
+      const smallest = left
+        .map(({ capacity }) => entryOf(capacity, name) ?? zero)
+        .sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
       const free = subtractQuantity(limit, used)
       const text = `limit ${amountText(name, limit)}, in use ${amountText(name, used)}`
       if (name === 'nodes') return pool.nodesExhausted ? [text] : []
