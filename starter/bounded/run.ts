@@ -15,7 +15,7 @@ export interface Bounds {
 
 const mebibyte = 1024 * 1024
 /** Together with what the process needs anyway: 2 s and 512 MiB for files of less than a megabyte. */
-const smallest: Bounds = { milliseconds: 1500, heapMiB: 350 }
+const smallest: Bounds = { milliseconds: 1500, heapMiB: 320 }
 const millisecondsPerMebibyte = 1000
 const lookMs = 50
 

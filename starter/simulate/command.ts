@@ -22,7 +22,7 @@ node and without a PodScheduled condition is pending.
 Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
 ARM's answer) with --prices, answers of the retail prices API.
 
-It gets as much processor time and memory as its input may need: 1.5 s and 350 MiB of objects for less than a megabyte.
+It gets as much processor time and memory as its input may need: 1.5 s and 320 MiB of objects for less than a megabyte.
 
 Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
 
