@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
 import { isNode, LineCounter, type ParsedNode, parseAllDocuments } from 'yaml'
 import { isObject } from '../api/conversion/residue.ts'
+import { type FieldError, fieldText } from '../core/field-error.ts'
 import { readInput } from './input.ts'
-import { type Finding, validateObject } from './validate-object.ts'
+import { validateObject } from './validate-object.ts'
 
 interface FileError {
   readonly path: string
@@ -74,7 +75,7 @@ async function validateFile(file: string): Promise<FileResult> {
     else
       errors.push(
         ...result.errors.map(({ path, message }) => ({
-          path: textOf(path),
+          path: fieldText(path),
           message: `${subject}: ${message}`,
           line: lineOf(document.contents, path, lines) ?? start,
         })),
@@ -87,16 +88,8 @@ function nameOf(metadata: unknown): string {
   return isObject(metadata) && typeof metadata['name'] === 'string' ? `"${metadata['name']}"` : 'without a name'
 }
 
-function textOf(path: Finding['path']): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'number') return `${text}[${key}]`
-    if (!/^[A-Za-z0-9_-]+$/.test(key)) return `${text}[${JSON.stringify(key)}]`
-    return text === '' ? key : `${text}.${key}`
-  }, '')
-}
-
 /** Where a field stands; of one that is missing, the nearest that should hold it. */
-function lineOf(contents: ParsedNode | null, path: Finding['path'], lines: LineCounter): number | undefined {
+function lineOf(contents: ParsedNode | null, path: FieldError['path'], lines: LineCounter): number | undefined {
   for (let length = path.length; length > 0; length--) {
     const offset = lookUp(contents, path.slice(0, length))
     if (offset !== undefined) return lines.linePos(offset).line
@@ -105,7 +98,7 @@ function lineOf(contents: ParsedNode | null, path: Finding['path'], lines: LineC
 }
 
 /** The offset of a field's key, or of a list's element. */
-function lookUp(contents: ParsedNode | null, path: Finding['path']): number | undefined {
+function lookUp(contents: ParsedNode | null, path: FieldError['path']): number | undefined {
   let node: unknown = contents
   let offset: number | undefined
   for (const key of path) {
