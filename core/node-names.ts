@@ -8,12 +8,13 @@ export const nodeNamePrefix = 'aks-'
  * 63 characters.
  */
 const maxNodeName = 63
-const maxLabelValue = 63
+/** Each node has the name of its AKSNodeClass as the value of a label. */
+export const maxNodeClassName = 63
 const maxClaimName = maxNodeName - nodeNamePrefix.length
 
 /** A dash and the random characters behind a NodePool's name. */
 const claimSuffix = 6
-const maxPoolName = maxClaimName - claimSuffix
+export const maxPoolName = maxClaimName - claimSuffix
 
 /** Returns the name of the replacement number `at` of a command. A long NodePool name is cut, so that a node can be named after it. */
 export function replacementName(nodePool: string, digest: string, at: number): string {
@@ -39,8 +40,8 @@ export function claimNameErrors(name: string): readonly string[] {
 
 /** Returns why a node class' name cannot be the value of a label, which each of its nodes has. */
 export function nodeClassNameErrors(name: string): readonly string[] {
-  if (name.length <= maxLabelValue) return []
+  if (name.length <= maxNodeClassName) return []
   return [
-    `"${shortened(name)}" has ${name.length} characters, and each node has it as the value of a label; use at most ${maxLabelValue}`,
+    `"${shortened(name)}" has ${name.length} characters, and each node has it as the value of a label; use at most ${maxNodeClassName}`,
   ]
 }

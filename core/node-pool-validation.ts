@@ -33,19 +33,22 @@ export function runtimeErrors(pool: NodePool): readonly string[] {
 export function nodePoolFieldErrors(name: string, template: NodePool['template']): readonly FieldError[] {
   const { taints, startupTaints, nodeClassRef, requirements } = template.spec
   const at = (...path: FieldError['path']) => ['spec', 'template', ...path]
-  const why = unclaimable(templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements }))
-  const invalid = templateErrors(template, wellKnownLabels).length > 0
-  return [
+  const named = [
     ...nodePoolNameErrors(name).map((message) => ({ path: ['metadata', 'name'], message })),
     ...nodeClassNameErrors(nodeClassRef.name).map((message) => ({
       path: at('spec', 'nodeClassRef', 'name'),
       message,
     })),
+  ]
+  // Both names are among what is required of nodes, and what is invalid by itself has an error of its own.
+  const isKnown = named.length > 0 || templateErrors(template, wellKnownLabels).length > 0
+  const why = unclaimable(templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements }))
+  return [
+    ...named,
     ...annotationErrors(template.annotations, at('metadata', 'annotations')),
     ...taintValueErrors(taints).map((message) => ({ path: at('spec', 'taints'), message })),
     ...taintValueErrors(startupTaints).map((message) => ({ path: at('spec', 'startupTaints'), message })),
-    // What is invalid by itself has an error of its own.
-    ...(why === undefined || invalid ? [] : [{ path: at('spec', 'requirements'), message: why }]),
+    ...(why === undefined || isKnown ? [] : [{ path: at('spec', 'requirements'), message: why }]),
   ]
 }
 

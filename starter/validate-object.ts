@@ -8,6 +8,7 @@ import { nodeClassSpec } from '../api/node-class.ts'
 import { nodeOverlaySpec } from '../api/node-overlay.ts'
 import { nodePoolSpec } from '../api/node-pool.ts'
 import { judge, withoutNulls } from '../api/rules/schema-errors.ts'
+import { warningsOf } from '../api/rules/warnings-of.ts'
 import type { FieldError } from '../core/field-error.ts'
 import { kubeletErrors } from '../core/kubelet-conversion.ts'
 import { wellKnownLabels } from '../core/labels.ts'
@@ -19,7 +20,12 @@ import type { NodePool } from '../core/objects.ts'
 
 export type ObjectResult =
   | { readonly kind: 'skipped' }
-  | { readonly kind: 'checked'; readonly errors: readonly FieldError[] }
+  | {
+      readonly kind: 'checked'
+      readonly errors: readonly FieldError[]
+      /** What cannot work or changes nothing, of an object without errors. */
+      readonly warnings: readonly string[]
+    }
 
 const nodeClassVersion = 'karpenter.azure.com/v1beta1'
 
@@ -39,8 +45,7 @@ export function validateObject(given: Json): ObjectResult {
   const result = validateVersion(given)
   if (result.kind === 'skipped' || result.errors.length > 0) return result
   const newest = toNewest(given)
-  if (newest?.kind === 'refused')
-    return { kind: 'checked', errors: [{ path: newest.path.split('.'), message: newest.message }] }
+  if (newest?.kind === 'refused') return refusedFor({ path: newest.path.split('.'), message: newest.message })
   return newest === undefined ? result : validateVersion(newest.object)
 }
 
@@ -52,11 +57,13 @@ function validateVersion(given: Json): ObjectResult {
   if (schema === undefined) {
     if (!ourGroups.test(name)) return { kind: 'skipped' }
     const message = `"${name}" is not known; there are ${Object.keys(schemas).join(', ')}`
-    return { kind: 'checked', errors: [{ path: ['apiVersion'], message }] }
+    return refusedFor({ path: ['apiVersion'], message })
   }
   const errors = [...metadataErrors(object['metadata']), ...specErrors(object, schema)]
-  return { kind: 'checked', errors }
+  return { kind: 'checked', errors, warnings: errors.length > 0 ? [] : warningsOf(object) }
 }
+
+const refusedFor = (error: FieldError): ObjectResult => ({ kind: 'checked', errors: [error], warnings: [] })
 
 function specErrors(object: Json, schema: z.ZodType): readonly FieldError[] {
   const given = withoutNulls(object['spec'] ?? (object['kind'] === 'AKSNodeClass' ? {} : undefined))

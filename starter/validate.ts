@@ -14,6 +14,8 @@ interface FileError {
 interface FileResult {
   readonly file: string
   readonly errors: readonly FileError[]
+  /** What cannot work or changes nothing, and is no error. */
+  readonly warnings: readonly FileError[]
   readonly skipped: readonly string[]
 }
 
@@ -27,19 +29,19 @@ export function registerValidate(program: Command): void {
     )
     .action(async (files: readonly string[], { output }: { readonly output: string }) => {
       const results = await Promise.all(files.map(validateFile))
-      for (const { file, skipped } of results) for (const what of skipped) console.error(`${file}: ${what} skipped`)
+      for (const { file, skipped, warnings } of results) {
+        for (const what of skipped) console.error(`${file}: ${what} skipped`)
+        for (const { line, message } of warnings) console.error(`${file}:${line}: warning: ${message}`)
+      }
       if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
       else for (const result of results) console.log(asText(result))
       if (results.some(({ errors }) => errors.length > 0)) process.exitCode = 1
     })
 }
 
-function asJson({ file, errors }: FileResult): object {
-  return {
-    file,
-    valid: errors.length === 0,
-    errors: errors.map(({ path, message, line }) => ({ path, message: `line ${line}: ${message}` })),
-  }
+function asJson({ file, errors, warnings }: FileResult): object {
+  const told = ({ path, message, line }: FileError) => ({ path, message: `line ${line}: ${message}` })
+  return { file, valid: errors.length === 0, errors: errors.map(told), warnings: warnings.map(told) }
 }
 
 function asText({ file, errors }: FileResult): string {
@@ -54,10 +56,16 @@ async function validateFile(file: string): Promise<FileResult> {
   try {
     source = await readInput(file)
   } catch (error) {
-    return { file, errors: [{ path: '', message: `cannot be read: ${String(error)}`, line: 1 }], skipped: [] }
+    return {
+      file,
+      errors: [{ path: '', message: `cannot be read: ${String(error)}`, line: 1 }],
+      warnings: [],
+      skipped: [],
+    }
   }
   const lines = new LineCounter()
   const errors: FileError[] = []
+  const warnings: FileError[] = []
   const skipped: string[] = []
   for (const document of parseAllDocuments(source, { lineCounter: lines, prettyErrors: false })) {
     const broken = document.errors.map(({ message, pos }) => ({ path: '', message, line: lines.linePos(pos[0]).line }))
@@ -72,7 +80,7 @@ async function validateFile(file: string): Promise<FileResult> {
     const result = validateObject(object)
     const subject = `${String(object['kind'])} ${nameOf(object['metadata'])}`
     if (result.kind === 'skipped') skipped.push(`line ${start}: ${subject}`)
-    else
+    else {
       errors.push(
         ...result.errors.map(({ path, message }) => ({
           path: fieldText(path),
@@ -80,8 +88,10 @@ async function validateFile(file: string): Promise<FileResult> {
           line: lineOf(document.contents, path, lines) ?? start,
         })),
       )
+      warnings.push(...result.warnings.map((text) => ({ path: '', message: `${subject}: ${text}`, line: start })))
+    }
   }
-  return { file, errors, skipped }
+  return { file, errors, warnings, skipped }
 }
 
 function nameOf(metadata: unknown): string {
