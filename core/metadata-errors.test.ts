@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { fieldText } from './field-error.ts'
 import { metadataErrors } from './metadata-errors.ts'
+import { pathText } from './shape.ts'
 
 const owner = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }
 
@@ -30,5 +30,5 @@ it.each<[unknown, string]>([
   [{ name: 'a', ownerReferences: [{ ...owner, uid: '' }] }, 'metadata.ownerReferences[0].uid'],
   [{ name: 'a', ownerReferences: [1, 2].map(() => ({ ...owner, controller: true })) }, 'metadata.ownerReferences'],
 ])('metadata %j is refused at %s', (metadata, path) => {
-  expect(metadataErrors(metadata).map((error) => fieldText(error.path))).toEqual([path])
+  expect(metadataErrors(metadata).map((error) => pathText(error.path))).toEqual([path])
 })

@@ -1,8 +1,7 @@
 import type { FieldError } from './field-error.ts'
 import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from './label-syntax.ts'
+import { isObject } from './shape.ts'
 import { shortened } from './shortened.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Bytes of all annotations of an object, keys and values. */
 const maxAnnotationBytes = 256 * 1024
@@ -83,10 +82,6 @@ function entriesOf(map: unknown): readonly (readonly [string, string])[] {
 }
 
 const listOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : [])
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 const quoted = (text: string) => JSON.stringify(shortened(text))
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fieldText } from './field-error.ts'
 import { nodeClassErrors } from './node-class-validation.ts'
+import { pathText } from './shape.ts'
 
 const subnet = (name: string) =>
   `/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/MC_a(b)_ö/providers/Microsoft.Network/virtualNetworks/aks-vnet-1/subnets/${name}`
@@ -57,7 +57,7 @@ describe('an AKSNodeClass', () => {
     ],
   ])('with %j is refused at %s', (spec, path, message) => {
     const errors = nodeClassErrors('default', spec)
-    expect(errors.map((error) => fieldText(error.path))).toEqual([path])
+    expect(errors.map((error) => pathText(error.path))).toEqual([path])
     expect(errors[0]?.message).toMatch(message)
   })
 

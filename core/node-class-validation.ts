@@ -2,6 +2,7 @@ import { parseGoDuration } from './duration.ts'
 import type { FieldError } from './field-error.ts'
 import { nodeClassNameErrors } from './node-names.ts'
 import { parseQuantity, type Quantity } from './quantity.ts'
+import { isObject } from './shape.ts'
 import { shortened } from './shortened.ts'
 import { sysctlError } from './sysctl.ts'
 
@@ -91,5 +92,5 @@ function localDnsErrors(localDns: Json): readonly FieldError[] {
 const quoted = (text: string) => JSON.stringify(shortened(text))
 
 function objectAt(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
+  return isObject(value) ? value : {}
 }

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import type { Json } from '../api/conversion/residue.ts'
-import { type FieldError, fieldText } from '../core/field-error.ts'
+import type { FieldError } from '../core/field-error.ts'
+import { pathText } from '../core/shape.ts'
 import { validateObject } from './validate-object.ts'
 
 const shared = new URL('../../shared/', import.meta.url)
@@ -176,7 +177,7 @@ describe('values that only nodes refuse', () => {
   ])('are named with their path: %j', (object, path, message) => {
     const result = validateObject(object)
     const errors = result.kind === 'checked' ? result.errors : []
-    expect(errors.map((error) => fieldText(error.path))).toEqual([path])
+    expect(errors.map((error) => pathText(error.path))).toEqual([path])
     expect(errors[0]?.message).toMatch(message)
   })
 })

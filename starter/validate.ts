@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
 import { isNode, LineCounter, type ParsedNode, parseAllDocuments } from 'yaml'
 import { isObject } from '../api/conversion/residue.ts'
-import { type FieldError, fieldText } from '../core/field-error.ts'
+import type { FieldError } from '../core/field-error.ts'
+import { pathText } from '../core/shape.ts'
 import { readInput } from './input.ts'
 import { validateObject } from './validate-object.ts'
 
@@ -83,7 +84,7 @@ async function validateFile(file: string): Promise<FileResult> {
     else {
       errors.push(
         ...result.errors.map(({ path, message }) => ({
-          path: fieldText(path),
+          path: pathText(path),
           message: `${subject}: ${message}`,
           line: lineOf(document.contents, path, lines) ?? start,
         })),

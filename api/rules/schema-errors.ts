@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { FieldError } from '../../core/field-error.ts'
+import { isObject } from '../../core/shape.ts'
 import { shortened } from '../../core/shortened.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
 import { compileCel } from './cel.ts'
@@ -129,8 +130,4 @@ function isDateTime(text: string): boolean {
   const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
   const isDay = Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days
   return isDay && hour <= '23' && minute <= '59' && second <= '59'
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
