@@ -13,6 +13,8 @@ export const labels = {
   hostname: 'kubernetes.io/hostname',
   windowsBuild: 'node.kubernetes.io/windows-build',
   nodeClass: 'karpenter.azure.com/aksnodeclass',
+  /** Names a capacity reservation in offerings. */
+  reservationId: 'karpenter.azure.com/capacity-reservation-id',
   excludeFromBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
 } as const
 

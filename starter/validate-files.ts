@@ -23,6 +23,8 @@ interface FileError {
 interface FileResult {
   readonly file: string
   readonly errors: readonly FileError[]
+  /** What cannot work or changes nothing, and is no error. */
+  readonly warnings: readonly FileError[]
   readonly skipped: readonly string[]
   readonly isUnreadable?: true
 }
@@ -35,34 +37,39 @@ const longestName = 300
 /** Checks files and prints what is wrong with them. Returns the exit code. */
 export function validateFiles({ files, output }: ValidateInput): number {
   const results = files.map(validateFile)
-  for (const { file, skipped } of results)
+  for (const { file, skipped, warnings } of results) {
     for (const what of skipped) console.error(`${printable(file)}: ${what} skipped`)
+    for (const { line, message } of shown(warnings, 'warnings'))
+      console.error(`${printable(file)}:${line()}: warning: ${message}`)
+  }
   if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
   else for (const result of results) console.log(asText(result))
   if (results.some(({ isUnreadable }) => isUnreadable)) return 2
   return results.some(({ errors }) => errors.length > 0) ? 1 : 0
 }
 
-function asJson({ file, errors }: FileResult): object {
+function asJson({ file, errors, warnings }: FileResult): object {
+  const told = ({ path, message, line }: FileError) => ({ path, message: `line ${line()}: ${message}` })
   return {
     file,
     valid: errors.length === 0,
-    errors: shown(errors).map(({ path, message, line }) => ({ path, message: `line ${line()}: ${message}` })),
+    errors: shown(errors, 'errors').map(told),
+    warnings: shown(warnings, 'warnings').map(told),
   }
 }
 
 function asText({ file, errors }: FileResult): string {
   const name = printable(file)
   if (errors.length === 0) return `${name}: valid`
-  return shown(errors)
+  return shown(errors, 'errors')
     .map(({ path, message, line }) => `${name}:${line()}: ${path === '' ? '' : `${path}: `}${message}`)
     .join('\n')
 }
 
-function shown(errors: readonly FileError[]): readonly FileError[] {
+function shown(errors: readonly FileError[], what: string): readonly FileError[] {
   const first = errors[mostErrors]
   if (first === undefined) return errors
-  const message = `and ${errors.length - mostErrors} errors more; correct these first`
+  const message = `and ${errors.length - mostErrors} ${what} more; correct these first`
   return [...errors.slice(0, mostErrors), { path: '', message, line: first.line }]
 }
 
@@ -75,38 +82,48 @@ function validateFile(input: InputFile | UnreadableFile): FileResult {
   const documents = readYaml(taken.text).filter(({ value }) => value !== null)
   if (documents.length === 0) return refused(file, 'holds no manifest; give YAML or JSON with apiVersion and kind')
   const errors: FileError[] = []
+  const warnings: FileError[] = []
   const skipped: string[] = []
   for (const document of documents) {
     const result = validateDocument(document, file)
     if (result.kind === 'skipped') skipped.push(`line ${document.line}: ${result.subject}`)
-    else errors.push(...result.errors)
+    else {
+      errors.push(...result.errors)
+      warnings.push(...result.warnings)
+    }
   }
-  return { file, errors, skipped }
+  return { file, errors, warnings, skipped }
 }
 
 function refused(file: string, message: string): FileResult {
-  return { file, errors: [{ path: '', message, line: () => 1 }], skipped: [] }
+  return { file, errors: [{ path: '', message, line: () => 1 }], warnings: [], skipped: [] }
 }
 
 type DocumentResult =
   | { readonly kind: 'skipped'; readonly subject: string }
-  | { readonly kind: 'checked'; readonly errors: readonly FileError[] }
+  | { readonly kind: 'checked'; readonly errors: readonly FileError[]; readonly warnings: readonly FileError[] }
 
 function validateDocument({ value, problems, line, lineOf }: YamlDocument, file: string): DocumentResult {
-  if (problems.length > 0)
-    return { kind: 'checked', errors: problems.map(({ message, line }) => ({ path: '', message, line: () => line })) }
-  if (!isObject(value))
-    return { kind: 'checked', errors: [{ path: '', message: 'is not a manifest', line: () => line }] }
+  const here = (message: string): FileError => ({ path: '', message, line: () => line })
+  if (problems.length > 0) {
+    const errors = problems.map((problem) => ({ path: '', message: problem.message, line: () => problem.line }))
+    return { kind: 'checked', errors, warnings: [] }
+  }
+  if (!isObject(value)) return { kind: 'checked', errors: [here('is not a manifest')], warnings: [] }
   const subject = subjectOf(value)
   doing(`${inputName(file)}:${line}: ${subject}`)
   const result = validateObject(value)
   if (result.kind === 'skipped') return { kind: 'skipped', subject }
-  const errors = result.errors.map(({ path, message }) => ({
-    path: pathText(path),
-    message: `${subject}: ${printableStart(message, longestMessage)}`,
-    line: () => lineOf(path),
-  }))
-  return { kind: 'checked', errors }
+  const told = (message: string) => `${subject}: ${printableStart(message, longestMessage)}`
+  return {
+    kind: 'checked',
+    errors: result.errors.map(({ path, message }) => ({
+      path: pathText(path),
+      message: told(message),
+      line: () => lineOf(path),
+    })),
+    warnings: result.warnings.map((message) => here(told(message))),
+  }
 }
 
 function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {

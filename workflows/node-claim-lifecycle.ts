@@ -200,6 +200,8 @@ class Lifecycle {
         return this.#giveUp('insufficient_capacity', outcome.message)
       case 'nodeClassNotReady':
         return this.#giveUp('nodeclass_not_ready', outcome.message)
+      case 'invalid':
+        return this.#giveUp('invalid_nodeclaim', outcome.message)
       case 'claimGone':
         return undefined
     }

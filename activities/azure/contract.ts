@@ -29,6 +29,8 @@ export type LaunchOutcome =
   | { readonly kind: 'exhausted'; readonly message: string }
   /** The node class exists but is not ready, or is missing. */
   | { readonly kind: 'nodeClassNotReady'; readonly message: string }
+  /** The claim holds a value that no node can have. */
+  | { readonly kind: 'invalid'; readonly message: string }
   /** The claim is being deleted, or gone, or has another UID. */
   | { readonly kind: 'claimGone' }
 

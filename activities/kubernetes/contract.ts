@@ -67,7 +67,12 @@ export type DrainOutcome =
   | { readonly kind: 'notReady' }
 
 /** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
-export type GiveUpReason = 'insufficient_capacity' | 'nodeclass_not_ready' | 'launch_timeout' | 'registration_timeout'
+export type GiveUpReason =
+  | 'insufficient_capacity'
+  | 'nodeclass_not_ready'
+  | 'invalid_nodeclaim'
+  | 'launch_timeout'
+  | 'registration_timeout'
 
 /** What an operator asked of a loop: a pause, or to lift some. With neither, the time of the whole loop's pause is over. */
 export interface PauseChange {

@@ -175,6 +175,7 @@ export async function deleteClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<
 const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
   insufficient_capacity: 'InsufficientCapacityError',
   nodeclass_not_ready: 'NodeClassNotReady',
+  invalid_nodeclaim: 'InvalidNodeClaim',
   launch_timeout: 'LaunchTimeout',
   registration_timeout: 'RegistrationTimeout',
 }

@@ -1,7 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { conditionOf } from '../../../core/conditions.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import { kubeletConversion, kubeletErrors } from '../../../core/kubelet-conversion.ts'
+import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
 import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
@@ -16,6 +16,7 @@ import type { AzureDeps } from '../dependencies.ts'
 import { findBootstrapToken, mintBootstrapToken, revokeBootstrapTokens } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
+import { refuseInvalid } from './invalid-claim.ts'
 import { putVm } from './put-vm.ts'
 import { takeOver } from './take-over.ts'
 
@@ -79,8 +80,8 @@ async function launchOnce(
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
-  const invalid = kubeletErrors(claim.metadata.annotations)
-  if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
+  const invalid = await refuseInvalid(deps, claim)
+  if (invalid !== undefined) return invalid
   await deps.unavailable.synced(signal)
   return choose(deps, claim, nodeClass, attempt, looks.token)
 }

@@ -1,4 +1,5 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
+import { nodeNamePrefix } from '../../../core/node-names.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { armZones, regionalZone } from '../catalogue/zones.ts'
@@ -27,7 +28,7 @@ export interface VirtualMachineInput {
 
 /** Name of a claim's VM and computer (reference/azure-provider.md 4.1). */
 export function vmName(claimName: string): string {
-  return `aks-${claimName}`
+  return `${nodeNamePrefix}${claimName}`
 }
 
 /** The claim that a VM is named after. */
