@@ -20,6 +20,7 @@ export function convertFile({ file }: ConvertInput): number {
   const taken = takeText(file)
   if (taken.kind === 'refused') throw new InputError(`${name}: ${taken.message}`)
   const documents = readYaml(taken.text)
+  if (documents.length === 0) throw new InputError(`${name}: holds no manifest; give YAML or JSON`)
   const errors: string[] = []
   const texts = documents.map((document, index) => {
     const result = converted(document, name)

@@ -2,18 +2,35 @@
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
-import { complain, guardProcess } from './boundary.ts'
-import { registerConvert } from './convert.ts'
-import { registerInstanceTypes } from './instance-types/command.ts'
-import { registerSimulate } from './simulate/command.ts'
-import { guardOutput } from './terminal.ts'
-import { registerValidate } from './validate.ts'
+
+// What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done anew.
+const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+enableCompileCache(compiled)
+// Threads ask their environment.
+process.env['NODE_COMPILE_CACHE'] ??= compiled
+
+const [
+  { Command },
+  { complain, guardProcess },
+  { registerConvert },
+  { registerInstanceTypes },
+  { registerSimulate },
+  { guardOutput },
+  { registerValidate },
+] = await Promise.all([
+  import('commander'),
+  import('./boundary.ts'),
+  import('./convert.ts'),
+  import('./instance-types/command.ts'),
+  import('./simulate/command.ts'),
+  import('./terminal.ts'),
+  import('./validate.ts'),
+])
 
 const command = process.argv[2] ?? ''
 // What a server does at its end is for its log, with traces.
 if (command !== 'worker') guardProcess(command)
-// The local cluster prints colours, and nothing that others have written.
+// The local cluster prints colours, and logs as they are.
 if (!['worker', 'local', 'demo', 'azure'].includes(command)) guardOutput(process.stdout, process.stderr)
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -50,12 +67,6 @@ registerValidate(program)
  * for what it loads.
  */
 const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker'].includes(command)
-
-// What was compiled is kept. Where nothing can be kept it is done anew.
-const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
-enableCompileCache(compiled)
-// Threads ask their environment.
-process.env['NODE_COMPILE_CACHE'] ??= compiled
 
 if (!standsAlone) {
   const [

@@ -16,8 +16,8 @@ export interface ValidateInput {
 interface FileError {
   readonly path: string
   readonly message: string
-  /** Looked up only where it is printed. */
-  readonly line: () => number
+  /** Looked up only where it is printed; of the file as a whole: undefined. */
+  readonly line: (() => number) | undefined
 }
 
 interface FileResult {
@@ -39,8 +39,8 @@ export function validateFiles({ files, output }: ValidateInput): number {
   const results = files.map(validateFile)
   for (const { file, skipped, warnings } of results) {
     for (const what of skipped) console.error(`${printable(file)}: ${what} skipped`)
-    for (const { line, message } of shown(warnings, 'warnings'))
-      console.error(`${printable(file)}:${line()}: warning: ${message}`)
+    for (const warning of shown(warnings, 'warnings'))
+      console.error(`${placeOf(file, warning)}: warning: ${warning.message}`)
   }
   if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
   else for (const result of results) console.log(asText(result))
@@ -49,7 +49,10 @@ export function validateFiles({ files, output }: ValidateInput): number {
 }
 
 function asJson({ file, errors, warnings }: FileResult): object {
-  const told = ({ path, message, line }: FileError) => ({ path, message: `line ${line()}: ${message}` })
+  const told = ({ path, message, line }: FileError) => ({
+    path,
+    message: line === undefined ? message : `line ${line()}: ${message}`,
+  })
   return {
     file,
     valid: errors.length === 0,
@@ -59,11 +62,14 @@ function asJson({ file, errors, warnings }: FileResult): object {
 }
 
 function asText({ file, errors }: FileResult): string {
-  const name = printable(file)
-  if (errors.length === 0) return `${name}: valid`
+  if (errors.length === 0) return `${printable(file)}: valid`
   return shown(errors, 'errors')
-    .map(({ path, message, line }) => `${name}:${line()}: ${path === '' ? '' : `${path}: `}${message}`)
+    .map((error) => `${placeOf(file, error)}: ${error.path === '' ? '' : `${error.path}: `}${error.message}`)
     .join('\n')
+}
+
+function placeOf(file: string, { line }: FileError): string {
+  return line === undefined ? printable(file) : `${printable(file)}:${line()}`
 }
 
 function shown(errors: readonly FileError[], what: string): readonly FileError[] {
@@ -96,7 +102,7 @@ function validateFile(input: InputFile | UnreadableFile): FileResult {
 }
 
 function refused(file: string, message: string): FileResult {
-  return { file, errors: [{ path: '', message, line: () => 1 }], warnings: [], skipped: [] }
+  return { file, errors: [{ path: '', message, line: undefined }], warnings: [], skipped: [] }
 }
 
 type DocumentResult =
