@@ -1,8 +1,9 @@
 import { type Case, caseOf } from './cases.ts'
 import { failureOf } from './judge.ts'
 import { Runner } from './runner.ts'
+import { shrunk } from './shrink.ts'
 
-/** A case that did not end as it should. */
+/** A case that did not end as it should, with as little in its file as still shows it. */
 export interface Failure {
   readonly one: Case
   readonly message: string
@@ -46,8 +47,9 @@ export async function fuzz(
     } else report.cut.push(index)
     const message = failureOf(one, outcome)
     if (message === undefined) continue
-    failures.push({ one, message })
-    said({ one, message })
+    const failure = { one: await shrunk(one, message, runner), message }
+    failures.push(failure)
+    said(failure)
   }
   await runner.stop()
   return { cases: count, failures, commands }
