@@ -16,7 +16,8 @@ export interface Bounds {
 const mebibyte = 1024 * 1024
 /** Together with what the process needs anyway: 2 s and 512 MiB for files of less than a megabyte. */
 const smallest: Bounds = { milliseconds: 1500, heapMiB: 320 }
-const millisecondsPerMebibyte = 1000
+/** YAML takes up to half of it. */
+const millisecondsPerMebibyte = 2000
 const lookMs = 50
 
 /** What a job on these files may use; `limitMs`: the time that the user gives it, with as much memory as there is. */

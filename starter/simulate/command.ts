@@ -3,7 +3,7 @@ import { durationMs } from '../../core/duration.ts'
 import type { SimulateSettings } from './simulate.ts'
 
 const manifestHelp = `
-FILES are one scenario (JSON with "objects" and "instanceTypes"), or manifests as kubectl get -o yaml or -o json
+FILES are one scenario (JSON with "objects" and "instanceTypes"), or manifests as kubectl get -o json (far faster to read) or -o yaml
 prints them: lists, several documents, directories with everything below them. Without FILES, or with -, standard
 input is read.
 
@@ -27,7 +27,7 @@ It gets as much processor time and memory as its input may need: 1.5 s and 320 M
 Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
 
 Examples:
-  kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o yaml | joiner simulate --catalog types.json
+  kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o json | joiner simulate --catalog types.json
   joiner simulate scenario.json --explain default/web-0`
 
 /** What a simulation needs is loaded when one is asked for: other commands start faster so. */
