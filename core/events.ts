@@ -68,6 +68,8 @@ const rules = {
   GarbageCollected: { type: 'Warning', own: true },
   // VMs that look like garbage, and are so many that they are left alone.
   GarbageWithheld: { type: 'Warning', own: true },
+  // A disk that looks like a leftover and is not proven to be of this cluster.
+  GarbageLeft: { type: 'Normal', dedupeMs: 24 * 60 * minute, own: true },
   // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.
   NotReady: { type: 'Warning', own: true },
   // A pause of disruption that covers the object, and its end: who, why, until when.

@@ -108,6 +108,8 @@ export const annotations = {
   nodeClassHash: 'karpenter.azure.com/aksnodeclass-hash',
   nodeClassHashVersion: 'karpenter.azure.com/aksnodeclass-hash-version',
   inPlaceUpdateHash: 'karpenter.azure.com/in-place-update-hash',
+  /** On a NodeClaim of node auto-provisioning: the resource id of its machine. */
+  aksMachine: 'karpenter.azure.com/aks-machine-resource-id',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
   /** On a NodeClaim that was made for the nodes of a command: the command's id. */

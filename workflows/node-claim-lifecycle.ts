@@ -313,9 +313,11 @@ class Lifecycle {
     }
   }
 
-  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep> {
-    await kubernetes().giveUp.executeWithOptions({ summary: reason }, [{ claim: this.#claim, reason, message }])
-    return { kind: 'terminate' }
+  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep | undefined> {
+    const outcome = await kubernetes().giveUp.executeWithOptions({ summary: reason }, [
+      { claim: this.#claim, reason, message },
+    ])
+    return outcome?.kind === 'kept' ? undefined : { kind: 'terminate' }
   }
 
   #lastFailureText(): string {

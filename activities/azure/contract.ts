@@ -44,8 +44,8 @@ export type InstanceOutcome =
 
 /** What came of an operator's wish to end a life by force. */
 export type ForceFinishOutcome =
-  /** The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `warning`: it could not be tagged so. */
-  | { readonly kind: 'finished'; readonly vm?: string; readonly warning?: string }
+  /** The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: what became of the VM, in words. */
+  | { readonly kind: 'finished'; readonly vm?: string; readonly left?: string }
   /** Nothing was done. */
   | { readonly kind: 'refused'; readonly message: string }
 

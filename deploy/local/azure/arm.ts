@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
-import { type ArmRequest, callOf, checkRequest, operationOf, pathOf } from './arm-request.ts'
+import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf, pathOf } from './arm-request.ts'
 import { registerAuthorization } from './authorization.ts'
 import { violationsOf } from './boot/violations.ts'
 import { registerBootDiagnostics } from './boot-diagnostics.ts'
@@ -45,6 +45,9 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     if (!isArm(request)) return
     inspect(request)
     await disturb(request, reply)
+    if (!isList(request)) return
+    const isEmpty = isOutsideNodeGroup(request as ArmRequest, config) || isEmptied(request)
+    if (isEmpty) return reply.send({ value: [] })
   })
   registerVirtualMachines(app, deps)
   registerCompute(app, deps)
@@ -90,7 +93,15 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     if (refusal !== undefined)
       throw refusalOf(refusal, { method: request.method, path: pathOf(request), attempt }, config)
   }
+
+  function isEmptied(request: FastifyRequest): boolean {
+    return deps.faults.take('emptyList', undefined, operationOf(request)) !== undefined
+  }
 }
+
+/** Whether a request is for all resources of a type and not for one. */
+const isList = ({ method, url }: FastifyRequest) =>
+  method === 'GET' && /\/(virtualMachines|networkInterfaces|disks)(\?|$)/i.test(url)
 
 const isArm = ({ url }: FastifyRequest) => /^\/(subscriptions|providers)\//i.test(url)
 
