@@ -96,8 +96,8 @@ describe('what would take too much is refused', () => {
       `a: &a {${Array.from({ length: 3000 }, (_, at) => `k${at}: `).join(',')}}\nb:\n${'- <<: *a\n'.repeat(10_000)}`,
       /aliases repeat more than/,
     ],
-    ['lists', '['.repeat(1_000_000), /nested more than 200 levels/],
-    ['maps', '{a: '.repeat(250_000), /nested more than 200 levels/],
+    ['lists', '['.repeat(90_000), /nested more than 200 levels/],
+    ['maps', '{a: '.repeat(20_000), /nested more than 200 levels/],
     ['block lists', '- '.repeat(500_000), /nested more than 200 levels/],
     ['keys', '? '.repeat(500_000), /nested more than 200 levels/],
     ['values', ': '.repeat(500_000), /nested more than 200 levels/],
@@ -134,6 +134,9 @@ test('long JSON is read as JSON, with lines for what is asked', () => {
   const [document, ...more] = readYaml(JSON.stringify({ list }, undefined, 1))
   expect([document?.value, document?.problems, more]).toEqual([{ list }, [], []])
   expect(document?.lineOf(['list', 1, 'name'])).toBe(7)
+  expect(readYaml(`${JSON.stringify({ list })}]`).flatMap(({ problems }) => problems)).toEqual([
+    { line: 1, message: expect.stringMatching(/^Unexpected non-whitespace character/) as unknown },
+  ])
   const deep = readYaml(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   expect(deep.flatMap(({ problems }) => problems)).toEqual([
     { line: 1, message: 'it is nested more than 200 levels deep; flatten it' },

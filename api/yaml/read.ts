@@ -23,7 +23,10 @@ const mostCharacters = 32 * 1024 * 1024
 const mostDocuments = 10_000
 /** Keys, values, signs and line breaks: manifests have up to 0.4 of them for each character. Each needs up to 600 bytes of memory. */
 const mostTokens = (characters: number) => 100_000 + 0.4 * characters
-/** Of JSON that is longer, `JSON.parse` makes a value with a hundredth of the effort; the last one of a key that stands there twice counts. */
+/**
+ * What begins like JSON and is longer is read by `JSON.parse`, with a hundredth of the effort: the last one of a key that stands there twice counts,
+ * and YAML in braces of that length is none.
+ */
 const longJson = 100_000
 /** A level of nesting holds a collection and the value that is being read. */
 const mostOpenTokens = mostLevels + 2
@@ -43,13 +46,17 @@ export function readYaml(source: string): readonly YamlDocument[] {
   return json === undefined ? readDocuments(source) : [json]
 }
 
-/** Undefined: it is no JSON, or not one value of it. */
+/** Undefined: it holds several documents, of which each may be JSON. */
 function readJson(source: string): YamlDocument | undefined {
   let value: unknown
   try {
     value = JSON.parse(source)
-  } catch {
-    return undefined
+  } catch (error) {
+    if (/^---/m.test(source)) return undefined
+    const message = error instanceof Error ? error.message : ''
+    const line = Number(/\bline (\d+)/.exec(message)?.[1] ?? 1)
+    const problem = { line, message: printableStart(message, longestMessage) }
+    return { value: undefined, problems: [problem], line, lineOf: () => line, tree: undefined }
   }
   const problems = isDeeper(value, mostLevels) ? [{ line: 1, message: tooDeep }] : []
   // Lines are asked for where something is wrong, and hardly ever.
