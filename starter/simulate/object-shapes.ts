@@ -62,14 +62,14 @@ const podTerm = record(
 const podTerms = record({
   requiredDuringSchedulingIgnoredDuringExecution: list(podTerm),
   preferredDuringSchedulingIgnoredDuringExecution: list(
-    record({ weight: number, podAffinityTerm: podTerm }, ['podAffinityTerm']),
+    record({ weight: number, podAffinityTerm: podTerm }, ['weight', 'podAffinityTerm']),
   ),
 })
 const affinity = record({
   nodeAffinity: record({
     requiredDuringSchedulingIgnoredDuringExecution: record({ nodeSelectorTerms: list(nodeTerm) }),
     preferredDuringSchedulingIgnoredDuringExecution: list(
-      record({ weight: number, preference: nodeTerm }, ['preference']),
+      record({ weight: number, preference: nodeTerm }, ['weight', 'preference']),
     ),
   }),
   podAffinity: podTerms,
