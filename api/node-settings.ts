@@ -33,7 +33,9 @@ export const nodeSettings = {
 
 /** The certificates of a PEM file, each in PEM of its own; none when there is none. */
 export function certificatesOf(pem: string): readonly string[] {
-  return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map(
-    (certificate) => `${certificate}\n`,
-  )
+  const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
+  return pem.split(end).flatMap((part, index, parts) => {
+    const start = part.indexOf(begin)
+    return start < 0 || index === parts.length - 1 ? [] : [`${part.slice(start)}${end}\n`]
+  })
 }

@@ -1,6 +1,7 @@
 import { parseGoDuration } from './duration.ts'
 import { canonicalIp } from './ip.ts'
 import { compareQuantity, parseQuantity, zero } from './quantity.ts'
+import { isDeeper, mostLevels } from './shape.ts'
 import { shortened } from './shortened.ts'
 
 /** Where the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */
@@ -177,7 +178,8 @@ function fieldError(field: string, value: unknown, wanted: string): string {
 
 function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isDeeper(value, mostLevels) ? undefined : value
   } catch {
     return undefined
   }

@@ -23,9 +23,9 @@ export function metadataErrors(metadata: unknown): readonly FieldError[] {
     ),
     ...annotationErrors(annotations),
     ...listOf(finalizers).flatMap((finalizer, index) =>
-      qualifiedNameErrors(String(finalizer)).map((error) => ({
+      qualifiedNameErrors(textOf(finalizer)).map((error) => ({
         path: ['metadata', 'finalizers', index],
-        message: `${quoted(String(finalizer))}: ${error}`,
+        message: `${quoted(textOf(finalizer))}: ${error}`,
       })),
     ),
     ...ownerErrors(listOf(ownerReferences)),
@@ -78,7 +78,12 @@ function ownerErrors(owners: readonly unknown[]): readonly FieldError[] {
 }
 
 function entriesOf(map: unknown): readonly (readonly [string, string])[] {
-  return isObject(map) ? Object.entries(map).map(([key, value]) => [key, String(value)] as const) : []
+  return isObject(map) ? Object.entries(map).map(([key, value]) => [key, textOf(value)] as const) : []
+}
+
+/** Never fails, as `String` would on a map with a key such as `toString`. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 const listOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : [])

@@ -9,6 +9,7 @@ import { nodeOverlaySpec } from '../api/node-overlay.ts'
 import { nodePoolSpec } from '../api/node-pool.ts'
 import { judge, withoutNulls } from '../api/rules/schema-errors.ts'
 import { warningsOf } from '../api/rules/warnings-of.ts'
+import { blockingProblem } from '../core/disruption/budget-check.ts'
 import type { FieldError } from '../core/field-error.ts'
 import { kubeletErrors } from '../core/kubelet-conversion.ts'
 import { wellKnownLabels } from '../core/labels.ts'
@@ -16,7 +17,7 @@ import { metadataErrors } from '../core/metadata-errors.ts'
 import { type ClaimValues, claimValueErrors } from '../core/node-claim/values.ts'
 import { nodeClassErrors } from '../core/node-class-validation.ts'
 import { nodePoolFieldErrors, templateErrors } from '../core/node-pool-validation.ts'
-import type { NodePool } from '../core/objects.ts'
+import type { Budget, NodePool } from '../core/objects.ts'
 
 export type ObjectResult =
   | { readonly kind: 'skipped' }
@@ -52,7 +53,7 @@ export function validateObject(given: Json): ObjectResult {
 function validateVersion(given: Json): ObjectResult {
   const object =
     given['apiVersion'] === 'karpenter.azure.com/v1alpha2' ? { ...given, apiVersion: nodeClassVersion } : given
-  const name = `${String(object['apiVersion'])} ${String(object['kind'])}`
+  const name = `${textOf(object['apiVersion'])} ${textOf(object['kind'])}`
   const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
   if (schema === undefined) {
     if (!ourGroups.test(name)) return { kind: 'skipped' }
@@ -103,6 +104,7 @@ function runtimeErrors({ apiVersion, kind, metadata }: Json, spec: Json): readon
   return [
     ...templateFieldErrors(template),
     ...nodePoolFieldErrors(name, template),
+    ...budgetErrors(spec),
     // Each of them names the annotation itself.
     ...kubeletErrors(annotations as Record<string, string>).map((message) => ({ path: [], message })),
     ...(spec['replicas'] === undefined
@@ -111,11 +113,25 @@ function runtimeErrors({ apiVersion, kind, metadata }: Json, spec: Json): readon
   ]
 }
 
+/** Budgets that block all disruption, since nobody can tell what they mean. */
+function budgetErrors({ disruption }: Json): readonly FieldError[] {
+  const budgets = isObject(disruption) ? ((disruption['budgets'] ?? []) as readonly Budget[]) : []
+  return budgets.flatMap((budget, index) => {
+    const message = blockingProblem(budget)
+    return message === undefined ? [] : [{ path: ['spec', 'disruption', 'budgets', index], message }]
+  })
+}
+
+/** Never fails, as `String` would on a map with a key such as `toString`. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
 /** The name, or one such as the API server makes of a prefix. */
 function nameOf(metadata: unknown): string {
   if (!isObject(metadata)) return ''
   const { name, generateName } = metadata
-  return typeof name === 'string' ? name : `${String(generateName)}xxxxx`
+  return typeof name === 'string' ? name : `${textOf(generateName)}xxxxx`
 }
 
 /** Upstream's checks of a template part by part, so that each error has its place. */

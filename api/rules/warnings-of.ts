@@ -9,7 +9,8 @@ export function warningsOf(object: Json): readonly string[] {
 }
 
 function isAbout({ about, matchConditions = {} }: WarningPolicy, object: Json): boolean {
-  const [group, version = ''] = String(object['apiVersion']).split('/')
+  const { apiVersion } = object
+  const [group, version = ''] = typeof apiVersion === 'string' ? apiVersion.split('/') : []
   return (
     about.some(
       ({ apiGroup, apiVersions, kind }) =>

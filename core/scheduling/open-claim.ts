@@ -2,6 +2,7 @@ import { unclaimable } from '../claim-requirements.ts'
 import type { InstanceType } from '../instance-type.ts'
 import { labels } from '../labels.ts'
 import type { ContainerPort, Pod, Taint } from '../objects.ts'
+import { entryOf } from '../records.ts'
 import { inValues, type Requirement } from '../requirement.ts'
 import { incompatibility, isCompatible, merge, type Requirements } from '../requirements.ts'
 import { mergeResources, minResources, noResources, type Resources } from '../resources.ts'
@@ -182,7 +183,7 @@ function withMinValues(sets: Requirements, lowered: ReadonlyMap<string, number>)
 }
 
 const hasRoom = ({ volumeAttachmentLimits }: InstanceType, driver: string, ids: readonly string[]) =>
-  ids.length <= (volumeAttachmentLimits?.[driver] ?? Number.POSITIVE_INFINITY)
+  ids.length <= (entryOf(volumeAttachmentLimits, driver) ?? Number.POSITIVE_INFINITY)
 
 function attaching(types: readonly InstanceType[], volumes: VolumesByDriver): readonly InstanceType[] {
   return types.filter((type) => Object.entries(volumes).every(([driver, ids]) => hasRoom(type, driver, ids)))
@@ -194,7 +195,10 @@ function attachmentError(types: readonly InstanceType[], volumes: VolumesByDrive
   for (const driver of Object.keys(volumes).sort()) {
     const ids = volumes[driver] ?? []
     if (types.some((type) => hasRoom(type, driver, ids))) continue
-    const limit = Math.max(-1, ...types.map(({ volumeAttachmentLimits }) => volumeAttachmentLimits?.[driver] ?? -1))
+    const limit = Math.max(
+      -1,
+      ...types.map(({ volumeAttachmentLimits }) => entryOf(volumeAttachmentLimits, driver) ?? -1),
+    )
     return structuredError(message, { provisioner: driver, 'volume-count': ids.length, 'volume-limit': limit })
   }
   return message

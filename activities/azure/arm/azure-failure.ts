@@ -255,6 +255,9 @@ export class LaunchBlocked extends Error {
   }
 }
 
+/** What the rules look for stands at its beginning; they search in a time that grows with the square of its length. */
+const longestText = 10_000
+
 /** What of an error the rules look at; undefined when it comes from somewhere else than Azure. */
 export function azureFailure(error: unknown): Failure | undefined {
   if (error instanceof LaunchBlocked)
@@ -269,7 +272,7 @@ export function azureFailure(error: unknown): Failure | undefined {
     return failureOf({
       code: armErrorCode(error) ?? error.code ?? '',
       status: error.statusCode,
-      text: armErrorText(error),
+      text: armErrorText(error).slice(0, longestText),
       retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
     })
   }

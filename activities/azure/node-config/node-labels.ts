@@ -47,7 +47,7 @@ export function outdatedLabels(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
 ): readonly string[] {
-  return Object.keys(before).filter((key) => isFromLaunch(key) && after[key] === undefined)
+  return Object.keys(before).filter((key) => isFromLaunch(key) && !Object.hasOwn(after, key))
 }
 
 /** A claim's labels without those that launches write: an earlier attempt's zone or size says nothing about the next one. */

@@ -2,6 +2,7 @@ import { unclaimable } from '../../claim-requirements.ts'
 import type { InstanceType } from '../../instance-type.ts'
 import { labels } from '../../labels.ts'
 import { subtractQuantity, zero } from '../../quantity.ts'
+import { entryOf } from '../../records.ts'
 import { intersects, operatorOf, type Requirement, requirement } from '../../requirement.ts'
 import { incompatibility, merge } from '../../requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
@@ -244,9 +245,11 @@ function limitMiss(pool: PoolIndex, types: Bits): string {
   const shares = Object.keys(nodePool.limits)
     .sort()
     .flatMap((name) => {
-      const limit = nodePool.limits[name] ?? zero
-      const used = usage[name] ?? zero
-      const smallest = left.map(({ capacity }) => capacity[name] ?? zero).sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
+      const limit = entryOf(nodePool.limits, name) ?? zero
+      const used = entryOf(usage, name) ?? zero
+      const smallest = left
+        .map(({ capacity }) => entryOf(capacity, name) ?? zero)
+        .sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
       const free = subtractQuantity(limit, used)
       const text = `limit ${amountText(name, limit)}, in use ${amountText(name, used)}`
       if (name === 'nodes') return pool.nodesExhausted ? [text] : []

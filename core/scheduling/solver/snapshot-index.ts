@@ -1,6 +1,7 @@
 import { minValues } from '../../instance-type.ts'
 import { labels, wellKnownLabels } from '../../labels.ts'
 import type { Taint } from '../../objects.ts'
+import { entryOf } from '../../records.ts'
 import { merge, requirements } from '../../requirements.ts'
 import { Reservations } from '../reservations.ts'
 import type { NodeFacts, SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
@@ -136,7 +137,7 @@ export function filling(place: NodePlace, number: number): NodePlace {
 /** Whether more volumes are attached of a driver than it may have: as upstream, that keeps away pods without volumes too. */
 function hasTooMany({ volumes = {}, volumeLimits = {} }: SchedulableNode): boolean {
   return Object.entries(volumes).some(
-    ([driver, ids]) => ids.length > (volumeLimits[driver] ?? Number.POSITIVE_INFINITY),
+    ([driver, ids]) => ids.length > (entryOf(volumeLimits, driver) ?? Number.POSITIVE_INFINITY),
   )
 }
 
