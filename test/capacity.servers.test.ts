@@ -7,6 +7,7 @@ import type { AzureClient } from '../activities/azure/arm/client.ts'
 import type { OfferingId } from '../activities/azure/capacity/mark.ts'
 import { Quota } from '../activities/azure/capacity/quota.ts'
 import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
+import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import type { VmSize } from '../activities/azure/catalogue/sku.ts'
 import { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
@@ -122,7 +123,12 @@ test('what NodeClaims took and gave back counts on top of what Azure counted', a
   } as unknown as AzureClient
   // The sizes that this world buys are of family D, whatever they are called.
   const sizeOf = (name: string) => ({ name, family: 'D', vCpus: Number(/\d+/.exec(name)?.[0] ?? 0) }) as VmSize
-  const quota = new Quota({ azure, location: 'westus2', cache, sizeOf, log, now: Date.now })
+  const document = new DurableDocument(client, {
+    namespace,
+    name: 'joiner-quota',
+    about: { subscription: 'of the test' },
+  })
+  const quota = new Quota({ azure, document, location: 'westus2', cache, sizeOf, log, now: Date.now })
   cache.start()
   await cache.synced()
   await quota.poll()

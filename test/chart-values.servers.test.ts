@@ -20,7 +20,7 @@ describe('values', () => {
     if (controller === undefined || planner === undefined) throw new Error('the chart renders fewer than 2 Deployments')
     expect(configOf(manifests, controller)).toEqual({
       CLUSTER_CA_BUNDLE: fullValues.cluster.caBundle,
-      JOINER_ROLES: ['core', 'azure', 'bridge'],
+      JOINER_ROLES: ['core', 'azure', 'bridge', 'conversion'],
       JOINER_NAMESPACE: releaseNamespace,
       JOINER_HEALTH_PORT: 8080,
       JOINER_CONVERSION_PORT: 8443,

@@ -24,7 +24,7 @@ import {
 } from './chart.ts'
 
 const admission = 'admissionregistration.k8s.io/v1'
-const allRoles: readonly Role[] = ['azure', 'bridge', 'core', 'planner']
+const allRoles: readonly Role[] = ['azure', 'bridge', 'conversion', 'core', 'planner']
 
 interface Case {
   readonly name: string

@@ -1,6 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { fastify } from 'fastify'
+import type { Logger } from 'pino'
 import { register } from 'prom-client'
 
 export interface HealthChecks {
@@ -36,4 +37,9 @@ export async function startHealthServer(port: number, { notReady, metrics }: Hea
   })
   const address = await app.listen({ port, host: '0.0.0.0' })
   return { address, close: () => app.close() }
+}
+
+/** Closes the server at the end of a process. */
+export async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
+  await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
 }
