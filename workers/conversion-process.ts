@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import type { ConversionConfig } from '../api/config.ts'
 import { tellBuild } from './build-info.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { closeQuietly, startHealthServer } from './health-server.ts'
+import { loadClient } from './kubernetes-client.ts'
 import { metricsText } from './metrics-text.ts'
 import { whenAborted } from './pause.ts'
 
@@ -56,7 +57,7 @@ export async function runConversion({
     metrics: () => metricsText({ gauges: [], log }),
   })
   log.info({ address: health.address, roles: ['conversion'] }, 'serving health and metrics')
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  const kubernetes = await loadClient(config.KUBECONFIG, log)
   const conversion = startConversion({ config, kubernetes, log, onServing: () => missing.delete(converting) })
   try {
     await whenAborted(signal)

@@ -5,7 +5,7 @@ import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
@@ -19,6 +19,7 @@ import { converting, startConversion } from './conversion-process.ts'
 import { createDependencies } from './dependencies.ts'
 import { closeQuietly, startHealthServer } from './health-server.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
+import { loadClient } from './kubernetes-client.ts'
 import { type GaugeSource, metricsText } from './metrics-text.ts'
 import { pauseOf, whenAborted } from './pause.ts'
 import { createTaskWorkers } from './task-workers.ts'
@@ -58,7 +59,7 @@ export async function runJoiner({ config, log, signal, temporal, tracing }: Join
     metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  const kubernetes = await loadClient(config.KUBECONFIG, log)
   // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
   const conversion = roles.has('conversion')
     ? startConversion({ config, kubernetes, log, onServing: () => missing.delete(converting) })

@@ -17,7 +17,6 @@ import { inTurn } from '../arm/arm-turn.ts'
 import { armErrorCode, isMissing, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { claimUidLabel, deleteBootstrapTokens, listBootstrapTokens } from '../launch/bootstrap-token.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { providerId, vmName } from '../launch/virtual-machine.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
@@ -47,8 +46,7 @@ const heldCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, tokens without a
- * claim, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
  */
 export class GarbageCollector {
   readonly #deps: AzureDeps
@@ -64,35 +62,23 @@ export class GarbageCollector {
   /**
    * One pass. Everything is listed before claims are read, since a claim always exists before what is made for it; each suspect is looked
    * at live before it goes. What cannot be deleted is left to the next pass.
-   * Errors: VMs, tokens or claims cannot be read.
+   * Errors: VMs or claims cannot be read.
    */
   async collect(signal: AbortSignal): Promise<GarbageReport> {
     const deps = this.#deps
     const found = await findResources(deps)
-    const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
     await deps.cache.catchUp(['NodeClaim', 'Node'])
     const claims = [...deps.cache.nodeClaims.values()]
     const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim)) }, deps.now())
     if (suspects.withheld !== undefined) this.#withhold(suspects.withheld)
     const leftovers = this.#seenTwice(suspects)
-    const byUid = new Map(claims.map((claim) => [claim.metadata.uid, claim]))
-    // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
-    await deleteBootstrapTokens(
-      deps.client,
-      tokens.filter(({ claimUid }) => isRegistered(byUid.get(claimUid))),
-    )
     const report: GarbageReport = {
       virtualMachines: await this.#each(suspects.virtualMachines, (vm) => this.#vm(vm, found, signal), signal),
       networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
       disks: await this.#each(leftovers.disks, (disk) => this.#disk(disk), signal),
       nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#nodeClaim(claim), signal),
       nodes: await this.#each(orphanedNodes(deps), (node) => this.#node(node), signal),
-      bootstrapTokens: await deleteBootstrapTokens(
-        deps.client,
-        tokens.filter(({ claimUid }) => !byUid.has(claimUid)),
-      ),
     }
-    this.#collected.inc({ resource: 'bootstrapToken' }, report.bootstrapTokens.length)
     if (Object.values(report).some((names: readonly string[]) => names.length > 0))
       deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
     return report

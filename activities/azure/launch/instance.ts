@@ -6,7 +6,7 @@ import { cachedClaim, liveClaim, setClaimConditions } from '../../kubernetes/obj
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { ClaimRef, InstanceOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { revokeBootstrapTokens } from './bootstrap-token.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
 import { tellNotJoined } from './join-evidence.ts'
 import { vmName } from './virtual-machine.ts'
@@ -106,7 +106,7 @@ async function judge(
 
 /** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
 async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
-  await revokeBootstrapTokens(deps.client, ref.uid)
+  await revokeBootstrapToken(deps.client, ref.uid)
   await setLaunchedUnknown(deps, ref, reason, message)
 }
 
@@ -121,7 +121,7 @@ export async function deleteInstance(
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<{ readonly existed: boolean }> {
-  await revokeBootstrapTokens(deps.client, ref.uid)
+  await revokeBootstrapToken(deps.client, ref.uid)
   const vm = await getVm(deps, ref.name)
   if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { existed: false }
   if (vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
