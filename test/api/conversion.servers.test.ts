@@ -14,7 +14,10 @@ interface Crd {
   readonly spec: {
     readonly conversion: {
       readonly webhook: {
-        readonly clientConfig: { readonly caBundle?: string; readonly service?: { readonly namespace: string } }
+        readonly clientConfig: {
+          readonly caBundle?: string
+          readonly service?: { readonly namespace: string; readonly path?: string }
+        }
       }
     }
   }
@@ -205,7 +208,8 @@ describe('what the conversion needs', () => {
       async () => {
         const { spec } = await world.operator.api<Crd>('GET', `${crdPath}/${crdNames[0]}`)
         const { caBundle, service: found } = spec.conversion.webhook.clientConfig
-        return caBundle !== undefined && found?.namespace === 'joiner'
+        const isSecret = /^\/convert\/[0-9a-f]{32}$/.test(found?.path ?? '')
+        return caBundle !== undefined && found?.namespace === 'joiner' && isSecret
       },
       5000,
     )
@@ -220,7 +224,7 @@ describe('what the conversion needs', () => {
     const trusted = (pem: string) => bundles().then((all) => all.every((bundle) => bundle.includes(pem.trim())))
     await world.crash('joiner')
     await world.operator.api('PATCH', `${secretPath}/joiner-conversion`, {
-      data: secretData({ served: old, trusted: old.cert }),
+      data: secretData({ served: old, trusted: old.cert, path: `/convert/${'0'.repeat(32)}` }),
     })
     for (const name of crdNames)
       await world.operator.api('PATCH', `${crdPath}/${name}`, {
