@@ -25,7 +25,11 @@ export async function webhookFlood(seconds: number): Promise<void> {
         row('objects that the API server had converted', ({ conversionMs }) => conversionMs.length),
         row('... median', ({ conversionMs }) => spread(conversionMs, 'ms', 0)),
         row('... that could not be', ({ failedConversions }) => failedConversions),
-        row('largest process, peak RSS', ({ peakRssMiB }) => `${peakRssMiB} MiB`),
+        row('peak RSS, MiB', ({ peakRssMiB }) =>
+          Object.entries(peakRssMiB)
+            .map((entry) => entry.join(' '))
+            .join(', '),
+        ),
         ...[...new Set([...Object.keys(united.done), ...Object.keys(four.done)])]
           .toSorted()
           .map((what) => row(`clients: ${what}`, ({ done }) => done[what] ?? 0)),

@@ -40,10 +40,11 @@ registerSimulate(program)
 const standsAlone = ['instance-types', 'simulate', 'worker'].includes(process.argv[2] ?? '')
 
 // What was compiled is kept. Where nothing can be kept it is done anew.
-const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+const compiled =
+  process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
 enableCompileCache(compiled)
 // Threads ask their environment.
-process.env['NODE_COMPILE_CACHE'] ??= compiled
+process.env['NODE_COMPILE_CACHE'] = compiled
 
 if (!standsAlone) {
   const [

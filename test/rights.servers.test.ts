@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { bootstrapTokenId } from '../activities/azure/launch/bootstrap-token.ts'
@@ -300,6 +301,37 @@ describe('by the API server', () => {
       ])
     expect((await asked('system:bootstrappers:joiner')).trim()).toBe('yes')
     await expect(asked('system:bootstrappers:other')).rejects.toThrow()
+  })
+
+  test("Joiner's requests have shares of the API server of their own, and its Leases those of leaders", async () => {
+    const objects = (await renderChart(smallestValues)).filter(({ apiVersion }) => apiVersion.startsWith('flowcontrol'))
+    const text = objects
+      .map((object) => stringify(object))
+      .join('---\n')
+      .replaceAll(releaseNamespace, 'joiner')
+    await world.operator.kubectl(['apply', '--server-side', '-f', '-'], text)
+    const uidOf = async (name: string) =>
+      (
+        await world.operator.api<{ metadata: { uid: string } }>(
+          'GET',
+          `/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/${name}`,
+        )
+      ).metadata.uid
+    const [own, leases] = [await uidOf('joiner'), await uidOf('joiner-leases')]
+    const ca = await readFile(world.cluster.pki.caFile, 'utf8')
+    const dispatcher = new Agent({ connect: { ca } })
+    const flowOf = async (account: Account, path: string) => {
+      const file = world.installation.kubeconfigOf(account).replace('.kubeconfig', '.token')
+      const headers = { authorization: `Bearer ${await readFile(file, 'utf8')}` }
+      const { headers: answered, body } = await request(`${world.cluster.server}${path}`, { dispatcher, headers })
+      await body.dump()
+      return answered['x-kubernetes-pf-flowschema-uid']
+    }
+    const lease = '/apis/coordination.k8s.io/v1/namespaces/joiner/leases/joiner-bridge'
+    await world.until('the flows are known', async () => (await flowOf('joiner-planner', '/api/v1/nodes')) === own)
+    expect(await flowOf('joiner-azure', '/apis/karpenter.sh/v1/nodeclaims')).toBe(own)
+    expect(await flowOf('joiner', lease)).toBe(leases)
+    await dispatcher.destroy()
   })
 
   test('people with view, edit and admin have what these mean for NodePools', async () => {

@@ -14,8 +14,8 @@ export interface FloodReport {
   /** How long the API server took to have an object converted, and how often it could not. */
   readonly conversionMs: readonly number[]
   readonly failedConversions: number
-  /** Of the largest process, in MiB. */
-  readonly peakRssMiB: number
+  /** Of each process, in MiB. */
+  readonly peakRssMiB: Readonly<Record<string, number>>
   /** What the clients did, and what they got. */
   readonly done: Readonly<Record<string, number>>
 }
@@ -38,13 +38,14 @@ export async function flood(world: World, processes: readonly string[], ms: numb
       done[what] = (done[what] ?? 0) + times
   }
   const logs = await Promise.all(processes.map((name) => world.cluster.supervisor.tail(name, 100_000)))
+  const peaks = processes.map(async (name) => [name, await peakMiB(world.cluster.supervisor.pids[name])] as const)
   const ended = logs.flatMap((log) => log.split('\n').filter((line) => line.includes("webhook's thread ended"))).length
   return {
     restarts: ended + pidsOf().filter((pid, at) => pid === undefined || pid !== before[at]).length,
     podSeconds,
     conversionMs: conversions.filter((took) => took !== undefined),
     failedConversions: conversions.filter((took) => took === undefined).length,
-    peakRssMiB: Math.max(...(await Promise.all(pidsOf().map((pid) => peakMiB(pid))))),
+    peakRssMiB: Object.fromEntries(await Promise.all(peaks)),
     done,
   }
 }
