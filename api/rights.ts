@@ -180,7 +180,8 @@ const operator: readonly Rule[] = [
   cluster('events', 'list', 'why'),
   policy('poddisruptionbudgets', 'list', 'why'),
   own('configmaps', 'get', 'budgets, status, why', { names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps] }),
-  own('configmaps', 'get', 'plan, apply', { names: planMaps }),
+  own('configmaps', 'create', 'apply, of a plan from a file'),
+  own('configmaps', 'get patch delete', 'plan, apply', { names: planMaps }),
   own('configmaps', 'get patch', 'capacity list, capacity clear', { names: ['joiner-unavailable-offerings'] }),
 ]
 

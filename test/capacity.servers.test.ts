@@ -56,7 +56,7 @@ async function replica(): Promise<UnavailableOfferings> {
 const refusal = { ttlMs: 3_600_000, reason: 'AllocationFailure', zones: ['0', 'westus2-1', 'westus2-2'] }
 
 async function cli(...args: readonly string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: world.cluster.adminKubeconfig }
+  const env = { ...process.env, KUBECONFIG: world.installation.operatorKubeconfig }
   return (await run(process.execPath, [joiner, ...args, '--namespace', namespace], { env })).stdout
 }
 

@@ -177,12 +177,12 @@ export class World {
     )
   }
 
-  /** Runs the command line as an operator does. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
+  /** Runs the command line with the rights that the chart has for people who use it. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
   async joiner(...args: readonly string[]): Promise<string> {
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
-      KUBECONFIG: this.cluster.adminKubeconfig,
+      KUBECONFIG: this.installation.operatorKubeconfig,
       TEMPORAL_ADDRESS: this.cluster.temporalAddress,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout

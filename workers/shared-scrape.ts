@@ -3,18 +3,15 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 
-/** Who asks sooner than this after a scrape gets that one. */
-const freshMs = 1000
-
 /**
- * What `/metrics` answers, computed once for all who ask at a time. It is kept compressed, a twentieth of its size, so that a client that reads slowly
- * holds little memory.
+ * What `/metrics` answers, computed once for all who ask at a time. Who asks soon after gets the same, for as long as it took to compute: whoever
+ * asks without end takes half of a processor at most. It is kept compressed, a twentieth of its size, so that a client that reads slowly holds little.
  */
 export class SharedScrape {
   readonly #metrics: () => AsyncIterable<string>
   readonly #now: () => number
   #scrape: Promise<Buffer> | undefined
-  #endedAtMs = Number.NEGATIVE_INFINITY
+  #isFreshUntilMs = Number.NEGATIVE_INFINITY
 
   /** `now`: milliseconds of a clock that is not set. */
   constructor(metrics: () => AsyncIterable<string>, now: () => number) {
@@ -24,10 +21,11 @@ export class SharedScrape {
 
   /** The text of all metrics, by gzip. Errors: those of the metrics; whoever asks next begins anew. */
   gzipped(): Promise<Buffer> {
-    if (this.#scrape === undefined || this.#now() - this.#endedAtMs > freshMs) {
-      this.#endedAtMs = Number.POSITIVE_INFINITY
+    const begunAtMs = this.#now()
+    if (this.#scrape === undefined || begunAtMs > this.#isFreshUntilMs) {
+      this.#isFreshUntilMs = Number.POSITIVE_INFINITY
       const scrape = compressed(this.#metrics()).finally(() => {
-        this.#endedAtMs = this.#now()
+        this.#isFreshUntilMs = 2 * this.#now() - begunAtMs
       })
       scrape.catch(() => {
         if (this.#scrape === scrape) this.#scrape = undefined

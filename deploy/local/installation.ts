@@ -25,6 +25,9 @@ const accounts = Object.keys(deployments) as Account[]
 
 /** Account of a process with all roles, of which the chart knows nothing: it has the rights of all of them together. */
 const unitedAccount = 'joiner-united'
+/** Account of a person with the command line, who is bound to what the chart has for such people. */
+const operatorAccount = 'an-operator'
+const everyAccount = [unitedAccount, operatorAccount, ...accounts] as const
 /** Nobody logs in to a simulated VM. */
 const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
 const tokenSeconds = 600
@@ -51,10 +54,10 @@ export class Installation {
     )
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#rights())
     await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
-    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], unitedRights())
+    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], localRights())
     await this.#writeTokens()
     const { server, pki } = this.#cluster
-    for (const account of [unitedAccount, ...accounts] as const) {
+    for (const account of everyAccount) {
       const user = { tokenFile: this.#tokenFile(account) }
       await writeFile(this.kubeconfigOf(account), kubeconfig({ server, caFile: pki.caFile, user }))
     }
@@ -75,8 +78,13 @@ export class Installation {
     return this.kubeconfigOf(unitedAccount)
   }
 
+  /** Kubeconfig with the rights of a person who uses the command line. */
+  get operatorKubeconfig(): string {
+    return this.kubeconfigOf(operatorAccount)
+  }
+
   /** Kubeconfig with the rights of one ServiceAccount. */
-  kubeconfigOf(account: Account | typeof unitedAccount): string {
+  kubeconfigOf(account: (typeof everyAccount)[number]): string {
     return join(this.#cluster.stateDir, account === unitedAccount ? 'joiner.kubeconfig' : `${account}-alone.kubeconfig`)
   }
 
@@ -129,7 +137,7 @@ export class Installation {
     }
   }
 
-  #tokenFile(account: Account | typeof unitedAccount): string {
+  #tokenFile(account: (typeof everyAccount)[number]): string {
     return join(this.#cluster.stateDir, account === unitedAccount ? 'joiner.token' : `${account}-alone.token`)
   }
 
@@ -185,7 +193,7 @@ export class Installation {
 
   async #writeTokens(): Promise<void> {
     await Promise.all([
-      ...([unitedAccount, ...accounts] as const).map((account) => this.#writeToken(account, this.#tokenFile(account))),
+      ...everyAccount.map((account) => this.#writeToken(account, this.#tokenFile(account))),
       this.#writeToken('joiner-azure', this.#federatedFile, 'api://AzureADTokenExchange'),
     ])
   }
@@ -216,30 +224,36 @@ function isOfTemporal(variable: string, account: Account): boolean {
   return account === 'joiner-conversion' && variable.startsWith('TEMPORAL_')
 }
 
-/** The account of a process with all roles: a test's, which the chart does not have. */
-function unitedRights(): string {
-  const subjects = [{ kind: 'ServiceAccount', name: unitedAccount, namespace }]
-  const bindings = Object.values(deployments)
-    .flatMap((roles) => roles.split(','))
-    .flatMap((role) => [
-      binding('ClusterRole', `joiner-${role}`, {}, subjects),
-      binding('Role', `joiner-${role}`, { namespace }, subjects),
-    ])
+/** Accounts that the chart does not have: one with all its roles, and one with what it has for people. */
+function localRights(): string {
+  const roles = Object.values(deployments).flatMap((each) => each.split(','))
+  const united = { kind: 'ServiceAccount', name: unitedAccount, namespace }
+  const operator = { kind: 'ServiceAccount', name: operatorAccount, namespace }
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: unitedAccount, namespace } },
-    ...bindings,
-    binding('Role', 'joiner-azure-kube-system', { namespace: 'kube-system' }, subjects),
+    ...[united, operator].map(({ kind, ...metadata }) => ({ apiVersion: 'v1', kind, metadata })),
+    ...roles.flatMap((role) => bindings(`joiner-${role}`, united)),
+    binding('Role', 'joiner-azure-kube-system', { namespace: 'kube-system' }, united),
+    ...bindings('joiner-operator', operator),
   ]
     .map((object) => stringify(object))
     .join('---\n')
 }
 
-function binding(kind: 'Role' | 'ClusterRole', name: string, place: object, subjects: readonly object[]): object {
+function bindings(name: string, subject: { readonly name: string }): readonly object[] {
+  return [binding('ClusterRole', name, {}, subject), binding('Role', name, { namespace }, subject)]
+}
+
+function binding(
+  kind: 'Role' | 'ClusterRole',
+  name: string,
+  place: object,
+  subject: { readonly name: string },
+): object {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: `${kind}Binding`,
-    metadata: { name: `${unitedAccount}-${name}`, ...place },
+    metadata: { name: `${subject.name}-${name}`, ...place },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
-    subjects,
+    subjects: [subject],
   }
 }
