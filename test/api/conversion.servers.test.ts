@@ -217,6 +217,23 @@ describe('what the conversion needs', () => {
     await converts(5000)
   })
 
+  it('is made anew, certificate and path, when somebody empties the Secret', async () => {
+    const read = () => world.operator.api<{ data?: Record<string, string> }>('GET', `${secretPath}/joiner-conversion`)
+    const { data: before = {} } = await read()
+    await world.operator.kubectl([
+      'patch',
+      'secret',
+      'joiner-conversion',
+      '--namespace=joiner',
+      '--type=merge',
+      '--patch={"data":null}',
+    ])
+    await world.until('the Secret is filled', async () => Object.keys((await read()).data ?? {}).length >= 4, 5000)
+    const { data: after = {} } = await read()
+    for (const key of ['tls.key', 'path']) expect(after[key]).not.toBe(before[key])
+    await converts(5000)
+  })
+
   it('is a certificate that is replaced in time, with nothing refused in between', async () => {
     const names = ['joiner-conversion.joiner.svc', 'localhost']
     const almostYear = 350 * 24 * 3_600_000
