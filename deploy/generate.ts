@@ -1,7 +1,8 @@
-// Writes what follows from `api/`: the CRDs, and the chart's and the documentation's lists of rights. With `--check` it only compares.
+// Writes what follows from `api/`: the CRDs, the chart's admission warnings, and the chart's and the documentation's lists of rights. With `--check` it only compares.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { admissionPolicyTemplate } from './generate-admission-policy.ts'
 import { crdFiles } from './generate-crds.ts'
 import { rightsTable, rightsTemplate, withTable } from './generate-rights.ts'
 
@@ -11,6 +12,7 @@ const securityPage = '../docs/security.md'
 function main(): void {
   const files = new Map([
     ...crdFiles(),
+    ['chart/templates/admission-policy.yaml', admissionPolicyTemplate()],
     ['chart/templates/rights.yaml', rightsTemplate()],
     [securityPage, withTable(readFileSync(join(here, securityPage), 'utf8'), rightsTable())],
   ])

@@ -1,8 +1,10 @@
 import { type Command, Option } from 'commander'
 import { isNode, LineCounter, type ParsedNode, parseAllDocuments } from 'yaml'
 import { isObject } from '../api/conversion/residue.ts'
+import type { FieldError } from '../core/field-error.ts'
+import { pathText } from '../core/shape.ts'
 import { readInput } from './input.ts'
-import { type Finding, validateObject } from './validate-object.ts'
+import { validateObject } from './validate-object.ts'
 
 interface FileError {
   readonly path: string
@@ -13,6 +15,8 @@ interface FileError {
 interface FileResult {
   readonly file: string
   readonly errors: readonly FileError[]
+  /** What cannot work or changes nothing, and is no error. */
+  readonly warnings: readonly FileError[]
   readonly skipped: readonly string[]
 }
 
@@ -26,19 +30,19 @@ export function registerValidate(program: Command): void {
     )
     .action(async (files: readonly string[], { output }: { readonly output: string }) => {
       const results = await Promise.all(files.map(validateFile))
-      for (const { file, skipped } of results) for (const what of skipped) console.error(`${file}: ${what} skipped`)
+      for (const { file, skipped, warnings } of results) {
+        for (const what of skipped) console.error(`${file}: ${what} skipped`)
+        for (const { line, message } of warnings) console.error(`${file}:${line}: warning: ${message}`)
+      }
       if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
       else for (const result of results) console.log(asText(result))
       if (results.some(({ errors }) => errors.length > 0)) process.exitCode = 1
     })
 }
 
-function asJson({ file, errors }: FileResult): object {
-  return {
-    file,
-    valid: errors.length === 0,
-    errors: errors.map(({ path, message, line }) => ({ path, message: `line ${line}: ${message}` })),
-  }
+function asJson({ file, errors, warnings }: FileResult): object {
+  const told = ({ path, message, line }: FileError) => ({ path, message: `line ${line}: ${message}` })
+  return { file, valid: errors.length === 0, errors: errors.map(told), warnings: warnings.map(told) }
 }
 
 function asText({ file, errors }: FileResult): string {
@@ -53,10 +57,16 @@ async function validateFile(file: string): Promise<FileResult> {
   try {
     source = await readInput(file)
   } catch (error) {
-    return { file, errors: [{ path: '', message: `cannot be read: ${String(error)}`, line: 1 }], skipped: [] }
+    return {
+      file,
+      errors: [{ path: '', message: `cannot be read: ${String(error)}`, line: 1 }],
+      warnings: [],
+      skipped: [],
+    }
   }
   const lines = new LineCounter()
   const errors: FileError[] = []
+  const warnings: FileError[] = []
   const skipped: string[] = []
   for (const document of parseAllDocuments(source, { lineCounter: lines, prettyErrors: false })) {
     const broken = document.errors.map(({ message, pos }) => ({ path: '', message, line: lines.linePos(pos[0]).line }))
@@ -71,32 +81,26 @@ async function validateFile(file: string): Promise<FileResult> {
     const result = validateObject(object)
     const subject = `${String(object['kind'])} ${nameOf(object['metadata'])}`
     if (result.kind === 'skipped') skipped.push(`line ${start}: ${subject}`)
-    else
+    else {
       errors.push(
         ...result.errors.map(({ path, message }) => ({
-          path: textOf(path),
+          path: pathText(path),
           message: `${subject}: ${message}`,
           line: lineOf(document.contents, path, lines) ?? start,
         })),
       )
+      warnings.push(...result.warnings.map((text) => ({ path: '', message: `${subject}: ${text}`, line: start })))
+    }
   }
-  return { file, errors, skipped }
+  return { file, errors, warnings, skipped }
 }
 
 function nameOf(metadata: unknown): string {
   return isObject(metadata) && typeof metadata['name'] === 'string' ? `"${metadata['name']}"` : 'without a name'
 }
 
-function textOf(path: Finding['path']): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'number') return `${text}[${key}]`
-    if (!/^[A-Za-z0-9_-]+$/.test(key)) return `${text}[${JSON.stringify(key)}]`
-    return text === '' ? key : `${text}.${key}`
-  }, '')
-}
-
 /** Where a field stands; of one that is missing, the nearest that should hold it. */
-function lineOf(contents: ParsedNode | null, path: Finding['path'], lines: LineCounter): number | undefined {
+function lineOf(contents: ParsedNode | null, path: FieldError['path'], lines: LineCounter): number | undefined {
   for (let length = path.length; length > 0; length--) {
     const offset = lookUp(contents, path.slice(0, length))
     if (offset !== undefined) return lines.linePos(offset).line
@@ -105,7 +109,7 @@ function lineOf(contents: ParsedNode | null, path: Finding['path'], lines: LineC
 }
 
 /** The offset of a field's key, or of a list's element. */
-function lookUp(contents: ParsedNode | null, path: Finding['path']): number | undefined {
+function lookUp(contents: ParsedNode | null, path: FieldError['path']): number | undefined {
   let node: unknown = contents
   let offset: number | undefined
   for (const key of path) {

@@ -165,15 +165,14 @@ export class NodeRequests {
       { claim: this.#claim, asked, leaveVm },
     ])
     if (outcome.kind === 'refused') return outcome
-    const { vm, warning } = outcome
+    const { vm, left = 'its VM is gone' } = outcome
     if (outcome.isVmGone === true)
       await forcedEnds().finalize.executeWithOptions({ summary: 'delete lost pods, remove finalizers' }, [
         { claim: this.#claim, isVmGone: true },
       ])
-    const left = vm === undefined ? 'its VM is gone' : `VM ${vm} is left to garbage collection`
     return {
       kind: 'done',
-      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}${warning ?? ''}`,
+      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}`,
       ...(vm === undefined ? {} : { vm }),
     }
   }

@@ -246,7 +246,7 @@ function applies({ codes, also, onlyIf }: Rule, facts: FailureFacts): boolean {
 
 /** What Joiner itself finds in the way of a launch, before it asks Azure for a VM. The message names object, value and remedy. */
 export class LaunchBlocked extends Error {
-  readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused'
+  readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused' | 'InstanceNotOwned'
 
   constructor(reason: LaunchBlocked['reason'], message: string) {
     super(message)
