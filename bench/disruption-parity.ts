@@ -1,14 +1,9 @@
-import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { disruptionDifferences } from '../test/vectors/disruption-comparison.ts'
 import { disruptionPeer, joinerSimulate } from './disruption-solvers.ts'
 import { circumstances } from './report.ts'
 import { runToEnd } from './run-to-end.ts'
 import { disruptionParity } from './workloads/disruption-parity.ts'
 
-const comparison = fileURLToPath(new URL('../../shared/vectors/disruption/compare.mjs', import.meta.url))
 /** So often the peer decides anew, to find out what it leaves to chance: the order of pools, of equal zones, of pods in a message. */
 const rounds = 64
 
@@ -18,31 +13,31 @@ interface Answer {
 
 /** Has both decide about random clusters and compares all that a result tells. Sets the exit status if one differs. */
 export async function disruptionParityReport(wanted: number, first: number): Promise<void> {
-  if (!existsSync(comparison))
-    throw new Error(`${comparison} is missing; parity is judged by it, so put ../shared beside the repository`)
   const peer = await disruptionPeer()
-  const folder = await mkdtemp(join(tmpdir(), 'joiner-parity-'))
-  try {
-    for (let seed = first, made = 0; made < wanted; seed += 1) {
-      const scenario = disruptionParity(seed)
-      const answers = await peer.distinct(JSON.stringify(scenario), rounds)
-      if (answers === undefined) continue
-      made += 1
-      await writeFile(
-        join(folder, `${scenario.name}.json`),
-        JSON.stringify({ ...scenario, expected: anyOf(answers as readonly Answer[]) }),
-      )
-    }
-    const command = [comparison, '--jobs', '2', '--all', folder, '--', process.execPath, ...joinerSimulate]
-    const { out, code } = await runToEnd(process.execPath, command)
-    const lines = out.trimEnd().split('\n')
-    const summary = lines.pop() ?? 'nothing was compared'
-    for (const line of lines) console.log(line)
-    console.log(`Parity with upstream’s disruption methods, ${circumstances()}, seeds from ${first}: ${summary}`)
-    if (code !== 0) process.exitCode = 1
-  } finally {
-    await rm(folder, { recursive: true })
+  let equal = 0
+  for (let seed = first, made = 0; made < wanted; seed += 1) {
+    const scenario = disruptionParity(seed)
+    const text = JSON.stringify(scenario)
+    const answers = await peer.distinct(text, rounds)
+    if (answers === undefined) continue
+    made += 1
+    const found = await differencesOf(text, anyOf(answers as readonly Answer[]))
+    if (found.length === 0) equal += 1
+    else console.log(`${scenario.name} (${scenario.method}) differs:\n${found.map((line) => `  ${line}`).join('\n')}`)
   }
+  console.log(
+    `Parity with upstream’s disruption methods, ${circumstances()}, seeds from ${first}: ${equal} of ${wanted}`,
+  )
+  if (equal < wanted) process.exitCode = 1
+}
+
+async function differencesOf(
+  scenario: string,
+  expected: Readonly<Record<string, unknown>>,
+): Promise<readonly string[]> {
+  const { out, err, code } = await runToEnd(process.execPath, joinerSimulate, scenario)
+  if (code !== 0) return [`exit status ${code}: ${err.slice(-2000)}`]
+  return disruptionDifferences(expected, JSON.parse(out)).map((line) => line.slice(0, 2000))
 }
 
 /** Each part of a result on its own: whatever upstream answered in some round will do. */

@@ -1,25 +1,13 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { schedulingDifferences } from '../test/vectors/scheduling-comparison.ts'
 import { circumstances } from './report.ts'
 import { ours, peer } from './scheduling-solvers.ts'
 import { mostOpenClaims, parityScenario } from './workloads/parity.ts'
 
-const comparison = new URL('../../shared/vectors/scheduling/compare.mjs', import.meta.url)
-
-interface Comparison {
-  readonly compare: (expected: object, actual: unknown) => readonly string[]
-}
-
 /** Solves scenarios with both and compares the answers, error messages included. Sets the exit status if one differs. */
 export async function parity(wanted: number): Promise<void> {
-  if (!existsSync(comparison))
-    throw new Error(
-      `${fileURLToPath(comparison)} is missing; parity is judged by it, so put ../shared beside the repository`,
-    )
-  const { compare } = (await import(comparison.href)) as Comparison
   const upstream = await peer()
   const folder = await mkdtemp(join(tmpdir(), 'joiner-parity-'))
   let equal = 0
@@ -34,7 +22,7 @@ export async function parity(wanted: number): Promise<void> {
       compared += 1
       const found = await differencesOf(
         () => ours.solve(file),
-        (answer) => compare({ ...scenario, expected }, answer),
+        (answer) => schedulingDifferences({ ...scenario, expected }, answer),
       )
       if (found.length === 0) equal += 1
       else
@@ -52,10 +40,10 @@ export async function parity(wanted: number): Promise<void> {
 
 async function differencesOf(
   solve: () => Promise<unknown>,
-  compare: (answer: unknown) => readonly string[],
+  compare: (answer: object) => readonly string[],
 ): Promise<readonly string[]> {
   try {
-    return compare(await solve()).map((line) => (line.length > 2000 ? `${line.slice(0, 2000)}…` : line))
+    return compare((await solve()) as object).map((line) => (line.length > 2000 ? `${line.slice(0, 2000)}…` : line))
   } catch (error) {
     return [String(error)]
   }

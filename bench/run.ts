@@ -151,7 +151,7 @@ program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')
   .argument('<name>', 'as in the table of scheduling, parity-SEED, or of disruption as mixed-single-node-1000')
-  .action(async (name: string) => void process.stdout.write(await scenarioNamed(name)))
+  .action((name: string) => void process.stdout.write(scenarioNamed(name)))
 
 if (process.argv.length === 2) program.outputHelp()
 else await program.parseAsync()

@@ -52,7 +52,7 @@ lowest - highest (median) of its rounds. Pods without a place are named where th
 
 async function measure(workload: Workload, upstream: Solver | undefined, folder: string): Promise<readonly string[]> {
   const file = join(folder, `${workload.name}.json`)
-  await writeFile(file, await scenarioText(workload))
+  await writeFile(file, scenarioText(workload))
   console.error(`${workload.name}: ${ours.name}`)
   const [first, ...warm] = await ours.rounds(file, 1 + warmRounds)
   if (first === undefined || warm.length === 0) throw new Error(`${ours.name} timed fewer rounds than asked for`)

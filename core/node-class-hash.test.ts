@@ -17,7 +17,7 @@ interface HashFile {
   readonly hashVersion: string
 }
 
-goldenSuite('vectors/aksnodeclass-hash.json', 47, ({ cases, hashVersion }: HashFile) => {
+goldenSuite('azure/aksnodeclass-hash', 47, ({ cases, hashVersion }: HashFile) => {
   it('are of the version that runs in production', () => {
     expect(nodeClassHashVersion).toBe(hashVersion)
   })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,9 +8,9 @@ import { parse } from 'yaml'
 import type { Json } from '../api/conversion/residue.ts'
 import type { FieldError } from '../core/field-error.ts'
 import { pathText } from '../core/shape.ts'
+import { readVectors } from '../test/vectors/packs.ts'
 import { validateObject } from './validate-object.ts'
 
-const shared = new URL('../../shared/', import.meta.url)
 const cli = fileURLToPath(new URL('joiner.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'joiner-validate-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -193,21 +193,18 @@ interface NodeClassCase {
   readonly valid: boolean
 }
 
-describe.skipIf(!existsSync(shared))('offline (skipped where the shared folder is missing)', () => {
+describe('offline', () => {
   it('refuses what the API server refuses, and else only what kubectl or a controller would', () => {
-    const read = (path: string): unknown => JSON.parse(readFileSync(new URL(path, shared), 'utf8'))
-    const classes = read('azure/vectors/aksnodeclass-validation.json') as Record<string, unknown>
+    const classes = readVectors('azure/aksnodeclass-validation') as { readonly cases: readonly NodeClassCase[] }
     const cases = [
-      ...(read('vectors/algebra/validation.visible.json') as Case[])
+      ...(readVectors('algebra/validation') as Case[])
         .filter(({ input }) => input.old === undefined)
         .map(({ id, input, expected }) => ({ id, object: input.object, accepted: expected.accepted })),
-      ...(Object.values(classes).find((value) => Array.isArray(value)) as NodeClassCase[]).map(
-        ({ name, spec, valid }) => ({
-          id: name,
-          object: { apiVersion: 'karpenter.azure.com/v1beta1', kind: 'AKSNodeClass', metadata: { name: 'a' }, spec },
-          accepted: valid,
-        }),
-      ),
+      ...classes.cases.map(({ name, spec, valid }) => ({
+        id: name,
+        object: { apiVersion: 'karpenter.azure.com/v1beta1', kind: 'AKSNodeClass', metadata: { name: 'a' }, spec },
+        accepted: valid,
+      })),
     ]
     const errorsOf = (object: Json): readonly FieldError[] => {
       const result = validateObject(object)

@@ -1,5 +1,3 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../activities/azure/azure-config.ts'
 import {
@@ -11,49 +9,41 @@ import {
   offeringMarks,
   withMarks,
 } from '../activities/azure/capacity/mark.ts'
-import { type PriceItem, type PriceList, pricesOf } from '../activities/azure/catalogue/pricing.ts'
+import { type PriceList, pricesOf } from '../activities/azure/catalogue/pricing.ts'
 import { parseSku, type VmSize } from '../activities/azure/catalogue/sku.ts'
 import type { NodeClass } from '../core/objects.ts'
-
-const folder = fileURLToPath(new URL('../../shared/azure/', import.meta.url))
-
-/** Whether the reference data lies beside the repository; tests on it are skipped where it does not. */
-export const hasGoldenCases = existsSync(folder)
-
-/** A file of the reference data, such as `vectors/errors.json`. */
-export function readGolden(path: string): unknown {
-  return JSON.parse(readFileSync(folder + path, 'utf8'))
-}
-
-/** The files of a folder of the reference data; none where it is absent. */
-export function listGolden(path: string): readonly string[] {
-  return hasGoldenCases ? readdirSync(folder + path).map((name) => `${path}/${name}`) : []
-}
+import { type PriceRow, priceItemsOf } from './vectors/azure-tables.ts'
+import { readVectors } from './vectors/packs.ts'
 
 /** The sizes of a region's catalogue that a node can have. */
-export function goldenSizes(skusFile: string, region: string): readonly VmSize[] {
-  const { value } = readGolden(skusFile) as { readonly value: readonly ResourceSku[] }
-  return value.flatMap((sku) => {
+export function goldenSizes(region: string): readonly VmSize[] {
+  return goldenSkus(region).flatMap((sku) => {
     const parsed = parseSku(sku, region)
     return parsed.kind === 'size' ? [parsed.size] : []
   })
 }
 
+/** A region's catalogue, as far as the product looks at it. */
+export function goldenSkus(region: string): readonly ResourceSku[] {
+  return readVectors(`azure-tables/sizes-${region}`) as readonly ResourceSku[]
+}
+
 /** The on-demand prices of a region for both capacity types: what most vectors were made with. What has no price costs 999. */
 export function goldenPrices(region: string): PriceList {
-  const items = priceItems('prices.json', region)
+  const items = priceItemsOf(priceTable(region).prices)
   return pricesOf(items.flatMap((item) => [item, { ...item, skuName: `${item.skuName} Spot` }]))
 }
 
-/** The prices of a region after all rows of some files were read, in their order. */
-export function goldenLivePrices(files: readonly string[], region: string): PriceList {
-  return pricesOf(files.flatMap((file) => priceItems(file, region)))
+/** The prices of a region after its price list was read, and the modelled rows (spot, Windows, low priority) after it. */
+export function goldenLivePrices(region: string): PriceList {
+  const { prices, 'prices-modelled-extra': modelled } = priceTable(region)
+  return pricesOf(priceItemsOf([...prices, ...modelled]))
 }
 
-function priceItems(file: string, region: string): readonly PriceItem[] {
-  const { Items } = readGolden(file) as { readonly Items: readonly (PriceItem & { readonly armRegionName: string })[] }
-  return Items.filter((item) => item.armRegionName === region)
-}
+const priceTable = (region: string) =>
+  readVectors(`azure-tables/prices-${region}`) as Readonly<
+    Record<'prices' | 'prices-modelled-extra', readonly PriceRow[]>
+  >
 
 /** Options of the reference provider, as the cases name them. */
 export interface GoldenOptions {

@@ -18,7 +18,7 @@ export function goldenFunctions(
     cases.filter((golden) => Object.hasOwn(functions, golden.function))
   const count = Object.values(functions).reduce((sum, [known]) => sum + known, 0)
   goldenSuite(
-    'vectors/functions.json',
+    'azure/functions',
     count,
     (file: { readonly cases: readonly FunctionCase[] }) => {
       for (const [name, [known, run]] of Object.entries(functions)) {

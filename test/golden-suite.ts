@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest'
-import { hasGoldenCases, readGolden } from './golden-cases.ts'
+import { readVectors } from './vectors/packs.ts'
 
 /** What of a file a suite is about. */
 interface GoldenScope {
@@ -10,15 +10,11 @@ interface GoldenScope {
 }
 
 /**
- * A suite on the cases of one file of the reference data. It prints how many cases there are; where the data is absent, one skipped test
- * says how many were left out. `count` is how many cases are known to be in the file; `define` says what it takes the file to be.
+ * A suite on the cases of one file of the golden vectors, such as `azure/errors`. It prints how many cases there are. `count` is how many
+ * are known to be in the file; `define` says what it takes the file to be. Errors: the file is missing, which fails the suite.
  */
 export function goldenSuite(path: string, count: number, define: (file: never) => void, scope: GoldenScope = {}): void {
-  if (!hasGoldenCases) {
-    describe(path, () => it.skip(`${count} cases are skipped: ../shared/azure does not lie beside the project`))
-    return
-  }
-  const file = readGolden(path)
+  const file = readVectors(path)
   const cases = scope.of?.(file as never) ?? (file as { readonly cases: readonly unknown[] }).cases
   describe(path, () => {
     define(file as never)

@@ -1,4 +1,4 @@
-/** A scheduling scenario as JSON: what the API holds, what the cloud offers, the options. See the vectors' FORMAT.md. */
+/** A scheduling scenario as JSON: what the API holds, what the cloud offers, the options. See test/vectors/golden/scheduling.md. */
 export interface Scenario {
   readonly name: string
   readonly description: string

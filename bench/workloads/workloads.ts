@@ -1,8 +1,4 @@
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { readVectors, vectorNames } from '../../test/vectors/packs.ts'
 import { azureMix, largeCluster, manyPools } from './azure-workloads.ts'
 import { disruptionNamed, shapes } from './disruption.ts'
 import { parityScenario } from './parity.ts'
@@ -45,17 +41,13 @@ function ignoredPreferences(): Scenario {
   return { ...scenario, options: { ...scenario.options, preferencePolicy: 'Ignore' } }
 }
 
-const sharedFiles = new URL('../../../shared/vectors/scheduling/bench/', import.meta.url)
-
-/** A workload as the text of a scenario: the file that upstream's baseline was measured with where it is there, else made here. */
-export async function scenarioText({ name, make }: Workload): Promise<string> {
-  const shared = fileURLToPath(new URL(`${name}.json.gz`, sharedFiles))
-  if (!existsSync(shared)) return JSON.stringify(make())
-  return (await promisify(gunzip)(await readFile(shared))).toString('utf8')
+/** A workload as the text of a scenario: that which upstream's baseline was measured with where there is one, else made here. */
+export function scenarioText({ name, make }: Workload): string {
+  return JSON.stringify(vectorNames('workloads').includes(name) ? readVectors(`workloads/${name}`) : make())
 }
 
 /** The scenario of a workload, of `parity-SEED`, or of disruption, for a person or a profiler. */
-export async function scenarioNamed(name: string): Promise<string> {
+export function scenarioNamed(name: string): string {
   const seed = /^parity-(\d+)$/.exec(name)?.[1]
   if (seed !== undefined) return JSON.stringify(parityScenario(Number(seed)))
   const disruption = disruptionNamed(name)

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseAllDocuments } from 'yaml'
+import { readVectors, vectorNames } from '../vectors/packs.ts'
 import type { Seed } from './mutate.ts'
 
 const folder = new URL('corpus/', import.meta.url)
-const vectors = new URL('../vectors/', import.meta.url)
 const demo = new URL('../../deploy/local/demo.yaml', import.meta.url)
 
 function seedOf(name: string, file: URL): Seed {
@@ -11,13 +11,14 @@ function seedOf(name: string, file: URL): Seed {
   return { name, values: documents.map((document) => document.toJS() as unknown) }
 }
 
-function scenariosOf(file: string): readonly Seed[] {
-  const scenarios = JSON.parse(readFileSync(new URL(file, vectors), 'utf8')) as readonly (object & { name: string })[]
-  return scenarios.map(({ name, ...scenario }) => {
-    // What is expected of it is no part of a scenario.
-    const { expected: _, ...values } = scenario as Record<string, unknown>
-    return { name: `${name}.json`, values: [values] }
-  })
+/** Every so many of a suite's scenarios, without what is expected of them. */
+function scenariosOf(suite: string, every: number): readonly Seed[] {
+  return vectorNames(suite)
+    .filter((_, at) => at % every === 0)
+    .map((name) => {
+      const { expected: _, ...values } = readVectors(`${suite}/${name}`) as Record<string, unknown>
+      return { name: `${name}.json`, values: [values] }
+    })
 }
 
 const own = (name: string) => seedOf(name, new URL(name, folder))
@@ -32,7 +33,7 @@ export const corpus = {
   schedulerConfig: own('scheduler-config.yaml'),
   plan: own('plan.json'),
   nodeClass: { name: 'node-class.yaml', values: own('manifests.yaml').values.slice(1, 2) },
-  scenarios: [...scenariosOf('scheduling-sample.json'), ...scenariosOf('disruption-sample.json')],
+  scenarios: [...scenariosOf('scheduling', 7), ...scenariosOf('disruption', 4)],
 } as const
 
 /** All of it, to take parts from. */

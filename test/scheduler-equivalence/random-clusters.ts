@@ -7,7 +7,7 @@ import { randomTypes, type TypeJson } from './random-types.ts'
 import { randomVolumes } from './random-volumes.ts'
 import { apps, capacityTypeKey, hostnameKey, type Json, now, sizeKey, subjects, zoneKey } from './vocabulary.ts'
 
-/** A small cluster with pods to place, as `FORMAT.md` writes scenarios: the same for the same seed. */
+/** A small cluster with pods to place, as scenarios are written (test/vectors/golden/scheduling.md): the same for the same seed. */
 export function randomCluster(seed: number): VectorScenario {
   const draw = new Draw(seed)
   const about = subjects(draw)

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { evaluators } from './algebra.ts'
 import { differences } from './compare.ts'
+import { readSuite } from './packs.ts'
 
 interface VectorCase {
   readonly id: string
@@ -10,15 +10,8 @@ interface VectorCase {
   readonly expected: unknown
 }
 
-const allVectors = new URL('../../../shared/vectors/algebra/', import.meta.url)
-
 /** Answered by an API server with the CRDs: see `validation.servers.test.ts`. */
 const elsewhere: ReadonlySet<string> = new Set(['validation'])
-
-function readCases(file: URL): readonly VectorCase[] {
-  const cases = JSON.parse(readFileSync(file, 'utf8')) as readonly VectorCase[]
-  return cases.filter(({ kind }) => !elsewhere.has(kind))
-}
 
 function failuresOf(cases: readonly VectorCase[]): readonly string[] {
   return cases.flatMap(({ id, kind, input, expected }) => {
@@ -29,30 +22,22 @@ function failuresOf(cases: readonly VectorCase[]): readonly string[] {
   })
 }
 
-function checkEachKind(cases: readonly VectorCase[]): void {
+describe('all vectors', () => {
+  const cases = (readSuite('algebra') as readonly (readonly VectorCase[])[])
+    .flat()
+    .filter(({ kind }) => !elsewhere.has(kind))
   const kinds = Map.groupBy(cases, ({ kind }) => kind)
+
+  it('have cases of every kind that has an evaluator', () => {
+    const counts = [...kinds].map(([kind, { length }]) => `${length} ${kind}`)
+    console.log(`${cases.length} algebra cases compared: ${counts.join(', ')}`)
+    expect([...kinds.keys()].sort()).toEqual(Object.keys(evaluators).sort())
+    expect(cases.length).toBeGreaterThanOrEqual(1832)
+  })
+
   it.each([...kinds.keys()])('%s', (kind) => {
     expect(failuresOf(kinds.get(kind) ?? [])).toEqual([])
   })
-}
-
-describe('sample of the vectors', () => {
-  const cases = readCases(new URL('./sample.json', import.meta.url))
-  it('has cases of every kind that has an evaluator', () => {
-    expect([...new Set(cases.map(({ kind }) => kind))].sort()).toEqual(Object.keys(evaluators).sort())
-  })
-  checkEachKind(cases)
-})
-
-describe.skipIf(!existsSync(allVectors))('all vectors (skipped where the shared folder is missing)', () => {
-  const files = existsSync(allVectors) ? readdirSync(allVectors).filter((name) => name.endsWith('.visible.json')) : []
-  const cases = files.flatMap((name) => readCases(new URL(name, allVectors)))
-  it('are there', () => {
-    const counts = [...Map.groupBy(cases, ({ kind }) => kind)].map(([kind, { length }]) => `${length} ${kind}`)
-    console.log(`${cases.length} algebra cases compared: ${counts.join(', ')}`)
-    expect(cases.length).toBeGreaterThan(0)
-  })
-  if (cases.length > 0) checkEachKind(cases)
 })
 
 describe('comparison', () => {

@@ -3,7 +3,7 @@ import type { SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../.
 import { type ResultJson, resultOf } from '../../starter/simulate/result.ts'
 import { readScenario } from '../../starter/simulate/scenario.ts'
 
-/** A file of `../shared/vectors/scheduling` or an entry of the sample: a scenario with upstream's answer. */
+/** A scenario with upstream's answer (golden/scheduling.md). */
 export interface VectorScenario {
   readonly name: string
   readonly category: string

@@ -71,7 +71,7 @@ const failureReason = /^[A-Z][A-Za-z]+$/
 /** AKS machines are another way to make nodes, which Joiner does not have. */
 const ofVms = ({ path }: ErrorCase) => path.startsWith('vm')
 
-goldenSuite('vectors/errors.json', 55, ({ cases }: { readonly cases: readonly ErrorCase[] }) => {
+goldenSuite('azure/errors', 55, ({ cases }: { readonly cases: readonly ErrorCase[] }) => {
   it.for(cases.filter(ofVms))('$name', (golden) => {
     const { region, instanceType, zone, capacityType, response, expected } = golden
     const error =
@@ -91,7 +91,7 @@ goldenSuite('vectors/errors.json', 55, ({ cases }: { readonly cases: readonly Er
       expect(classified ? refusal.reason : launchFailedReason).toBe(expected.create.conditionReason)
     }
 
-    const sizes = goldenSizes(`skus/${region}.json`, region)
+    const sizes = goldenSizes(region)
     const size = sizes.find(({ name }) => name === instanceType)
     const { marks: before } = withMarks(
       noMarks,

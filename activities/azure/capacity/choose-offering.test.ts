@@ -141,13 +141,10 @@ interface AllocateCases {
   readonly options: GoldenOptions
 }
 
-goldenSuite('vectors/allocate.json', 49, ({ cases, options }: AllocateCases) => allocates(cases, options, goldenPrices))
+goldenSuite('azure/allocate', 49, ({ cases, options }: AllocateCases) => allocates(cases, options, goldenPrices))
 
-goldenSuite(
-  'vectors/allocate-live-prices.json',
-  9,
-  ({ cases, priceFiles }: { readonly cases: readonly AllocateCase[]; readonly priceFiles: readonly string[] }) =>
-    allocates(cases, plainOptions, (region) => goldenLivePrices(priceFiles, region)),
+goldenSuite('azure/allocate-live-prices', 9, ({ cases }: { readonly cases: readonly AllocateCase[] }) =>
+  allocates(cases, plainOptions, goldenLivePrices),
 )
 
 function allocates(
@@ -156,7 +153,7 @@ function allocates(
   pricesIn: (region: string) => PriceList,
 ): void {
   it.for(cases)('$name', ({ region, marks, usages = [], nodeClass, nodeClaimSpec, expected }) => {
-    const sizes = goldenSizes(`skus/${region}.json`, region)
+    const sizes = goldenSizes(region)
     const counted = usagesOf(usages)
     const types = instanceTypes({
       sizes,

@@ -141,8 +141,8 @@ interface CacheCases {
   readonly skusFile: string
 }
 
-goldenSuite('vectors/unavailable-cache.json', 13, ({ cases, probes, skusFile }: CacheCases) => {
-  const sizes = goldenSizes(skusFile, skusFile.replace(/^skus\/|\.json$/g, ''))
+goldenSuite('azure/unavailable-cache', 13, ({ cases, probes, skusFile }: CacheCases) => {
+  const sizes = goldenSizes(skusFile.replace(/^skus\/|\.json$/g, ''))
 
   it.for(cases)('$name', ({ marks, expected }) => {
     let after: Marks = noMarks

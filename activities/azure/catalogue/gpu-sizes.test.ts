@@ -35,7 +35,7 @@ function gpuOf(name: string): GpuCase['gpu'] {
 }
 
 goldenSuite(
-  'vectors/vmsizes.json',
+  'azure/vmsizes',
   985,
   ({ cases }: { readonly cases: readonly GpuCase[] }) => {
     it('every size has the vendor and the images that the reference names', () => {

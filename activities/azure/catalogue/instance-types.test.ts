@@ -1,4 +1,3 @@
-import type { ResourceSku } from '@azure/arm-compute'
 import { describe, expect, it } from 'vitest'
 import { allocatable, type InstanceType, type Offering } from '../../../core/instance-type.ts'
 import { labels } from '../../../core/labels.ts'
@@ -14,10 +13,10 @@ import {
   goldenNodeClass,
   goldenPrices,
   goldenSizes,
-  listGolden,
-  readGolden,
+  goldenSkus,
 } from '../../../test/golden-cases.ts'
 import { goldenSuite } from '../../../test/golden-suite.ts'
+import { vectorNames } from '../../../test/vectors/packs.ts'
 import { hasQuota, usagesOf } from '../capacity/quota-accounting.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { clusterLabel, instanceTypes } from './instance-types.ts'
@@ -27,7 +26,6 @@ type Amounts = Readonly<Record<string, string>>
 interface ListCase {
   readonly name: string
   readonly region: string
-  readonly skusFile: string
   readonly options: GoldenOptions
   readonly nodeClass: {
     readonly defaultedSpec: Readonly<Record<string, unknown>>
@@ -57,7 +55,7 @@ interface ListCase {
 
 function listTypes(golden: ListCase): readonly InstanceType[] {
   const config = goldenConfig(golden.region, golden.options)
-  const sizes = goldenSizes(golden.skusFile, golden.region)
+  const sizes = goldenSizes(golden.region)
   const usages = usagesOf(golden.usages)
   return instanceTypes({
     sizes,
@@ -154,9 +152,8 @@ function expectedType({
 
 /** Sizes of the whole catalogue that did not become a type, for the list or for this node class. */
 function excludedNames(golden: ListCase, types: readonly InstanceType[]): readonly string[] {
-  const { value } = readGolden(golden.skusFile) as { readonly value: readonly ResourceSku[] }
   const offered = new Set(types.map(({ name }) => name))
-  const sizes = value.filter(({ resourceType }) => resourceType === 'virtualMachines')
+  const sizes = goldenSkus(golden.region).filter(({ resourceType }) => resourceType === 'virtualMachines')
   return sizes.flatMap(({ name = '' }) => (offered.has(name) ? [] : [name])).sort()
 }
 
@@ -170,14 +167,14 @@ const configurations: Readonly<Record<number, string>> = {
 
 const countOf = new Map<string, number>(
   Object.entries(configurations).flatMap(([count, names]) =>
-    names.split(' ').map((name) => [`vectors/instancetypes/${name}.json`, Number(count)] as const),
+    names.split(' ').map((name) => [name, Number(count)] as const),
   ),
 )
 
-for (const path of new Set([...countOf.keys(), ...listGolden('vectors/instancetypes')])) {
+for (const name of new Set([...countOf.keys(), ...vectorNames('azure-instance-types')])) {
   goldenSuite(
-    path,
-    countOf.get(path) ?? 1,
+    `azure-instance-types/${name}`,
+    countOf.get(name) ?? 1,
     (golden: ListCase) => {
       const types = listTypes(golden)
       const byName = new Map(types.map((type) => [type.name, type]))

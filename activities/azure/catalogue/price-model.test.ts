@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenLivePrices, goldenSizes } from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+import { goldenPrices, goldenSizes } from '../../../test/golden-cases.ts'
 import { modelledPrice, type PricedSize } from './price-model.ts'
 
 const size: PricedSize = { name: 'a', seriesFamily: 'D', arch: 'amd64', vCpus: 4, memoryGib: 16, gpus: 0 }
@@ -27,30 +26,28 @@ describe('a modelled price', () => {
   })
 })
 
-const inEastus = ({ armRegionName }: { readonly armRegionName: string }) => armRegionName === 'eastus'
+describe('modelled prices beside the real ones of eastus', () => {
+  const list = goldenPrices('eastus').onDemand
+  const pairs = goldenSizes('eastus').flatMap((one) => {
+    const real = list.get(one.name)
+    return real === undefined ? [] : [[real, modelledPrice(one, 'on-demand')] as const]
+  })
 
-goldenSuite(
-  'prices.json',
-  1719,
-  () => {
-    const list = goldenLivePrices(['prices.json'], 'eastus').onDemand
-    const pairs = goldenSizes('skus/eastus.json', 'eastus').flatMap((one) => {
-      const real = list.get(one.name)
-      return real === undefined ? [] : [[real, modelledPrice(one, 'on-demand')] as const]
-    })
+  it('are compared for all sizes that have a price', () => {
+    console.log(`${pairs.length} modelled prices compared`)
+    expect(pairs.length).toBeGreaterThanOrEqual(800)
+  })
 
-    it('modelled prices are near the real ones: half of them within 15 %, nine of ten within 40 %', () => {
-      const errors = pairs.map(([real, modelled]) => Math.abs(modelled / real - 1)).sort((a, b) => a - b)
-      expect(errors[Math.floor(errors.length / 2)]).toBeLessThan(0.15)
-      expect(errors[Math.floor(errors.length * 0.9)]).toBeLessThan(0.4)
-    })
+  it('are near: half of them within 15 %, nine of ten within 40 %', () => {
+    const errors = pairs.map(([real, modelled]) => Math.abs(modelled / real - 1)).sort((a, b) => a - b)
+    expect(errors[Math.floor(errors.length / 2)]).toBeLessThan(0.15)
+    expect(errors[Math.floor(errors.length * 0.9)]).toBeLessThan(0.4)
+  })
 
-    it('modelled prices have nearly the order of the real ones', () => {
-      expect(rankCorrelation(pairs)).toBeGreaterThan(0.98)
-    })
-  },
-  { of: ({ Items }: { readonly Items: readonly { readonly armRegionName: string }[] }) => Items.filter(inEastus) },
-)
+  it('have nearly the same order', () => {
+    expect(rankCorrelation(pairs)).toBeGreaterThan(0.98)
+  })
+})
 
 /** Spearman's: 1 where both sides have the same order, 0 where they have nothing to do with each other. */
 function rankCorrelation(pairs: readonly (readonly [number, number])[]): number {

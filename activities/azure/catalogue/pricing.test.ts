@@ -36,7 +36,7 @@ interface PageCase {
   readonly expected: Readonly<Record<'onDemand' | 'spot', Readonly<Record<string, number>>>>
 }
 
-goldenSuite('vectors/pricing.json', 7, ({ cases }: { readonly cases: readonly PageCase[] }) => {
+goldenSuite('azure/pricing', 7, ({ cases }: { readonly cases: readonly PageCase[] }) => {
   it.each(cases)('$name', ({ page, expected }) => {
     const { onDemand, spot } = pricesOf(page.Items ?? [])
     expect({ onDemand: Object.fromEntries(onDemand), spot: Object.fromEntries(spot) }).toEqual(expected)
@@ -52,23 +52,21 @@ interface LivePrices {
   }[]
 }
 
-const priceFiles = ['prices.json', 'prices-modelled-extra.json']
-
 for (const [region, count] of [
   ['eastus', 873],
   ['southcentralus', 16],
 ] as const) {
   goldenSuite(
-    `vectors/live-prices-${region}.json`,
+    `azure/live-prices-${region}`,
     count,
     (live: LivePrices) => {
       it('every type of the default node class costs the same in each offering', () => {
         const config = goldenConfig(region, plainOptions)
         const types = instanceTypes({
-          sizes: goldenSizes(`skus/${region}.json`, region),
+          sizes: goldenSizes(region),
           region,
           nodeClass: nodeClassSettings(goldenNodeClass({}), config),
-          prices: goldenLivePrices(priceFiles, region),
+          prices: goldenLivePrices(region),
           isMarked: () => false,
           hasQuota: () => true,
           memoryOverheadPercent: 0.075,

@@ -1,22 +1,15 @@
 import { createHttpHeaders, createPipelineRequest } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import { goldenSizes } from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
 import { decodeSizes, encodeSizes, zoneDetailSpelling } from './size-list.ts'
 
-goldenSuite(
-  'skus/southcentralus.json',
-  20,
-  () => {
-    it('sizes are the same after they were kept', () => {
-      const sizes = new Map(goldenSizes('skus/southcentralus.json', 'southcentralus').map((size) => [size.name, size]))
-      expect(decodeSizes(JSON.parse(JSON.stringify(encodeSizes(sizes))))).toEqual(sizes)
-    })
-  },
-  { of: ({ value }: { readonly value: readonly unknown[] }) => value },
-)
-
 describe('kept sizes', () => {
+  it('are the same after they were kept', () => {
+    const sizes = new Map(goldenSizes('southcentralus').map((size) => [size.name, size]))
+    expect(sizes.size).toBeGreaterThanOrEqual(16)
+    expect(decodeSizes(JSON.parse(JSON.stringify(encodeSizes(sizes))))).toEqual(sizes)
+  })
+
   it.each([{}, [], null])('are refused when they are %j', (json) => {
     expect(() => decodeSizes(json)).toThrow('not a list of sizes')
   })

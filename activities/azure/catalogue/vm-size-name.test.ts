@@ -39,7 +39,7 @@ function parsed(name: string): NameCase['parse'] {
 }
 
 goldenSuite(
-  'vectors/vmsizes.json',
+  'azure/vmsizes',
   985,
   ({ cases }: { readonly cases: readonly NameCase[] }) => {
     it('every name is read as the reference reads it', () => {

@@ -1,6 +1,6 @@
 import { it } from 'vitest'
-import { hasGoldenCases, readGolden } from '../../../test/golden-cases.ts'
 import { goldenFunctions } from '../../../test/golden-functions.ts'
+import { readVectors } from '../../../test/vectors/packs.ts'
 import { clusterLabel } from '../catalogue/instance-types.ts'
 import { credentialProviderUrl } from '../node-config/bootstrap.ts'
 import { isKubeletOwn, kubeletMaySet } from '../node-config/node-labels.ts'
@@ -63,10 +63,10 @@ const leftOut = {
   vmNameFromProviderId: 'VMs are found by the name of their NodeClaim',
 } as const
 
-it.skipIf(!hasGoldenCases)('leaves out what Joiner has no use for, and says so', () => {
-  const { cases } = readGolden('vectors/functions.json') as { readonly cases: readonly { readonly function: string }[] }
+it('leaves out what Joiner has no use for, and says so', () => {
+  const { cases } = readVectors('azure/functions') as { readonly cases: readonly { readonly function: string }[] }
   for (const [name, why] of Object.entries(leftOut)) {
     const count = cases.filter((golden) => golden.function === name).length
-    console.log(`vectors/functions.json: ${count} cases of ${name} are left out: ${why}`)
+    console.log(`azure/functions: ${count} cases of ${name} are left out: ${why}`)
   }
 })

@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { inPlaceUpdateHash } from '../../../core/in-place-update-hash.ts'
 import { annotations, labels } from '../../../core/labels.ts'
-import {
-  type GoldenOptions,
-  goldenConfig,
-  goldenNodeClass,
-  hasGoldenCases,
-  readGolden,
-} from '../../../test/golden-cases.ts'
+import { type GoldenOptions, goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
+import { readVectors } from '../../../test/vectors/packs.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { nodeTags } from './tags.ts'
 
@@ -23,8 +18,8 @@ interface CreateCase {
   }
 }
 
-describe.skipIf(!hasGoldenCases)('tags and their hash (skipped where the shared folder is missing)', () => {
-  const { cases } = (hasGoldenCases ? readGolden('vectors/vm-create.json') : { cases: [] }) as {
+describe('tags and their hash', () => {
+  const { cases } = readVectors('azure/vm-create') as {
     readonly cases: readonly CreateCase[]
   }
   const created = cases.filter(({ expected }) => expected !== undefined)

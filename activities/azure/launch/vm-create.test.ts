@@ -88,7 +88,7 @@ async function launchOf({ region, options, azure, nodeClass, nodeClaim }: Create
     kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
   })
   const settings = nodeClassSettings(stored, config)
-  const sizes = goldenSizes(`skus/${region}.json`, region)
+  const sizes = goldenSizes(region)
   const types = instanceTypes({
     sizes,
     region,
@@ -272,7 +272,7 @@ function settleZone(golden: CreateCase, launch: Awaited<ReturnType<typeof launch
   return { ...launch, choice: { ...choice, chosen: { ...choice.chosen, zone } } }
 }
 
-goldenSuite('vectors/vm-create.json', 42, ({ cases }: { readonly cases: readonly CreateCase[] }) => {
+goldenSuite('azure/vm-create', 42, ({ cases }: { readonly cases: readonly CreateCase[] }) => {
   const failing = cases.filter(({ error }) => error !== undefined)
   it.for(failing)('$name fails before any PUT', async (golden) => {
     const { choice } = await launchOf(golden)

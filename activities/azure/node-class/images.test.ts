@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { goldenConfig, goldenNodeClass, readGolden } from '../../../test/golden-cases.ts'
+import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
 import { goldenSuite } from '../../../test/golden-suite.ts'
+import type { ImageTable } from '../../../test/vectors/azure-tables.ts'
+import { readVectors } from '../../../test/vectors/packs.ts'
 import { newestImages, newestOfShared } from './image-versions.ts'
 import {
   type ImageSettings,
@@ -31,23 +33,13 @@ interface ImageCase {
   readonly images: readonly ResolvedImage[] | null
 }
 
-interface GalleryData {
-  readonly communityGalleryVersions: readonly {
-    readonly communityGallery: string
-    readonly definition: string
-    readonly versions: readonly { readonly name: string; readonly properties: { readonly publishedDate: string } }[]
-  }[]
-  readonly nodeImageVersions: unknown
-}
-
-/** Galleries that hold what the reference data lists: the calls of the SDK that are used, answered from it. */
-function galleries({ communityGalleryVersions, nodeImageVersions }: GalleryData) {
+/** Galleries that hold what the table of images lists: the calls of the SDK that are used, answered from it. */
+function galleries({ communityGalleryVersions, nodeImageVersions }: ImageTable) {
   const list = async function* (_location: string, gallery: string, definition: string) {
     const found = communityGalleryVersions.find(
       (entry) => entry.communityGallery === gallery && entry.definition === definition,
     )
-    for (const { name, properties } of found?.versions ?? [])
-      yield { name, publishedDate: new Date(properties.publishedDate) }
+    for (const { name, publishedDate } of found?.versions ?? []) yield { name, publishedDate: new Date(publishedDate) }
   }
   const sendRequest = async () => ({ status: 200, bodyAsText: JSON.stringify(nodeImageVersions) })
   return { compute: { communityGalleryImageVersions: { list }, pipeline: { sendRequest } } } as never
@@ -63,10 +55,10 @@ function settingsOf({ imageFamily, fips, trustedLaunch }: Pick<ImageCase, 'image
 }
 
 goldenSuite(
-  'vectors/image-resolution.json',
+  'azure/image-resolution',
   109,
   (file: { readonly cases: readonly ImageCase[]; readonly sigSubscriptionID: string }) => {
-    const azure = galleries(readGolden('images.json') as GalleryData)
+    const azure = galleries(readVectors('azure-tables/images') as ImageTable)
     const shared = { subscriptionId: file.sigSubscriptionID, tokenServerUrl: 'http://localhost' }
 
     it.each(file.cases)('$name', async (golden) => {
@@ -88,7 +80,7 @@ interface FunctionCase {
   readonly output: unknown
 }
 
-goldenSuite('vectors/functions.json', 170, ({ cases }: { readonly cases: readonly FunctionCase[] }) => {
+goldenSuite('azure/functions', 170, ({ cases }: { readonly cases: readonly FunctionCase[] }) => {
   const functions: Readonly<Record<string, (input: never) => unknown>> = {
     imageReferenceToString: ({ imageReference }: { imageReference: never }) => imageIdOf(imageReference),
     osSkuLabelFromImageFamily: ({ imageFamily }: { imageFamily: string }) =>

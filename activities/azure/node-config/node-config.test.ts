@@ -13,7 +13,7 @@ interface ConfigCase {
 }
 
 // What the node makes of each configuration (its environment, sysctls and kubelet file) is tested where the simulator's VMs boot.
-goldenSuite('vectors/anc-config.json', 19, ({ cases }: { readonly cases: readonly ConfigCase[] }) => {
+goldenSuite('azure/anc-config', 19, ({ cases }: { readonly cases: readonly ConfigCase[] }) => {
   it.for(cases)('$name', ({ config, expected }) => {
     const parsed = parseNodeConfig(config)
     expect(parsed.problems.length === 0).toBe(expected.strictParseOK)

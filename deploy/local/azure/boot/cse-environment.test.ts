@@ -16,7 +16,7 @@ interface Case {
   }
 }
 
-goldenSuite('vectors/anc-config.json', 19, ({ cases }: { readonly cases: readonly Case[] }) => {
+goldenSuite('azure/anc-config', 19, ({ cases }: { readonly cases: readonly Case[] }) => {
   it.each(cases)('$name becomes the environment of the provisioning scripts', ({ config, expected }) => {
     const text = JSON.stringify(config)
     if (!expected.tolerantParseOK) return expect(() => parseNodeConfig(text)).toThrow()
