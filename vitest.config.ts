@@ -11,6 +11,7 @@ const layers = [
   'deploy',
   'test/vectors',
   'test/api',
+  'test/citations',
   'test/crash-matrix',
   'test/fuzz-cli',
   'test/soak',

@@ -18,7 +18,7 @@ interface EventRule {
   readonly own?: true
 }
 
-/** How events are told, by reason (reference/karpenter-core.md 6.2, azure-provider.md 1.5 and 4.2; the reasons of its own are Joiner's). */
+/** How events are told, by reason (reference/karpenter-core.md 6.2, reference/azure-provider.md 1.5 and 4.2; the reasons of its own are Joiner's). */
 const rules = {
   DisruptionBlocked: { type: 'Normal', dedupeMsByKind: { NodePool: minute } },
   DisruptionLaunching: { type: 'Normal' },

@@ -95,7 +95,7 @@ const nothing: GarbageSuspects = { virtualMachines: [], networkInterfaces: [], d
 
 /**
  * What no lifecycle owns any more. What is found must have been found before the claims were read, since a claim always exists before
- * what is made for it. In doubt nothing is a suspect (design invariant D7).
+ * what is made for it. In doubt nothing is a suspect (docs/architecture.md "Invariants").
  */
 export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspects {
   const { claims } = snapshot

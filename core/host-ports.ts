@@ -9,7 +9,7 @@ interface HostPort {
   readonly protocol: string
 }
 
-/** The host ports among the ports of a pod's containers. Without an address every one is meant (karpenter-core.md 3.9). */
+/** The host ports among the ports of a pod's containers. Without an address every one is meant (reference/karpenter-core.md 3.9). */
 export function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] {
   return ports
     .filter(({ hostPort }) => (hostPort ?? 0) !== 0)
@@ -30,7 +30,7 @@ function clashes(a: HostPort, b: HostPort): boolean {
   return a.ip === b.ip || unspecified.has(a.ip) || unspecified.has(b.ip)
 }
 
-/** Why ports cannot be added to those that a node has in use; undefined when they can (karpenter-core.md 3.9). */
+/** Why ports cannot be added to those that a node has in use; undefined when they can (reference/karpenter-core.md 3.9). */
 export function hostPortConflict(used: readonly ContainerPort[], added: readonly ContainerPort[]): string | undefined {
   if (used.length === 0 || added.length === 0) return undefined
   const existing = hostPorts(used)

@@ -147,7 +147,7 @@ export function cheapestPrice(
   return best
 }
 
-/** Types by their lowest launchable price, else in the order given; those that cannot be launched come last (karpenter-1.15.md 1). */
+/** Types by their lowest launchable price, else in the order given; those that cannot be launched come last (reference/karpenter-1.15.md 1). */
 export function orderByPrice(
   types: readonly InstanceType[],
   wanted: Requirements,
@@ -190,7 +190,7 @@ export interface MinValuesResult {
 }
 
 /**
- * Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (karpenter-1.15.md 2).
+ * Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (reference/karpenter-1.15.md 2).
  * Without types there is nothing to check and nothing is unsatisfied, as upstream.
  */
 export function minValues(types: readonly InstanceType[], wanted: Requirements): MinValuesResult {

@@ -33,7 +33,7 @@ export function templateRequirements(template: TemplateInput): Requirements {
 
 /**
  * Requirements of a new NodeClaim: those it was planned with, the types it may become (cheapest first, at most 600) and the capacity
- * types that can be launched (karpenter-core.md 3.14).
+ * types that can be launched (reference/karpenter-core.md 3.14).
  */
 export function claimRequirements(
   planned: Requirements,
@@ -52,7 +52,7 @@ export function claimRequirements(
   ])
 }
 
-/** Requirements of a new NodeClaim of a static pool: those of its template alone (karpenter-core.md 3.16). */
+/** Requirements of a new NodeClaim of a static pool: those of its template alone (reference/karpenter-core.md 3.16). */
 export function staticClaimRequirements(planned: Requirements): Requirements {
   return new Map([...planned].filter(([key]) => !neverWritten.has(key)))
 }

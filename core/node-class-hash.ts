@@ -5,7 +5,7 @@ import { bool, int32, int64, list, struct, text } from './struct-hash.ts'
 export const nodeClassHashVersion = 'v3'
 
 /**
- * The drift hash of an AKSNodeClass: its spec without the tags, which are changed in place (azure-provider.md 1.4).
+ * The drift hash of an AKSNodeClass: its spec without the tags, which are changed in place (reference/azure-provider.md 1.4).
  * What is not set is left out, so an object that is there but empty counts. The value equals Karpenter's, so that a migration drifts no node.
  */
 export function nodeClassHash(spec: Readonly<Record<string, unknown>>): string {

@@ -33,7 +33,7 @@ interface TaintInput {
 }
 
 /**
- * The drift hash of a NodePool's template: everything static, without the requirements (karpenter-core.md 1.1).
+ * The drift hash of a NodePool's template: everything static, without the requirements (reference/karpenter-core.md 1.1).
  * What is not set is left out, so a list that is there but empty counts and one that is null does not.
  * The value equals Karpenter's, so that a migration drifts no node.
  */

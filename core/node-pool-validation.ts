@@ -59,7 +59,7 @@ export function taintValueErrors(taints: readonly Taint[]): readonly string[] {
   )
 }
 
-/** The checks of a NodePool's template after admission, with upstream's texts (karpenter-core.md 1.1, "Runtime validation"). */
+/** The checks of a NodePool's template after admission, with upstream's texts (reference/karpenter-core.md 1.1, "Runtime validation"). */
 export function templateErrors(template: NodePool['template'], wellKnown: ReadonlySet<string>): readonly string[] {
   const { taints, startupTaints, requirements } = template.spec
   const invalid = requirements.flatMap((entry) => {

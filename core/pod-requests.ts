@@ -47,7 +47,7 @@ export function specRequests(pod: PodResourcesInput): Resources {
 }
 
 /**
- * What a pod asks for: by its spec, or by what it was allocated while a resize is under way, whichever is more (karpenter-core.md 3.11).
+ * What a pod asks for: by its spec, or by what it was allocated while a resize is under way, whichever is more (reference/karpenter-core.md 3.11).
  * The status counts only where it says what is in use, and never for an init container that ends.
  */
 export function podRequests(pod: PodResourcesInput): Resources {

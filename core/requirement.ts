@@ -31,7 +31,7 @@ function parseBound(text: string): bigint {
   return value < minInt64 ? minInt64 : value
 }
 
-/** Builds the set of a requirement as written in an object, under the stable name of its key (karpenter-core.md 1.5, 2). */
+/** Builds the set of a requirement as written in an object, under the stable name of its key (reference/karpenter-core.md 1.5, 2). */
 export function requirement(spec: RequirementSpec): Requirement {
   const key = normalizedLabel(spec.key)
   const { operator } = spec

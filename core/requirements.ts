@@ -49,7 +49,7 @@ const canBeAbsent = (set: Requirement) => {
  * Why `incoming` cannot be met by what `existing` describes; undefined when it can. Keys of `incoming` that `existing` does not
  * define are an error unless they may be absent or stand in `allowUndefined`; the first such key, in the order given, is the only
  * reason named
- * (karpenter-core.md 2, "Compatible").
+ * (reference/karpenter-core.md 2, "Compatible").
  */
 export function incompatibility(
   existing: Requirements,

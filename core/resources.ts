@@ -93,7 +93,7 @@ export function fits(wanted: Resources, available: Resources): boolean {
   return true
 }
 
-/** Why `usage` is above `limits`, for the first such resource by name; an unlimited resource never is (karpenter-core.md 3.6). */
+/** Why `usage` is above `limits`, for the first such resource by name; an unlimited resource never is (reference/karpenter-core.md 3.6). */
 export function limitExcess(limits: Resources, usage: Resources): string | undefined {
   for (const name of Object.keys(usage).sort()) {
     const limit = entryOf(limits, name)

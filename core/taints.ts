@@ -1,6 +1,6 @@
 import type { Taint, Toleration } from './objects.ts'
 
-/** Whether a toleration covers a taint, numeric comparisons included (karpenter-core.md 2, "Taints"). An unknown operator covers nothing. */
+/** Whether a toleration covers a taint, numeric comparisons included (reference/karpenter-core.md 2, "Taints"). An unknown operator covers nothing. */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false
   if (toleration.key && toleration.key !== taint.key) return false

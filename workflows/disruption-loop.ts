@@ -26,7 +26,7 @@ import { LoopPause } from './pausing.ts'
 import { type LoopInput, untilCommand } from './provisioning-loop.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** Between a proposal and its commit, so that pods about to land on a candidate save it (karpenter-core.md 4.9). */
+/** Between a proposal and its commit, so that pods about to land on a candidate save it (reference/karpenter-core.md 4.9). */
 const validationDelayMs = 15_000
 /** Proposals that one commit begins. */
 const mostAtOnce = 10

@@ -6,7 +6,7 @@ export interface ClaimRef {
   readonly uid: string
 }
 
-/** What one attempt to launch ended in. Capacity outcomes are values (design invariant: expected outcomes are not exceptions). */
+/** What one attempt to launch ended in. Capacity outcomes are values (docs/architecture.md "Invariants"). */
 export type LaunchOutcome =
   | {
       readonly kind: 'launched'

@@ -17,7 +17,7 @@ const labelNames = ['nodepool', 'reason'] as const
 
 /**
  * What each pool's budgets allow in all for each reason, and how many nodes use of it, looked up when somebody asks. Upstream refreshes a reason
- * only while it has candidates (karpenter-1.15.md, correction 5); here the numbers are always those of now.
+ * only while it has candidates (reference/karpenter-core.md 6.1); here the numbers are always those of now.
  */
 export function observeBudgets(
   cluster: ObservedCluster,

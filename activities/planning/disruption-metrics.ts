@@ -30,7 +30,7 @@ const mostScore = 1000
 
 /**
  * What is told of disruption as it happens, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1,
- * karpenter-1.15.md 6). Budgets, costs and commands in flight are looked up when asked: `budget-metrics.ts`, `node-pool-cost.ts`,
+ * reference/karpenter-1.15.md 6). Budgets, costs and commands in flight are looked up when asked: `budget-metrics.ts`, `node-pool-cost.ts`,
  * `commands-in-flight.ts`.
  */
 export class DisruptionMetrics {

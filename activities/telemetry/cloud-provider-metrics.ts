@@ -31,7 +31,7 @@ const controllers: Readonly<Record<string, string>> = {
   refreshNodeClasses: 'nodeclaim.disruption',
 }
 
-/** Durations and errors of calls to Azure as upstream counts those of its cloud provider, named by the activity that calls (karpenter-core.md 6.1, karpenter-1.15.md 6). */
+/** Durations and errors of calls to Azure as upstream counts those of its cloud provider, named by the activity that calls (reference/karpenter-core.md 6.1, reference/karpenter-1.15.md 6). */
 export class CloudProviderMetrics {
   readonly #duration: Histogram<'controller' | 'method' | 'provider'>
   readonly #errors: Counter<'controller' | 'method' | 'provider' | 'error' | 'nodepool'>

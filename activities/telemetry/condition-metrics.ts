@@ -16,7 +16,7 @@ interface ConditionedKind {
   readonly labelKeys: readonly string[]
 }
 
-/** The kinds of upstream (reference/karpenter-core.md 6.1; AKSNodeClass: azure-provider.md 1). */
+/** The kinds of upstream (reference/karpenter-core.md 6.1; AKSNodeClass: reference/azure-provider.md 1). */
 const conditionedKinds: readonly ConditionedKind[] = [
   { kind: 'NodeClaim', group: 'karpenter.sh', labelKeys: [labels.nodeClass, labels.nodePool] },
   { kind: 'NodePool', group: 'karpenter.sh', labelKeys: [] },

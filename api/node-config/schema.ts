@@ -2,7 +2,7 @@ import { bool, double, int32, int64, list, type Message, map, message, oneOf, st
 import { kubeletConfig } from './kubelet-schema.ts'
 
 /*
- * AKSNodeConfig, version 1: what a client tells the node controller of an AKS node image (azure/bootstrap.md 4). The tables are the one
+ * AKSNodeConfig, version 1: what a client tells the node controller of an AKS node image (reference/bootstrap.md 4). The tables are the one
  * place that knows the fields: types are derived from them, and both who writes a configuration and who reads it check against them.
  */
 
@@ -243,7 +243,7 @@ export const nodeConfigSchema = message({
 /** AKSNodeConfig as the node reads it. */
 export type NodeConfig = Message<typeof nodeConfigSchema.fields>
 
-/** What the reference validation of a configuration asks for, as paths (azure/bootstrap.md 4). */
+/** What the reference validation of a configuration asks for, as paths (reference/bootstrap.md 4). */
 export const requiredFields: readonly string[] = [
   'version',
   'auth_config.subscription_id',

@@ -16,7 +16,7 @@ export interface AllowedDisruptions {
 
 /**
  * How many of a pool's nodes may be disrupted at once for a reason: the least of the budgets in force that speak of it, a percentage rounded up.
- * A schedule or a number that cannot be read blocks everything, also when its budget speaks of another reason (karpenter-core.md 4.10).
+ * A schedule or a number that cannot be read blocks everything, also when its budget speaks of another reason (reference/karpenter-core.md 4.10).
  */
 export function allowedDisruptions({
   budgets,

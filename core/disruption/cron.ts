@@ -1,7 +1,7 @@
 import { parseGoDuration } from '../duration.ts'
 import { printable } from '../printable.ts'
 
-/** When a budget's window opens: at the minutes that the fields allow, or at a fixed distance (karpenter-core.md 4.10). Always in UTC. */
+/** When a budget's window opens: at the minutes that the fields allow, or at a fixed distance (reference/karpenter-core.md 4.10). Always in UTC. */
 export type CronSchedule =
   | { readonly kind: 'fields'; readonly fields: readonly CronField[] }
   | { readonly kind: 'every'; readonly milliseconds: number }

@@ -23,7 +23,7 @@ export interface NodeRules {
 
 export const noNodeRules: NodeRules = { interruptions: [], repairs: [] }
 
-/** What a VM that is about to end has left when nothing tells (reference/users.md 5). */
+/** What a VM that is about to end has left when nothing tells (reference/azure-limits.md 4). */
 const noticeMs = 30_000
 
 /** Unhealthy nodes of a pool, or of the cluster, beyond this share are no accident of single nodes: nothing is repaired then. */

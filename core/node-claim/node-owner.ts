@@ -11,7 +11,7 @@ export function owningClaim({ metadata }: Node): OwnerReference | undefined {
 /**
  * Whether a Node with the provider id of a NodeClaim, or with the name of its VM, is proven to be the claim's: registration has made the claim its
  * owner, or it joined by a configuration of Karpenter's kind and has no owner yet. A Node of an AKS node pool is neither, whatever NodeClaim has
- * the name of its VM, and is never registered, drained or deleted (design invariant D11).
+ * the name of its VM, and is never registered, drained or deleted (docs/architecture.md "Invariants").
  */
 export function isNodeOf({ metadata }: Pick<NodeClaim, 'metadata'>, node: Node): boolean {
   const owner = owningClaim(node)

@@ -13,7 +13,7 @@ export type ReservationAnswer =
   /** `isDeferred`: the pod waits for a reservation; nothing else is tried for it. */
   | { readonly kind: 'refused'; readonly message: string; readonly isDeferred: boolean }
 
-/** Which claims of a pass may use which capacity reservations (reference/karpenter-core.md 3.12, karpenter-1.15.md 3.12). */
+/** Which claims of a pass may use which capacity reservations (reference/karpenter-core.md 3.12, reference/karpenter-1.15.md 3.12). */
 export class Reservations {
   readonly #settings: ReservationSettings
   readonly #left: Map<string, number>

@@ -217,7 +217,7 @@ function availableFor(
   return subtractResources(allocatableOf(one), ...pods.map((pod) => pod.requests), positive)
 }
 
-/** A driver's own word counts, no number included; else what the instance type is known for (karpenter-1.15.md 3.4). */
+/** A driver's own word counts, no number included; else what the instance type is known for (reference/karpenter-1.15.md 3.4). */
 function attachments(
   { node }: StateNode,
   nodeLabels: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** What Azure grants a subscription at once and in steady state (reference/users.md 5). */
+/** What Azure grants a subscription at once and in steady state (reference/azure-limits.md 1). */
 interface Limit {
   readonly burst: number
   readonly perSecond: number

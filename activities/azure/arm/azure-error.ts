@@ -162,7 +162,7 @@ export function isNotFoundAnswer(error: unknown): boolean {
 
 /**
  * Whether ARM says that this very resource does not exist: `ResourceNotFound`, and about no other resource. `ResourceGroupNotFound`,
- * `SubscriptionNotFound`, `ParentResourceNotFound` and the like come of a wrong setting and prove nothing (reference/real-aks.md, "Refusals").
+ * `SubscriptionNotFound`, `ParentResourceNotFound` and the like come of a wrong setting and prove nothing (reference/real-aks.md 1).
  */
 export function isResourceGone(error: unknown, name: string): boolean {
   if (!isNotFoundAnswer(error) || armErrorCode(error)?.toLowerCase() !== 'resourcenotfound') return false

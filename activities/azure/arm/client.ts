@@ -25,7 +25,7 @@ const requestTimeout: PipelinePolicy = {
 
 /**
  * The SDK clients. Their own retries are off: Joiner's durable retries and budgets decide, and hidden sleeps would break both
- * (reference/azure-sdk.md, "Errors"). `policies` see every request.
+ * (reference/azure-sdk.md 6). `policies` see every request.
  */
 export function createAzureClient(
   config: Pick<AzureConfig, 'subscriptionId' | 'armEndpoint' | 'tokenAudience' | 'sharedGallery'>,

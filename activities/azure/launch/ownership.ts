@@ -4,7 +4,7 @@ import { tagKeys } from './tags.ts'
 
 type Tags = Readonly<Record<string, string>> | undefined
 
-/** Whose a VM or NIC is, as far as its tags prove it. A name proves nothing (design invariant D11). */
+/** Whose a VM or NIC is, as far as its tags prove it. A name proves nothing (docs/architecture.md "Invariants"). */
 type Ownership =
   | {
       readonly kind: 'ours'
@@ -17,7 +17,7 @@ type Ownership =
 
 /**
  * Reads the owner of a VM or NIC from its tags: ours with this cluster's tag and the tag of a NodePool or NodeClaim, and without the tag of AKS
- * machines, which carry Karpenter's tags as well (reference/threats.md sink 5).
+ * machines, which carry Karpenter's tags as well (reference/threats.md 5).
  */
 export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIdentity): Ownership {
   const [cluster, uid, claimUid, nodePool] = [

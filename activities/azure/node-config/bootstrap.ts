@@ -24,7 +24,7 @@ export interface BootstrapInput {
 /** By which a node finds out whether it reaches the outside. The node runs it as it is. */
 export const outboundCommand = 'curl -v --insecure --proxy-insecure https://mcr.microsoft.com/v2/'
 
-/** The document that the node's own controller turns into a kubelet (aks-node-controller, version 1; azure/bootstrap.md 4). */
+/** The document that the node's own controller turns into a kubelet (aks-node-controller, version 1; reference/bootstrap.md 4). */
 export function aksNodeConfig(input: BootstrapInput): NodeConfig {
   const { config, nodeClass, vmSize, kubernetesVersion } = input
   const nvidia = input.gpuVendor === 'nvidia' && nodeClass.gpuDriver

@@ -11,7 +11,7 @@ const configPath = `${containers}/aks-node-controller-config.json`
 const mostBytes = 65_535
 
 /**
- * Returns cloud-init's document around a node configuration, base64 as `osProfile.customData` wants it (azure/bootstrap.md 2). Errors: LaunchBlocked
+ * Returns cloud-init's document around a node configuration, base64 as `osProfile.customData` wants it (reference/bootstrap.md 2). Errors: LaunchBlocked
  * where a node could do nothing with the configuration, where a text does not have the form of its field, and where Azure would not take so much.
  */
 export function customData(nodeConfig: NodeConfig): string {

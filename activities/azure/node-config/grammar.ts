@@ -7,7 +7,7 @@ import { isFlagValue } from './flag-grammar.ts'
 
 /*
  * The form of every text in a node configuration. Scripts of the node image put most of them into the environment of a shell, and labels and
- * flags, unquoted, into an EnvironmentFile of systemd, where a line break begins another setting and a blank another flag (azure/bootstrap.md 2,
+ * flags, unquoted, into an EnvironmentFile of systemd, where a line break begins another setting and a blank another flag (reference/bootstrap.md 2,
  * 4). What is written here was checked before; this is the last look, and a text whose field has no form here is refused as well.
  */
 

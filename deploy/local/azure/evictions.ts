@@ -7,7 +7,7 @@ import type { Machine, Machines } from './machines.ts'
 /** How Azure takes spot VMs back. */
 export interface EvictionSettings {
   /**
-   * Time from the notice on the Node to the end of the VM; Azure promises up to 30 s and often gives less (reference/users.md 5).
+   * Time from the notice on the Node to the end of the VM; Azure promises up to 30 s and often gives less (reference/azure-limits.md 4).
    * Default 0: without a notice.
    */
   readonly noticeMs?: Duration

@@ -8,7 +8,7 @@ export type BucketLimit =
   | { readonly tokens: number; readonly windowSeconds: number }
 
 /**
- * Azure's documented limits for one subscription, principal and region (reference/users.md 5;
+ * Azure's documented limits for one subscription, principal and region (reference/azure-limits.md 1;
  * https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling,
  * https://learn.microsoft.com/azure/virtual-machines/compute-throttling-limits,
  * https://learn.microsoft.com/azure/governance/resource-graph/concepts/guidance-for-throttled-requests).

@@ -58,7 +58,7 @@ const localDns = 'local_dns_profile'
 const pulls = 'service_account_image_pull_profile'
 const scripts = '/opt/azure/containers'
 
-/** Where the variable of each field comes from: one row per variable (azure/bootstrap.md 4). */
+/** Where the variable of each field comes from: one row per variable (reference/bootstrap.md 4). */
 const rules: Readonly<Record<string, Rule>> = {
   ADMINUSER: text('linux_admin_username', 'azureuser'),
   AKS_CUSTOM_CLOUD_CONTAINER_REGISTRY_DNS_SUFFIX: text('custom_cloud_config.container_registry_dns_suffix'),

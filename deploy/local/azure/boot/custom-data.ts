@@ -28,7 +28,7 @@ interface Part {
 }
 
 /**
- * What cloud-init makes of custom data: the effects of its boothooks and of its cloud-config (azure/bootstrap.md 2).
+ * What cloud-init makes of custom data: the effects of its boothooks and of its cloud-config (reference/bootstrap.md 2).
  * Custom data that it cannot read has no effect and is a problem.
  */
 export function firstBoot(customData: string): FirstBoot {

@@ -12,7 +12,7 @@ const drivers: readonly (readonly [sizes: RegExp, driver: GpuDriver])[] = [
   [/^/, { type: 'cuda-lts', version: '580.159.04', image: '20260629214430' }],
 ]
 
-/** The NVIDIA driver of a size. Sizes without a GPU have one as well; nothing on the node uses it (azure/bootstrap.md 7). */
+/** The NVIDIA driver of a size. Sizes without a GPU have one as well; nothing on the node uses it (reference/bootstrap.md 7). */
 export function gpuDriver(vmSize: string): GpuDriver {
   const size = vmSize.toLowerCase()
   const found = drivers.find(([sizes]) => sizes.test(size))

@@ -38,7 +38,7 @@ type Settings = Readonly<Record<string, unknown>>
 
 /**
  * Starts a kubelet from the environment of the provisioning scripts, as `/etc/default/kubelet` and `/etc/default/kubeletconfig.json`
- * would (azure/bootstrap.md 4.3, 5). Flags win over the file.
+ * would (reference/bootstrap.md 4.3, 5). Flags win over the file.
  * Errors: what makes a kubelet end at once.
  */
 export function kubeletStart(environment: Readonly<Record<string, string>>, file: Settings = {}): KubeletStart {

@@ -188,7 +188,7 @@ const cluster: Message = {
 }
 
 /**
- * The node configuration as the node's own controller knows it, version 1 (azure/bootstrap.md 4). It is written down from the contract
+ * The node configuration as the node's own controller knows it, version 1 (reference/bootstrap.md 4). It is written down from the contract
  * and not shared with Joiner's encoder, so that a mistake on either side shows.
  */
 export const configuration: Message = {

@@ -9,7 +9,7 @@ export interface Fields {
 
 /**
  * Reads a node configuration as the node does: fields by their own or their JSON name; unknown fields and unknown values of
- * enumerations are passed over, so that a newer client can talk to an older image (azure/bootstrap.md 4).
+ * enumerations are passed over, so that a newer client can talk to an older image (reference/bootstrap.md 4).
  * Errors: text that is no JSON object; a field of another type; a field that is given under both its names.
  */
 export function parseNodeConfig(text: string): NodeConfig {

@@ -7,7 +7,7 @@ import type { NodeFiles } from './shell.ts'
 import { sysctlLines } from './sysctl.ts'
 import { isAtLeast } from './version.ts'
 
-/** How provisioning ended, as `/var/log/azure/aks/provision.json` says it (azure/bootstrap.md 3). It never holds a secret. */
+/** How provisioning ended, as `/var/log/azure/aks/provision.json` says it (reference/bootstrap.md 3). It never holds a secret. */
 export interface BootResult {
   /** 0: the scripts went through. That the node has joined is another matter. */
   readonly exitCode: number
@@ -46,7 +46,7 @@ class ProvisionError extends Error {
 
 /**
  * Boots a node as its image would: cloud-init and boothook, the node's controller, the provisioning scripts, the kubelet's start
- * (azure/bootstrap.md 2 to 5). What a node refuses is a result with the exit code that it would report, and no kubelet.
+ * (reference/bootstrap.md 2 to 5). What a node refuses is a result with the exit code that it would report, and no kubelet.
  */
 export function provision(customData: string): Provisioned {
   const boot = firstBoot(customData)
