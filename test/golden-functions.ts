@@ -10,7 +10,7 @@ interface FunctionCase {
   readonly error?: string
 }
 
-/** A suite on functions of the reference data by their names there: how many cases are known of each, and the function of the product. */
+/** A suite on functions of the golden vectors by their names there: how many cases are known of each, and the function of the product. */
 export function goldenFunctions(
   functions: Readonly<Record<string, readonly [count: number, run: (input: never) => unknown]>>,
 ): void {

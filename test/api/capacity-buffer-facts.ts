@@ -9,7 +9,7 @@ const integer = (path: string, format: string, minimum?: number) => ({
 const name = (path: string) => ({ ...text(path), [`${at}${path} minLength`]: '1' })
 const condition = '.status.conditions[]'
 
-/** The CapacityBuffer of the cluster autoscaler, which the reference data has no CRD of (reference/karpenter-core.md 1.4). */
+/** The CapacityBuffer of the cluster autoscaler, which the provider has no CRD of (reference/karpenter-core.md 1.4). */
 export const capacityBufferFacts: Readonly<Record<string, string>> = {
   [`${at} names.kind`]: 'CapacityBuffer',
   [`${at} names.listKind`]: 'CapacityBufferList',
