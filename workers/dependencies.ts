@@ -23,6 +23,7 @@ import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
+import { RefusedClaims } from '../activities/planning/refused-claims.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import { VerdictRecorder } from '../activities/planning/verdicts.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
@@ -126,6 +127,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     ),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
+    refusedClaims: new RefusedClaims(),
     metrics: new PlanningMetrics({ cache, now }),
     disruptionMetrics: new DisruptionMetrics(),
     lifecycleMetrics: new LifecycleMetrics(now),

@@ -4,6 +4,7 @@ import type { AzureDeps } from '../azure/dependencies.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
+import type { RefusedClaims } from './refused-claims.ts'
 import type { SolverThread } from './solver/solver-thread.ts'
 import type { VerdictRecorder } from './verdicts.ts'
 
@@ -18,6 +19,8 @@ interface SchedulingSettings
 export interface PlanningDeps extends AzureDeps {
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
+  /** Pods whose NodeClaims the API server refused. */
+  readonly refusedClaims: RefusedClaims
   readonly metrics: PlanningMetrics
   /** What the last evaluation found about each node. */
   readonly verdicts: VerdictRecorder

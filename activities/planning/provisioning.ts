@@ -54,7 +54,7 @@ async function planOnce(
   if (pods.length === 0) return undefined
   const waitsSinceMs = deps.metrics.undecidedSince(pods)
   const solvesSinceMs = deps.now()
-  const plan = await solve(deps, pods.length)
+  const plan = await solve(deps, pods)
   deps.metrics.passed(plan)
   recordPlacements(deps, plan, tried)
   logPass(deps, pods.length, plan)
@@ -65,6 +65,8 @@ async function planOnce(
     return createClaims(deps, fence, plan.newNodeClaims)
   })
   if (created.kind === 'paused') return { kind: 'paused' }
+  // The pods back off: there is nothing to tell the loop.
+  if (created.refused === plan.newNodeClaims.length) return undefined
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
   return {
     kind: 'planned',
@@ -128,6 +130,7 @@ function tellUnschedulable(deps: PlanningDeps, pod: Pod, message: string): void 
 /** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
 function needsPlan(deps: PlanningDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
   if ((tried.get(pod.metadata.uid) ?? 0) > deps.now()) return false
+  if (deps.refusedClaims.isWaiting(deps, pod, deps.now())) return false
   const target = deps.nominations.targetOf(pod.metadata.uid)
   if (target === undefined) return true
   const claim = deps.cache.nodeClaims.get(target)

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { kubeletConversion } from '../../core/kubelet-conversion.ts'
+import type { Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pod-rules.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import type { ThreadPlan } from './solver/solver-thread.ts'
 
 /** A pass ends after this time with what it has planned by then; the rest is planned by the next one (reference/karpenter-core.md 3.2). */
 const solveLimitMs = 60_000
 
-/** Plans all pods that need a place, from the cluster as the cache has it at this moment. */
-export async function solve(deps: PlanningDeps, pods: number): Promise<ThreadPlan> {
+/** Plans pods that need a place, from the cluster as the cache has it at this moment. `all`: every pod that needs one. */
+export async function solve(deps: PlanningDeps, all: readonly Pod[]): Promise<ThreadPlan> {
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
-  const ends = deps.metrics.passBegins(randomUUID(), pods)
+  const leftOut = new Set(all.filter((pod) => deps.refusedClaims.isWaiting(deps, pod, deps.now())).map(podName))
+  const ends = deps.metrics.passBegins(randomUUID(), all.length - leftOut.size)
   try {
     return await deps.solver.plan({
       now: deps.now(),
@@ -17,6 +20,8 @@ export async function solve(deps: PlanningDeps, pods: number): Promise<ThreadPla
       options: { preferencePolicy, minValuesPolicy, reservedCapacity },
       defaultSpread,
       timeLimitMs: solveLimitMs,
+      leftOut,
+      apart: deps.refusedClaims.apart(deps, all),
     })
   } finally {
     ends()

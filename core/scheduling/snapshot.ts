@@ -85,6 +85,8 @@ export interface SchedulingSnapshot {
   /** Nodes that are no places but whose pods count: those being deleted, and those not known well enough yet. */
   readonly occupied?: readonly OccupiedNode[]
   readonly barred?: Barred
+  /** Pods that share new claims with nobody but pods of the same group, by the group's name. */
+  readonly apart?: ReadonlyMap<Pod, string>
   /** Every pool that is ready and may grow, those without instance types included. */
   readonly nodePools: readonly NodePoolOption[]
   readonly daemonSets: readonly DaemonSet[]

@@ -25,6 +25,10 @@ export interface PlanRequest {
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
   /** The pass ends after so many milliseconds with what it has planned by then. */
   readonly timeLimitMs: number
+  /** Names of pods that are not to be planned now. */
+  readonly leftOut: ReadonlySet<string>
+  /** Groups of pods that share new NodeClaims with nobody else, by the pods' names. */
+  readonly apart: ReadonlyMap<string, string>
 }
 
 /** What to evaluate with, besides the cluster itself. */

@@ -10,6 +10,7 @@ import { Pauses } from '../../../core/pauses.ts'
 import { podName } from '../../../core/pod-rules.ts'
 import { ClusterIndex } from '../../../core/scheduling/cluster-index.ts'
 import { schedule } from '../../../core/scheduling/schedule.ts'
+import type { SchedulingSnapshot } from '../../../core/scheduling/snapshot.ts'
 import { SolverMemory } from '../../../core/scheduling/solver/memory.ts'
 import { podsByZone } from '../effective-zone.ts'
 import { keyedEvaluation, keyedValidation } from './keyed-evaluation.ts'
@@ -86,10 +87,12 @@ function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
   return { kind: 'evaluation', evaluation: keyedEvaluation(evaluate(world, settings)) }
 }
 
-function plan({ now, typeLists: lists, options, defaultSpread, timeLimitMs }: PlanRequest): KeyedPlan {
+function plan(request: PlanRequest): KeyedPlan {
+  const { now, typeLists: lists, options, defaultSpread, timeLimitMs } = request
   const startedAt = performance.now()
   typesByPool = typesOf(lists)
-  const snapshot = index.snapshot(typesByPool, { now, defaultSpread }, ({ metadata }) => lists.has(metadata.name))
+  const all = index.snapshot(typesByPool, { now, defaultSpread }, ({ metadata }) => lists.has(metadata.name))
+  const snapshot = withPodsOf(all, request)
   const readyAt = performance.now()
   const shouldStop = () => performance.now() - startedAt > timeLimitMs
   const { newNodeClaims, existing, unschedulable, ...rest } = schedule(snapshot, { ...options, shouldStop }, memory)
@@ -103,6 +106,18 @@ function plan({ now, typeLists: lists, options, defaultSpread, timeLimitMs }: Pl
     ignored: snapshot.ignored?.size ?? 0,
     zones: podsByZone(snapshot),
   }
+}
+
+/** The snapshot with those pods to place that are asked for. */
+function withPodsOf(snapshot: SchedulingSnapshot, { leftOut, apart }: PlanRequest): SchedulingSnapshot {
+  if (leftOut.size === 0 && apart.size === 0) return snapshot
+  const pods = snapshot.pods.filter((pod) => !leftOut.has(podName(pod)))
+  const groups = pods.flatMap((pod) => {
+    const group = apart.get(podName(pod))
+    return group === undefined ? [] : [[pod, group] as const]
+  })
+  const ignored = new Map([...(snapshot.ignored ?? [])].filter(([pod]) => !leftOut.has(podName(pod))))
+  return { ...snapshot, pods, ignored, apart: new Map(groups) }
 }
 
 function typesOf(lists: PlanRequest['typeLists']): typeof typesByPool {

@@ -37,6 +37,8 @@ export interface ClaimPlace extends Place {
   readonly pool: PoolIndex
   readonly requests: Float64Array
   types: Bits
+  /** The group that its pods must be of; undefined: any pod that has none. */
+  readonly apart: string | undefined
   /** Ids of reservations held by this claim. */
   reserved: ReadonlySet<string>
   /** Neighbours in the list of claims with as many pods. */

@@ -83,8 +83,8 @@ export class Solver {
     this.topology = new TopologyIndex(base.topology, change.gone)
     this.#nodes = new PassNodes(base, change.removed, change.barred?.places)
     this.reservations = base.reservations?.fresh()
-    const { podVolumes } = base.snapshot
-    this.#waiting = new WaitingPods({ sets, classes, podVolumes, barred: change.barred?.pods })
+    const { podVolumes, apart } = base.snapshot
+    this.#waiting = new WaitingPods({ sets, classes, podVolumes, barred: change.barred?.pods, apart })
     this.levels = {
       maker: base.levels,
       facet: (facts) => this.#waiting.facet(facts),
@@ -135,7 +135,10 @@ export class Solver {
   /** Gives up one wish after the other until there is a place. */
   #place(one: Waiting): boolean {
     if (one.hopeless !== undefined) return false
-    const key = one.volumes === undefined ? `${one.shape.number}/${one.requested.number}/${one.isBarred}` : undefined
+    const key =
+      one.volumes === undefined
+        ? `${one.shape.number}/${one.requested.number}/${one.isBarred}/${one.apart ?? ''}`
+        : undefined
     if (key !== undefined && this.#failedAt.get(key) === this.#placements) return false
     for (let number = 0; ; number++) {
       const level = levelOf(one.shape, number, this.levels)
@@ -214,7 +217,7 @@ export class Solver {
     const byRequests = one.requested.refused.upTo(this.#places)
     for (let pods = 1; pods <= this.#queue.most; pods++) {
       for (let claim = this.#queue.first(pods); claim !== undefined; claim = claim.after) {
-        if (byFacet[claim.number] === 1 || byRequests[claim.number] === 1) continue
+        if (byFacet[claim.number] === 1 || byRequests[claim.number] === 1 || claim.apart !== one.apart) continue
         if (hosts.length > 0 && !allowedOn(claim.host, hosts)) continue
         if (this.#tryClaim(claim, one, level)) return true
       }
@@ -235,7 +238,7 @@ export class Solver {
       if (pool.nodesExhausted) continue
       const types = pool.withinLimits
       if (types.every((word) => word === 0)) continue
-      const claim = this.#newClaim(pool, types)
+      const claim = this.#newClaim(pool, types, one.apart)
       const fit = this.#fit(claim, one, level, this.options.minValuesPolicy === 'BestEffort')
       if (fit === 'wait') return 'wait'
       if (typeof fit === 'string') continue
@@ -251,7 +254,7 @@ export class Solver {
     return 'refused'
   }
 
-  #newClaim(pool: PoolIndex, types: Bits): ClaimPlace {
+  #newClaim(pool: PoolIndex, types: Bits, apart: string | undefined): ClaimPlace {
     const hostname = `hostname-placeholder-${String(this.#hostnames + 1).padStart(4, '0')}`
     return {
       number: -1,
@@ -267,6 +270,7 @@ export class Solver {
       pool,
       requests: new Float64Array(this.amounts.size),
       types,
+      apart,
       reserved: nothingHeld,
       before: undefined,
       after: undefined,

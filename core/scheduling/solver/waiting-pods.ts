@@ -30,6 +30,8 @@ export interface Waiting {
   readonly hopeless: string | undefined
   /** Whether some places are barred to it. */
   readonly isBarred: boolean
+  /** The group with which alone it shares new claims. */
+  readonly apart: string | undefined
   /** How many pods had been placed when it was tried last. */
   triedAt: number
   /** Whether its last attempt was made before it had stated its rules. */
@@ -42,6 +44,7 @@ interface WaitingContext {
   readonly podVolumes: SchedulingSnapshot['podVolumes']
   /** Pods to which some places are barred. */
   readonly barred: ReadonlySet<Pod> | undefined
+  readonly apart: SchedulingSnapshot['apart']
 }
 
 const noVolumes = { alternatives: [], alternativeHosts: undefined }
@@ -54,15 +57,17 @@ export class WaitingPods {
   readonly #classes: PodClasses
   readonly #podVolumes: SchedulingSnapshot['podVolumes']
   readonly #barred: ReadonlySet<Pod> | undefined
+  readonly #apart: SchedulingSnapshot['apart']
   readonly #shapes = new Map<ShapeFacts | string, Shape>()
   readonly #requests = new Map<RequestFacts, RequestClass>()
   readonly #facets = new Map<FacetFacts, Facet>()
 
-  constructor({ sets, classes, podVolumes, barred }: WaitingContext) {
+  constructor({ sets, classes, podVolumes, barred, apart }: WaitingContext) {
     this.#sets = sets
     this.#classes = classes
     this.#podVolumes = podVolumes
     this.#barred = barred
+    this.#apart = apart
   }
 
   /** The first pod that states a rule decides for all that share its counts. */
@@ -103,6 +108,7 @@ export class WaitingPods {
       alternatives,
       alternativeHosts,
       isBarred: this.#barred?.has(pod) === true,
+      apart: this.#apart?.get(pod),
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
       triedAt: -1,
       triedBare: false,
