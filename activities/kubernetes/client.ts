@@ -64,6 +64,11 @@ interface RequestOptions {
 
 const patchRefused = 'the server rejected our request due to an error in our request'
 const requestTimeoutMs = 10_000
+const listTimeoutMs = 60_000
+/** Objects that a page is asked for. */
+const pageSize = 500
+/** What a page of several objects may have in bytes: users may make objects of some MiB, and a page is in memory several times over. */
+const mostPageBytes = 16 * 2 ** 20
 /** A token file is looked at again this often: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
 
@@ -113,17 +118,30 @@ export class KubernetesClient {
 
   /** Reads one page of a list. `limit` and `continue` as in the Kubernetes API. */
   async list(path: string, query: RequestOptions['query'] = {}, signal?: AbortSignal): Promise<ListResult> {
-    const page = (await this.#json('GET', path, { query, ...(signal ? { signal } : {}), timeoutMs: 60_000 })) as {
-      items?: Json[]
-      kind?: string
-      apiVersion?: string
-      metadata?: { resourceVersion?: string; continue?: string }
-    }
-    const next = page.metadata?.continue
-    return {
-      items: page.items ?? [],
-      resourceVersion: page.metadata?.resourceVersion ?? '',
-      ...(next ? { continue: next } : {}),
+    const options = { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs }
+    return listResult(await this.#json('GET', path, options))
+  }
+
+  /**
+   * Reads a list page by page. A page that turns out to be too large is asked for again with fewer objects, so that a list never takes much more
+   * memory than its largest object.
+   */
+  async *listPages(path: string, signal?: AbortSignal): AsyncGenerator<ListResult> {
+    let next: string | undefined
+    for (let limit = pageSize; ; ) {
+      const query = { limit, continue: next }
+      const { body } = await this.#send('GET', path, { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs })
+      const text = await readAtMost(body, limit === 1 ? Number.POSITIVE_INFINITY : mostPageBytes)
+      if (text === undefined) {
+        limit = Math.max(1, Math.floor(limit / 4))
+        continue
+      }
+      const page = listResult(JSON.parse(text) as Json)
+      const bytesEach = text.length / Math.max(1, page.items.length)
+      limit = Math.min(pageSize, Math.max(1, Math.floor((0.75 * mostPageBytes) / bytesEach)))
+      next = page.continue
+      yield page
+      if (next === undefined) return
     }
   }
 
@@ -208,7 +226,8 @@ export class KubernetesClient {
     }
     const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
     let timer = setTimeout(() => dead.abort(), options.idleMs)
-    let rest = ''
+    // Pieces of a line: it is put together once, however many there are.
+    let line: string[] = []
     const decoder = new TextDecoder()
     try {
       for await (const chunk of response.body) {
@@ -217,9 +236,13 @@ export class KubernetesClient {
           () => dead.abort(new Error(`no event and no bookmark for ${options.idleMs} ms`)),
           options.idleMs,
         )
-        const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) if (line !== '') yield parseEvent(line)
+        const [first, ...others] = decoder.decode(chunk as Uint8Array, { stream: true }).split('\n')
+        line.push(first ?? '')
+        for (const next of others) {
+          const whole = line.join('')
+          line = [next]
+          if (whole !== '') yield parseEvent(whole)
+        }
       }
     } finally {
       clearTimeout(timer)
@@ -264,6 +287,30 @@ export class KubernetesClient {
     if (response.statusCode >= 300) throw await apiError(method, path, response)
     return response
   }
+}
+
+function listResult(page: {
+  readonly items?: Json[]
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
+}): ListResult {
+  const next = page.metadata?.continue
+  return {
+    items: page.items ?? [],
+    resourceVersion: page.metadata?.resourceVersion ?? '',
+    ...(next ? { continue: next } : {}),
+  }
+}
+
+/** The text of a body; undefined: it has more bytes than that, and the rest was not read. */
+async function readAtMost(body: Dispatcher.ResponseData['body'], most: number): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > most) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {

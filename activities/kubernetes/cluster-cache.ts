@@ -22,11 +22,14 @@ import type {
 import { pauseFor } from '../activity-context.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
 import type { Json, KubernetesClient } from './client.ts'
-import { ListWatch } from './list-watch.ts'
+import { ListWatch, readList } from './list-watch.ts'
 import { resourcePath } from './resources.ts'
 import { Store } from './store.ts'
 
 export type { CachedKind, CachedObject } from './cached-kinds.ts'
+
+/** Objects that cannot be read are remembered up to this number, so that each is logged once. */
+const mostReported = 10_000
 
 /** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
 export type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
@@ -74,6 +77,8 @@ export class ClusterCache {
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
   readonly #unsynced: Set<CachedKind>
   readonly #nodeRules: NodeRules
+  /** Versions of objects that could not be read, by kind and key. */
+  readonly #reported = new Map<string, string>()
   #onSynced: (() => void)[] = []
 
   /** Kinds that `use` does not need are not watched: their stores stay empty. */
@@ -112,6 +117,7 @@ export class ClusterCache {
         this.#client,
         resourcePath(kindRules[kind].resource),
         {
+          listed: (objects) => this.#enter(kind, objects),
           replaced: (objects, version) => this.#replace(kind, objects, version),
           changed: (object) => this.upsert(kind, object),
           deleted: (object) => this.#delete(kind, object),
@@ -149,16 +155,22 @@ export class ClusterCache {
     let after: CachedObject
     try {
       after = this.#judged(kindRules[kind].decode(json))
+      if (isOfAnotherProvider(after)) return
+      store.set(key, after)
     } catch (error) {
-      this.#log.error(
-        { kind, object: key, err: error },
-        'an object cannot be read; correct the value named in the error',
-      )
+      this.#unreadable(kind, key, meta, error)
       return
     }
-    if (isOfAnotherProvider(after)) return
-    store.set(key, after)
     this.#tell(kind, key, before, after)
+  }
+
+  /** What was known of the object before stays. Lists bring it again and again, which is no news. */
+  #unreadable(kind: CachedKind, key: string, { uid, resourceVersion }: ObjectMeta, error: unknown): void {
+    const version = `${uid}/${resourceVersion}`
+    if (this.#reported.get(`${kind}/${key}`) === version) return
+    if (this.#reported.size >= mostReported) this.#reported.clear()
+    this.#reported.set(`${kind}/${key}`, version)
+    this.#log.error({ kind, object: key, err: error }, 'object cannot be read; correct the value named in the error')
   }
 
   /** Calls the listener after each change. Returns the function that ends it. */
@@ -228,16 +240,9 @@ export class ClusterCache {
         const { resource } = kindRules[kind]
         const probe = await this.#client.list(resourcePath(resource), { limit: 1 }, signal)
         if (store.reached(probe.resourceVersion)) return
-        const objects: Json[] = []
-        let next: string | undefined
-        let version = ''
-        do {
-          const page = await this.#client.list(resourcePath(resource), { limit: 500, continue: next }, signal)
-          objects.push(...page.items)
-          version = page.resourceVersion
-          next = page.continue
-        } while (next !== undefined)
-        this.#replace(kind, objects, version)
+        const pages = this.#client.listPages(resourcePath(resource), signal)
+        const { objects, resourceVersion } = await readList(pages, (some) => this.#enter(kind, some))
+        this.#replace(kind, objects, resourceVersion)
       }),
     )
   }
@@ -248,13 +253,14 @@ export class ClusterCache {
       : object
   }
 
+  #enter(kind: CachedKind, objects: readonly Json[]): void {
+    for (const json of objects) this.upsert(kind, json)
+  }
+
+  /** What is not among these objects, which have entered already, has gone. */
   #replace(kind: CachedKind, objects: readonly Json[], resourceVersion: string): void {
     const store = this.#stores[kind]
-    const present = new Set<string>()
-    for (const json of objects) {
-      present.add(keyOf(json['metadata'] as ObjectMeta))
-      this.upsert(kind, json)
-    }
+    const present = new Set(objects.map(({ metadata }) => keyOf(metadata as ObjectMeta)))
     for (const [key, object] of store.olderThan(resourceVersion)) {
       if (present.has(key)) continue
       store.delete(key, object.metadata, resourceVersion)

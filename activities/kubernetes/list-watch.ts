@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
-import { isGone, type Json, type KubernetesClient } from './client.ts'
+import { isGone, type Json, type KubernetesClient, type ListResult } from './client.ts'
 
 export interface ListWatchHandlers {
+  /** Objects of a list as its pages come. Then `replaced` is given their names only, so that no more than a page is held as it travels. */
+  readonly listed?: (objects: readonly Json[]) => void
   /** The complete list, at the start and after a version was forgotten: whatever is not in it is gone. */
   readonly replaced: (objects: readonly Json[], resourceVersion: string) => void
   readonly changed: (object: Json) => void
@@ -10,7 +12,6 @@ export interface ListWatchHandlers {
   readonly reached: (resourceVersion: string) => void
 }
 
-const pageSize = 500
 /** The server sends a bookmark each minute; after this silence the connection is taken for dead. */
 const idleMs = 75_000
 const maxBackoffMs = 10_000
@@ -54,15 +55,10 @@ export class ListWatch {
   }
 
   async #list(): Promise<void> {
-    const objects: Json[] = []
-    let next: string | undefined
-    let resourceVersion = ''
-    do {
-      const page = await this.#client.list(this.#path, { limit: pageSize, continue: next }, this.#stop.signal)
-      objects.push(...page.items)
-      resourceVersion = page.resourceVersion
-      next = page.continue
-    } while (next !== undefined)
+    const { objects, resourceVersion } = await readList(
+      this.#client.listPages(this.#path, this.#stop.signal),
+      this.#handlers.listed,
+    )
     this.#resourceVersion = resourceVersion
     this.#handlers.replaced(objects, resourceVersion)
     this.#recovered()
@@ -112,4 +108,24 @@ export class ListWatch {
       )
     })
   }
+}
+
+/** Reads a whole list. With `listed` the objects go there page by page, and only their names are returned. */
+export async function readList(
+  pages: AsyncIterable<ListResult>,
+  listed: ListWatchHandlers['listed'],
+): Promise<{ readonly objects: readonly Json[]; readonly resourceVersion: string }> {
+  const objects: Json[] = []
+  let resourceVersion = ''
+  for await (const page of pages) {
+    listed?.(page.items)
+    for (const item of page.items) objects.push(listed === undefined ? item : { metadata: namesOf(item) })
+    resourceVersion = page.resourceVersion
+  }
+  return { objects, resourceVersion }
+}
+
+function namesOf({ metadata }: Json): Json {
+  const { name, namespace } = metadata as Json
+  return { name, ...(namespace === undefined ? {} : { namespace }) }
 }
