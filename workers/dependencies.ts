@@ -20,6 +20,7 @@ import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
+import { HeavyPods } from '../activities/planning/heavy-pods.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
@@ -128,6 +129,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
     refusedClaims: new RefusedClaims(),
+    heavyPods: new HeavyPods(),
     metrics: new PlanningMetrics({ cache, now }),
     disruptionMetrics: new DisruptionMetrics(),
     lifecycleMetrics: new LifecycleMetrics(now),

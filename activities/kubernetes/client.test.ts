@@ -91,6 +91,6 @@ test('events of a watch are read wherever their bytes are cut', async () => {
   const client = await clientOf(server)
   const options = { resourceVersion: '1', signal: new AbortController().signal, idleMs: 60_000 }
   const seen: unknown[] = []
-  for await (const event of client.watch('/pods', options)) seen.push(event)
+  for await (const { type, object } of client.watch('/pods', options)) seen.push({ type, object })
   expect(seen).toEqual(events)
 })

@@ -45,6 +45,8 @@ export function isTooManyRequests(error: unknown): boolean {
 
 export interface ListResult {
   readonly items: readonly Json[]
+  /** Characters of each item as it travelled, of a page with items that have many. */
+  readonly sizes?: readonly number[]
   readonly resourceVersion: string
   readonly continue?: string
 }
@@ -52,6 +54,8 @@ export interface ListResult {
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
   readonly object: Json
+  /** Characters of the event as it travelled. */
+  readonly size: number
 }
 
 interface RequestOptions {
@@ -69,6 +73,8 @@ const listTimeoutMs = 60_000
 const pageSize = 500
 /** What a page of several objects may have in bytes: users may make objects of some MiB, and a page is in memory several times over. */
 const mostPageBytes = 16 * 2 ** 20
+/** Items of this size on average are measured one by one. */
+const largeItems = 32 * 2 ** 10
 /** A token file is looked at again this often: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
 
@@ -126,10 +132,16 @@ export class KubernetesClient {
    * Reads a list page by page. A page that turns out to be too large is asked for again with fewer objects, so that a list never takes much more
    * memory than its largest object.
    */
-  async *listPages(path: string, signal?: AbortSignal): AsyncGenerator<ListResult> {
+  async *listPages(
+    path: string,
+    {
+      fieldSelector,
+      signal,
+    }: { readonly fieldSelector?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<ListResult> {
     let next: string | undefined
     for (let limit = pageSize; ; ) {
-      const query = { limit, continue: next }
+      const query = { limit, continue: next, fieldSelector }
       const { body } = await this.#send('GET', path, { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs })
       const text = await readAtMost(body, limit === 1 ? Number.POSITIVE_INFINITY : mostPageBytes)
       if (text === undefined) {
@@ -140,7 +152,7 @@ export class KubernetesClient {
       const bytesEach = text.length / Math.max(1, page.items.length)
       limit = Math.min(pageSize, Math.max(1, Math.floor((0.75 * mostPageBytes) / bytesEach)))
       next = page.continue
-      yield page
+      yield bytesEach < largeItems ? page : { ...page, sizes: page.items.map((item) => JSON.stringify(item).length) }
       if (next === undefined) return
     }
   }
@@ -335,7 +347,7 @@ function parseStatus(text: string): { reason?: string; message?: string } {
 
 function parseEvent(line: string): WatchEvent {
   const event = JSON.parse(line) as WatchEvent
-  if (event.type !== 'ERROR') return event
+  if (event.type !== 'ERROR') return { ...event, size: line.length }
   const status = event.object as { code?: number; reason?: string; message?: string }
   throw new ApiError(
     status.code ?? 500,

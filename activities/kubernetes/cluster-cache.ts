@@ -21,7 +21,8 @@ import type {
 } from '../../core/objects.ts'
 import { pauseFor } from '../activity-context.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
-import type { Json, KubernetesClient } from './client.ts'
+import type { Json, KubernetesClient, ListResult } from './client.ts'
+import { LargeObjects, withoutNames } from './large-objects.ts'
 import { ListWatch, readList } from './list-watch.ts'
 import { resourcePath } from './resources.ts'
 import { Store } from './store.ts'
@@ -77,6 +78,7 @@ export class ClusterCache {
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
   readonly #unsynced: Set<CachedKind>
   readonly #nodeRules: NodeRules
+  readonly #large = new LargeObjects()
   /** Versions of objects that could not be read, by kind and key. */
   readonly #reported = new Map<string, string>()
   #onSynced: (() => void)[] = []
@@ -117,9 +119,12 @@ export class ClusterCache {
         this.#client,
         resourcePath(kindRules[kind].resource),
         {
-          listed: (objects) => this.#enter(kind, objects),
+          listed: (page) => this.#enter(kind, page),
           replaced: (objects, version) => this.#replace(kind, objects, version),
-          changed: (object) => this.upsert(kind, object),
+          changed: (object, size) => {
+            this.#large.note(kind, object['metadata'] as ObjectMeta, size)
+            this.upsert(kind, object)
+          },
           deleted: (object) => this.#delete(kind, object),
           reached: (version) => this.#stores[kind].reach(version),
         },
@@ -231,18 +236,21 @@ export class ClusterCache {
 
   /**
    * Brings the cache up to what the API server has now for these kinds, by an uncached list. Objects that the watches have not told yet
-   * enter at once; what is not in the list and is older than it leaves.
+   * enter at once; what is not in the list and is older than it leaves. Large objects are left to the watches: a hundred of them would take longer
+   * to read than all else.
    */
   async catchUp(kinds: readonly CachedKind[], signal?: AbortSignal): Promise<void> {
     await Promise.all(
       kinds.map(async (kind) => {
         const store = this.#stores[kind]
         const { resource } = kindRules[kind]
-        const probe = await this.#client.list(resourcePath(resource), { limit: 1 }, signal)
+        const unread = this.#large.names(kind)
+        const fieldSelector = withoutNames(unread)
+        const probe = await this.#client.list(resourcePath(resource), { limit: 1, fieldSelector }, signal)
         if (store.reached(probe.resourceVersion)) return
-        const pages = this.#client.listPages(resourcePath(resource), signal)
-        const { objects, resourceVersion } = await readList(pages, (some) => this.#enter(kind, some))
-        this.#replace(kind, objects, resourceVersion)
+        const pages = this.#client.listPages(resourcePath(resource), { fieldSelector, signal })
+        const { objects, resourceVersion } = await readList(pages, (page) => this.#enter(kind, page))
+        this.#replace(kind, objects, resourceVersion, unread)
       }),
     )
   }
@@ -253,16 +261,25 @@ export class ClusterCache {
       : object
   }
 
-  #enter(kind: CachedKind, objects: readonly Json[]): void {
-    for (const json of objects) this.upsert(kind, json)
+  #enter(kind: CachedKind, { items, sizes }: ListResult): void {
+    for (const [at, json] of items.entries()) {
+      const size = sizes?.[at]
+      if (size !== undefined) this.#large.note(kind, json['metadata'] as ObjectMeta, size)
+      this.upsert(kind, json)
+    }
   }
 
-  /** What is not among these objects, which have entered already, has gone. */
-  #replace(kind: CachedKind, objects: readonly Json[], resourceVersion: string): void {
+  /** What is not among these objects, which have entered already, has gone. `unread`: names that were not listed. */
+  #replace(
+    kind: CachedKind,
+    objects: readonly Json[],
+    resourceVersion: string,
+    unread: ReadonlySet<string> = new Set(),
+  ): void {
     const store = this.#stores[kind]
     const present = new Set(objects.map(({ metadata }) => keyOf(metadata as ObjectMeta)))
     for (const [key, object] of store.olderThan(resourceVersion)) {
-      if (present.has(key)) continue
+      if (present.has(key) || unread.has(object.metadata.name)) continue
       store.delete(key, object.metadata, resourceVersion)
       this.#tell(kind, key, object, undefined)
     }
@@ -278,6 +295,7 @@ export class ClusterCache {
     const meta = json['metadata'] as ObjectMeta
     const key = keyOf(meta)
     const before = store.get(key)
+    this.#large.note(kind, meta, 0)
     store.delete(key, meta, meta.resourceVersion)
     if (before !== undefined && before.metadata.uid === meta.uid) this.#tell(kind, key, before, undefined)
   }

@@ -3,10 +3,11 @@ import { isGone, type Json, type KubernetesClient, type ListResult } from './cli
 
 export interface ListWatchHandlers {
   /** Objects of a list as its pages come. Then `replaced` is given their names only, so that no more than a page is held as it travels. */
-  readonly listed?: (objects: readonly Json[]) => void
+  readonly listed?: (page: ListResult) => void
   /** The complete list, at the start and after a version was forgotten: whatever is not in it is gone. */
   readonly replaced: (objects: readonly Json[], resourceVersion: string) => void
-  readonly changed: (object: Json) => void
+  /** `size`: its characters as it travelled. */
+  readonly changed: (object: Json, size: number) => void
   readonly deleted: (object: Json) => void
   /** A bookmark: everything up to this version has been told. */
   readonly reached: (resourceVersion: string) => void
@@ -56,7 +57,7 @@ export class ListWatch {
 
   async #list(): Promise<void> {
     const { objects, resourceVersion } = await readList(
-      this.#client.listPages(this.#path, this.#stop.signal),
+      this.#client.listPages(this.#path, { signal: this.#stop.signal }),
       this.#handlers.listed,
     )
     this.#resourceVersion = resourceVersion
@@ -66,14 +67,14 @@ export class ListWatch {
 
   async #watch(): Promise<void> {
     const resourceVersion = this.#resourceVersion as string
-    for await (const { type, object } of this.#client.watch(this.#path, {
+    for await (const { type, object, size } of this.#client.watch(this.#path, {
       resourceVersion,
       signal: this.#stop.signal,
       idleMs,
     })) {
       const version = (object['metadata'] as { resourceVersion: string }).resourceVersion
       if (type === 'DELETED') this.#handlers.deleted(object)
-      else if (type !== 'BOOKMARK') this.#handlers.changed(object)
+      else if (type !== 'BOOKMARK') this.#handlers.changed(object, size)
       this.#resourceVersion = version
       this.#handlers.reached(version)
       this.#recovered()
@@ -118,7 +119,7 @@ export async function readList(
   const objects: Json[] = []
   let resourceVersion = ''
   for await (const page of pages) {
-    listed?.(page.items)
+    listed?.(page)
     for (const item of page.items) objects.push(listed === undefined ? item : { metadata: namesOf(item) })
     resourceVersion = page.resourceVersion
   }

@@ -1,6 +1,7 @@
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
 import type { AzureDeps } from '../azure/dependencies.ts'
+import type { HeavyPods } from './heavy-pods.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
@@ -21,6 +22,8 @@ export interface PlanningDeps extends AzureDeps {
   readonly nominations: Nominations
   /** Pods whose NodeClaims the API server refused. */
   readonly refusedClaims: RefusedClaims
+  /** Pods with many constraints that found no place. */
+  readonly heavyPods: HeavyPods
   readonly metrics: PlanningMetrics
   /** What the last evaluation found about each node. */
   readonly verdicts: VerdictRecorder

@@ -11,7 +11,7 @@ const solveLimitMs = 60_000
 /** Plans pods that need a place, from the cluster as the cache has it at this moment. `all`: every pod that needs one. */
 export async function solve(deps: PlanningDeps, all: readonly Pod[]): Promise<ThreadPlan> {
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
-  const leftOut = new Set(all.filter((pod) => deps.refusedClaims.isWaiting(deps, pod, deps.now())).map(podName))
+  const leftOut = new Set(all.filter((pod) => isHeldBack(deps, pod)).map(podName))
   const ends = deps.metrics.passBegins(randomUUID(), all.length - leftOut.size)
   try {
     return await deps.solver.plan({
@@ -26,6 +26,11 @@ export async function solve(deps: PlanningDeps, all: readonly Pod[]): Promise<Th
   } finally {
     ends()
   }
+}
+
+/** Whether a pod has to wait before it is planned again. */
+export function isHeldBack(deps: PlanningDeps, pod: Pod): boolean {
+  return deps.refusedClaims.isWaiting(deps, pod, deps.now()) || deps.heavyPods.isWaiting(pod, deps.now())
 }
 
 /** What each pool can buy now. Pools without a node class take no part. */

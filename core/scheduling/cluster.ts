@@ -114,7 +114,8 @@ export function preparedPods(
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
   const ignored = new Map<Pod, string>()
   for (const pod of candidates) {
-    const reason = unresolved(pod, storage) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
+    const reason =
+      unresolved(pod, storage) ?? excessive(pod) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
     if (reason !== undefined) ignored.set(pod, reason)
   }
   const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
@@ -161,6 +162,11 @@ export function storageOf(
 function unresolved(pod: Pod, storage: Storage | undefined): string | undefined {
   if (pod.persistentVolumeClaims.length === 0 || storage !== undefined) return undefined
   return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
+}
+
+/** A pod of which not all is known cannot be placed, wherever it is now. */
+function excessive({ excess }: Pod): string | undefined {
+  return excess?.refused === undefined ? undefined : `ignoring pod, ${excess.refused}`
 }
 
 function invalid(pod: Pod, storage: Storage | undefined, wellKnown: ReadonlySet<string>): string | undefined {

@@ -79,6 +79,9 @@ function explained(solver: Solver): ExplainedPlan {
   }
 }
 
+const takesTooLong =
+  'spec.affinity and topologySpreadConstraints take longer to plan than a pass has for pods with many; use fewer constraints and preferences'
+
 interface Solved {
   /** Without the pods that failed. */
   readonly plan: SchedulingPlan
@@ -100,6 +103,8 @@ function solved(solver: Solver): Solved {
     } else for (const pod of claim.pods) messages.set(pod, result.message)
   }
   const explanations = new Explanations(solver)
+  const { postponed, tooHeavy } = solver.heavyPods
+  if (tooHeavy !== undefined) messages.set(tooHeavy.pod, takesTooLong)
   const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explanations.of(one)))
   const plan = {
     newNodeClaims,
@@ -110,6 +115,7 @@ function solved(solver: Solver): Solved {
     })),
     unschedulable: listed(messages),
     incompatiblePools: incompatible(solver),
+    ...(postponed.length === 0 ? {} : { postponed }),
     stopped,
   }
   return { plan, failed, places }

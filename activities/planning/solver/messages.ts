@@ -21,7 +21,7 @@ export interface PlanRequest {
   readonly now: number
   /** Numbers of the type lists that NodePools can buy from, by pool; pools without one take no part. */
   readonly typeLists: ReadonlyMap<string, number>
-  readonly options: Omit<SchedulingOptions, 'shouldStop'>
+  readonly options: Omit<SchedulingOptions, 'shouldStop' | 'heavyPodsBegin'>
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
   /** The pass ends after so many milliseconds with what it has planned by then. */
   readonly timeLimitMs: number
@@ -56,6 +56,7 @@ export interface KeyedPlan {
   readonly newNodeClaims: readonly (Omit<PlannedNodeClaim, 'pods'> & { readonly pods: readonly string[] })[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
   readonly unschedulable: readonly { readonly pod: string; readonly message: string }[]
+  readonly postponed: readonly string[]
   readonly stopped: boolean
   readonly incompatiblePools?: NonNullable<SchedulingPlan['incompatiblePools']>
   readonly snapshotMs: number

@@ -208,6 +208,7 @@ export class SolverThread {
         .map((claim): PlannedNodeClaim => ({ ...claim, pods: pods(claim.pods) }))
         .filter((claim) => claim.pods.length > 0),
       existing: plan.existing.map((place) => ({ ...place, pods: pods(place.pods) })),
+      postponed: pods(plan.postponed),
       unschedulable: plan.unschedulable.flatMap(({ pod, message }) =>
         pods([pod]).map((one: Pod) => ({ pod: one, message })),
       ),

@@ -22,6 +22,9 @@ if (port === null) throw new Error('this file is the solver thread; it is starte
 // A process that is killed would keep nothing of what was compiled for the one after it.
 flushCompileCache()
 
+/** Pods with many constraints have this much of a pass, after all others. */
+const heavyLimitMs = 500
+
 const index = new ClusterIndex()
 const memory = new SolverMemory()
 const typeLists = new Map<number, readonly InstanceType[]>()
@@ -95,11 +98,17 @@ function plan(request: PlanRequest): KeyedPlan {
   const snapshot = withPodsOf(all, request)
   const readyAt = performance.now()
   const shouldStop = () => performance.now() - startedAt > timeLimitMs
-  const { newNodeClaims, existing, unschedulable, ...rest } = schedule(snapshot, { ...options, shouldStop }, memory)
+  const heavyPodsBegin = () => {
+    const endsAt = performance.now() + heavyLimitMs
+    return () => performance.now() < endsAt
+  }
+  const settings = { ...options, shouldStop, heavyPodsBegin }
+  const { newNodeClaims, existing, unschedulable, postponed = [], ...rest } = schedule(snapshot, settings, memory)
   return {
     newNodeClaims: newNodeClaims.map((claim) => ({ ...claim, pods: claim.pods.map(podName) })),
     existing: existing.map((place) => ({ ...place, pods: place.pods.map(podName) })),
     unschedulable: unschedulable.map(({ pod, message }) => ({ pod: podName(pod), message })),
+    postponed: postponed.map(podName),
     ...rest,
     snapshotMs: Math.round(readyAt - startedAt),
     solveMs: Math.round(performance.now() - readyAt),

@@ -116,6 +116,13 @@ export class RequirementSets {
     )
   }
 
+  /** The set with other minValues for some of its keys. */
+  withMinValues(set: RequirementSet, achievable: ReadonlyMap<string, number>): RequirementSet {
+    const map = new Map(set.map)
+    for (const [key, value] of achievable) map.set(key, { ...(map.get(key) as Requirement), minValues: value })
+    return this.intern(map)
+  }
+
   /**
    * What a place of `base` becomes with `added`. `lenient` as for NodeClaims, where well-known keys need not be defined; `strict` as for
    * nodes, whose labels are all there is (reference/karpenter-core.md 2).

@@ -3,6 +3,7 @@ import type { Pod } from '../../objects.ts'
 import { podName } from '../../pod-rules.ts'
 import { allows, type Requirement } from '../../requirement.ts'
 import { requirements } from '../../requirements.ts'
+import { isHeavy } from '../pod-cost.ts'
 import type { PodVolumes, SchedulingSnapshot } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
 import type { KnownPod, PodClasses } from './pod-classes.ts'
@@ -30,6 +31,8 @@ export interface Waiting {
   readonly hopeless: string | undefined
   /** Whether some places are barred to it. */
   readonly isBarred: boolean
+  /** Whether it is planned after all others, because its constraints may take long. */
+  readonly isHeavy: boolean
   /** The group with which alone it shares new claims. */
   readonly apart: string | undefined
   /** How many pods had been placed when it was tried last. */
@@ -108,6 +111,7 @@ export class WaitingPods {
       alternatives,
       alternativeHosts,
       isBarred: this.#barred?.has(pod) === true,
+      isHeavy: isHeavy(pod),
       apart: this.#apart?.get(pod),
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
       triedAt: -1,
@@ -166,6 +170,11 @@ export function alternativesOf({ alternatives, alternativeHosts }: Waiting, host
     const wanted = alternativeHosts[at]
     return wanted === undefined || allows(wanted, hostname) ? one : 'elsewhere'
   })
+}
+
+/** The same for pods that have the same answer as long as nothing is placed. */
+export function questionOf({ shape, requested, isBarred, apart }: Waiting): string {
+  return `${shape.number}/${requested.number}/${isBarred}/${apart ?? ''}`
 }
 
 export function compareText(a: string, b: string): number {
