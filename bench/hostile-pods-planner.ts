@@ -28,14 +28,12 @@ async function figures(): Promise<PlannerFigures> {
   solver.start()
   evaluator.start()
   await cache.synced()
-  if (process.env['STAGES']) process.stderr.write(`synced ${process.resourceUsage().maxRSS / 1024}\n`)
   const isChanged = () =>
     [...cache.pods.values()].filter(
       ({ metadata: { name, resourceVersion } }) => name.startsWith('hostile') && resourceVersion === '2',
     )
   while (isChanged().length < Number(hostile)) await sleep(20)
   const passes = []
-  if (process.env['STAGES']) process.stderr.write(`changed ${process.resourceUsage().maxRSS / 1024}\n`)
   for (let pass = 0; pass < 3; pass++) passes.push(await onePass())
   return {
     passMs: passes.map(({ passMs }) => passMs),

@@ -5,6 +5,8 @@ import { type ObjectJson, podJson, type Scenario } from './workloads/scenario.ts
 
 export interface Hostile {
   readonly shape: HostileShape
+  /** How many parts each of the pods has. */
+  readonly size: number
   readonly count: number
   /** Whether they run on the cluster's nodes; else they wait for one. */
   readonly isRunning: boolean
@@ -71,10 +73,10 @@ const paths: Readonly<Record<string, string>> = {
 
 const hostileName = (pod: number) => `hostile-${String(pod).padStart(3, '0')}`
 
-function hostileTexts(scenario: Scenario, { shape, count, isRunning }: Hostile): ((version: number) => string)[] {
+function hostileTexts(scenario: Scenario, { shape, size, count, isRunning }: Hostile): ((version: number) => string)[] {
   const nodes = scenario.objects.filter(({ kind }) => kind === 'Node').map(({ metadata }) => String(metadata['name']))
   return Array.from({ length: count }, (_, pod) => {
-    const { labels = {}, annotations = {}, ownerReferences = [], spec } = shape.make(shape.most, pod)
+    const { labels = {}, annotations = {}, ownerReferences = [], spec } = shape.make(size, pod)
     const name = hostileName(pod)
     const requests = { cpu: '2', memory: '1Gi' }
     const made = podJson({ name, uid: name, labels, requests, ...(spec && { spec: withRequests(spec, requests) }) })

@@ -70,8 +70,7 @@ export async function measure(hostile: Hostile | undefined): Promise<PlannerFigu
   const server = new ClusterServer(hostileCluster(), hostile)
   try {
     const args = [planner, await server.start(), String(hostile?.count ?? 0)]
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: timeoutMs, killSignal: 'SIGKILL' })
-    process.stderr.write(stderr)
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: timeoutMs, killSignal: 'SIGKILL' })
     return JSON.parse(stdout) as PlannerFigures
   } finally {
     server.stop()

@@ -60,13 +60,13 @@ test('a list of small objects is read 500 at a time', async () => {
   expect(limits).toEqual([500, 500, 500])
 })
 
-test('a list with large objects among small ones is read whole, with no page above 16 MiB', async () => {
+test('a list with large objects among small ones is read whole, with no page above 8 MiB', async () => {
   const sizes = Array.from({ length: 120 }, (_, at) => (at % 3 === 0 ? 1.4 * MiB : 200))
   const answers: { limit: number; bytes: number }[] = []
   const client = await clientOf(listing(sizes, (limit, bytes) => answers.push({ limit, bytes })))
   const pages = await read(client)
   expect(pages.flat()).toEqual(sizes.map((_, at) => `object-${at}`))
-  const taken = answers.filter(({ bytes }) => bytes <= 16 * MiB)
+  const taken = answers.filter(({ bytes }) => bytes <= 8 * MiB)
   expect(taken.length).toBe(pages.length)
   // Most of what is sent is used: a page that is too large is not asked for in the same size again.
   expect(answers.length).toBeLessThan(2 * pages.length)

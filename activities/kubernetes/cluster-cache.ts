@@ -23,6 +23,7 @@ import { pauseFor } from '../activity-context.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
 import type { Json, KubernetesClient, ListResult } from './client.ts'
 import { LargeObjects, withoutNames } from './large-objects.ts'
+import { decoded, LargeReader } from './large-reader.ts'
 import { ListWatch, readList } from './list-watch.ts'
 import { resourcePath } from './resources.ts'
 import { Store } from './store.ts'
@@ -79,6 +80,7 @@ export class ClusterCache {
   readonly #unsynced: Set<CachedKind>
   readonly #nodeRules: NodeRules
   readonly #large = new LargeObjects()
+  readonly #reader: LargeReader
   /** Versions of objects that could not be read, by kind and key. */
   readonly #reported = new Map<string, string>()
   #onSynced: (() => void)[] = []
@@ -87,6 +89,7 @@ export class ClusterCache {
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
     this.#client = client
     this.#log = log
+    this.#reader = new LargeReader(log)
     this.#nodeRules = use.nodeRules ?? noNodeRules
     const all = <T extends CachedObject>(store: Store<T>) => store as unknown as Store<CachedObject>
     this.#stores = {
@@ -119,6 +122,7 @@ export class ClusterCache {
         this.#client,
         resourcePath(kindRules[kind].resource),
         {
+          parseLarge: (text) => this.#reader.read(kind, text),
           listed: (page) => this.#enter(kind, page),
           replaced: (objects, version) => this.#replace(kind, objects, version),
           changed: (object, size) => {
@@ -159,7 +163,7 @@ export class ClusterCache {
     const before = store.get(key)
     let after: CachedObject
     try {
-      after = this.#judged(kindRules[kind].decode(json))
+      after = this.#judged(decoded(kind, json))
       if (isOfAnotherProvider(after)) return
       store.set(key, after)
     } catch (error) {
@@ -248,7 +252,8 @@ export class ClusterCache {
         const fieldSelector = withoutNames(unread)
         const probe = await this.#client.list(resourcePath(resource), { limit: 1, fieldSelector }, signal)
         if (store.reached(probe.resourceVersion)) return
-        const pages = this.#client.listPages(resourcePath(resource), { fieldSelector, signal })
+        const parseLarge = (text: string) => this.#reader.read(kind, text)
+        const pages = this.#client.listPages(resourcePath(resource), { fieldSelector, signal, parseLarge })
         const { objects, resourceVersion } = await readList(pages, (page) => this.#enter(kind, page))
         this.#replace(kind, objects, resourceVersion, unread)
       }),

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
-import { isGone, type Json, type KubernetesClient, type ListResult } from './client.ts'
+import { isGone, type Json, type KubernetesClient, type ListResult, type ParseLarge } from './client.ts'
 
 export interface ListWatchHandlers {
+  /** Parses what is large. */
+  readonly parseLarge?: ParseLarge
   /** Objects of a list as its pages come. Then `replaced` is given their names only, so that no more than a page is held as it travels. */
   readonly listed?: (page: ListResult) => void
   /** The complete list, at the start and after a version was forgotten: whatever is not in it is gone. */
@@ -57,7 +59,7 @@ export class ListWatch {
 
   async #list(): Promise<void> {
     const { objects, resourceVersion } = await readList(
-      this.#client.listPages(this.#path, { signal: this.#stop.signal }),
+      this.#client.listPages(this.#path, { signal: this.#stop.signal, parseLarge: this.#handlers.parseLarge }),
       this.#handlers.listed,
     )
     this.#resourceVersion = resourceVersion
@@ -71,6 +73,7 @@ export class ListWatch {
       resourceVersion,
       signal: this.#stop.signal,
       idleMs,
+      parseLarge: this.#handlers.parseLarge,
     })) {
       const version = (object['metadata'] as { resourceVersion: string }).resourceVersion
       if (type === 'DELETED') this.#handlers.deleted(object)
