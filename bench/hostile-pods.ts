@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { ClusterServer, type Hostile } from './hostile-pods-server.ts'
 import { circumstances, seconds, table } from './report.ts'
 import { hostileCluster } from './workloads/hostile-cluster.ts'
-import { hostileShapes } from './workloads/hostile-pods.ts'
+import { type HostileShape, hostileShapes } from './workloads/hostile-pods.ts'
 
 /** What a planner needed, by pass. */
 export interface PlannerFigures {
@@ -22,31 +22,29 @@ const planner = fileURLToPath(new URL('./hostile-pods-planner.ts', import.meta.u
 const timeoutMs = 300_000
 
 /**
- * The largest pods that the API server takes, of every expensive shape, one and a hundred of them, waiting and running: what they add to a pass, to
- * an evaluation of disruption and to the memory of a planner. Reads and watches included; a process of its own for each line.
+ * Pods of every expensive shape, waiting and running: what they add to a pass, to an evaluation of disruption and to the memory of a planner, with reading
+ * and watching them. They are the largest that the API server takes, one and a hundred of them, or those of which Joiner just looks at all.
  */
-export async function hostilePods(names: readonly string[]): Promise<void> {
+export async function hostilePods(names: readonly string[], isTuned: boolean): Promise<void> {
   const shapes = hostileShapes.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)))
   const without = await measure(undefined)
   console.log(`### Hostile pods, ${circumstances()}\n`)
   console.log(`${hostileCluster().description}. Without hostile pods: ${text(without)}\n`)
   const rows: string[][] = []
-  for (const shape of shapes)
-    for (const [count, isRunning] of [
-      [1, false],
-      [100, false],
-      [100, true],
-    ] as const) {
-      const found = await measure({ shape, count, isRunning }).catch((error: unknown) => String(error).slice(0, 200))
-      rows.push([shape.name, `${count} that ${isRunning ? 'run' : 'wait'}`, ...cells(found, without)])
-      process.stderr.write(`${rows.at(-1)?.join(' | ')}\n`)
-    }
-  console.log(
-    table(
-      ['shape', 'pods', 'added to a pass (of it reading)', 'to an evaluation', 'to peak RSS', 'innocents placed'],
-      rows,
-    ),
-  )
+  for (const hostile of shapes.flatMap((shape) => casesOf(shape, isTuned))) {
+    const { shape, size, count, isRunning } = hostile
+    const found = await measure(hostile).catch((error: unknown) => String(error).slice(0, 200))
+    rows.push([shape.name, String(size), `${count} that ${isRunning ? 'run' : 'wait'}`, ...cells(found, without)])
+    process.stderr.write(`${rows.at(-1)?.join(' | ')}\n`)
+  }
+  const added = ['to a pass (of it reading)', 'to an evaluation', 'to peak RSS']
+  console.log(table(['shape', 'size', 'pods', ...added.map((what) => `added ${what}`), 'innocents placed'], rows))
+}
+
+function casesOf(shape: HostileShape, isTuned: boolean): readonly Hostile[] {
+  const sizes = isTuned ? (shape.tuned ?? []) : [shape.most]
+  const hundred = sizes.flatMap((size) => [false, true].map((isRunning) => ({ shape, size, count: 100, isRunning })))
+  return isTuned ? hundred : [{ shape, size: shape.most, count: 1, isRunning: false }, ...hundred]
 }
 
 function cells(found: PlannerFigures | string, without: PlannerFigures): readonly string[] {

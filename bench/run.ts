@@ -92,7 +92,8 @@ program
   .command('hostile-pods')
   .description('what the largest pods of expensive shapes add to a planner’s passes, evaluations and memory')
   .argument('[names...]', 'parts of the names of shapes; default: all')
-  .action(async (names: readonly string[]) => hostilePods(names))
+  .option('--tuned', 'not the largest pods, but those that are just looked at')
+  .action(async (names: readonly string[], { tuned }: { readonly tuned?: true }) => hostilePods(names, tuned === true))
 program
   .command('scheduling')
   .description('the scheduler and upstream’s (bench/peer, needs Go) on the same workloads in memory')

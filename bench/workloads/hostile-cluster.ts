@@ -15,7 +15,7 @@ import {
 
 const podsPerNode = 15
 /** Pods of ordinary workloads that wait beside the hostile ones. */
-export const innocents = 50
+const innocents = 50
 
 /** A cluster of some hundred nodes that consolidation looks at, with 50 pods of five ordinary workloads that wait. */
 export function hostileCluster(nodes = 200): Scenario {
