@@ -130,6 +130,9 @@ function withoutMode<T extends Pick<Config, 'NETWORK_PLUGIN' | 'NETWORK_PLUGIN_M
 }
 
 function shortened(value: string): string {
-  const line = value.trim().replaceAll(/\s*\n\s*/g, ' ')
+  const line = value
+    .slice(0, 1000)
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')
   return line.length > 100 ? `${line.slice(0, 97)}...` : line
 }

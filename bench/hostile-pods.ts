@@ -64,7 +64,7 @@ function text({ passMs, evaluateMs, peakMiB, innocents }: PlannerFigures): strin
 }
 
 /** Runs a planner on the cluster with these pods. Errors: it failed, or did not answer in time. */
-export async function measure(hostile: Hostile | undefined): Promise<PlannerFigures> {
+async function measure(hostile: Hostile | undefined): Promise<PlannerFigures> {
   const server = new ClusterServer(hostileCluster(), hostile)
   try {
     const args = [planner, await server.start(), String(hostile?.count ?? 0)]

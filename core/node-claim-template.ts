@@ -1,3 +1,4 @@
+import { neverWritten } from './claim-requirements.ts'
 import { compatibleOfferings, type InstanceType, isLaunchable, orderByPrice } from './instance-type.ts'
 import { isRestrictedLabel, labels, wellKnownLabels } from './labels.ts'
 import type { NodeClassRef, RequirementSpec } from './objects.ts'
@@ -29,8 +30,6 @@ export function templateRequirements(template: TemplateInput): Requirements {
   }
   return merge(requirements(template.requirements), requirementsOfLabels(own).values())
 }
-
-const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.registered, labels.initialized])
 
 /**
  * Requirements of a new NodeClaim: those it was planned with, the types it may become (cheapest first, at most 600) and the capacity

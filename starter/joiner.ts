@@ -2,9 +2,36 @@
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
-import { registerInstanceTypes } from './instance-types/command.ts'
-import { registerSimulate } from './simulate/command.ts'
+
+// What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done anew.
+const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+enableCompileCache(compiled)
+// Threads ask their environment.
+process.env['NODE_COMPILE_CACHE'] ??= compiled
+
+const [
+  { Command },
+  { complain, guardProcess },
+  { registerConvert },
+  { registerInstanceTypes },
+  { registerSimulate },
+  { guardOutput },
+  { registerValidate },
+] = await Promise.all([
+  import('commander'),
+  import('./boundary.ts'),
+  import('./convert.ts'),
+  import('./instance-types/command.ts'),
+  import('./simulate/command.ts'),
+  import('./terminal.ts'),
+  import('./validate.ts'),
+])
+
+const command = process.argv[2] ?? ''
+// What a server does at its end is for its log, with traces.
+if (command !== 'worker') guardProcess(command)
+// The local cluster prints colours, and logs as they are.
+if (!['worker', 'local', 'demo', 'azure'].includes(command)) guardOutput(process.stdout, process.stderr)
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -30,20 +57,16 @@ program
     process.exit(await runWorker(process.env))
   })
 
+registerConvert(program)
 registerInstanceTypes(program)
 registerSimulate(program)
+registerValidate(program)
 
 /**
  * Commands that need none of the others' code: two are over in a moment, most of which it would take to load it, and each restart of a worker waits
  * for what it loads.
  */
-const standsAlone = ['instance-types', 'simulate', 'worker'].includes(process.argv[2] ?? '')
-
-// What was compiled is kept. Where nothing can be kept it is done anew.
-const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
-enableCompileCache(compiled)
-// Threads ask their environment.
-process.env['NODE_COMPILE_CACHE'] ??= compiled
+const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker'].includes(command)
 
 if (!standsAlone) {
   const [
@@ -51,42 +74,36 @@ if (!standsAlone) {
     { registerBudgets },
     { registerCapacity },
     { registerConsolidate },
-    { registerConvert },
     { registerDoctor },
     { registerNode },
     { registerPause },
     { registerPlan },
     { registerQuota },
     { registerStatus },
-    { registerValidate },
     { registerWhy },
   ] = await Promise.all([
     import('./operate/apply-command.ts'),
     import('./budgets/command.ts'),
     import('./capacity/command.ts'),
     import('./operate/consolidate-command.ts'),
-    import('./convert.ts'),
     import('./doctor/command.ts'),
     import('./node/command.ts'),
     import('./operate/pause-command.ts'),
     import('./operate/plan-command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
-    import('./validate.ts'),
     import('./why/command.ts'),
   ])
   registerApply(program)
   registerBudgets(program)
   registerCapacity(program)
   registerConsolidate(program)
-  registerConvert(program)
   registerDoctor(program)
   registerNode(program)
   registerPause(program)
   registerPlan(program)
   registerQuota(program)
   registerStatus(program)
-  registerValidate(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
@@ -96,4 +113,9 @@ if (!standsAlone) {
   local?.registerLocalCommands(program)
 }
 
-await program.parseAsync()
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (command === 'worker') throw error
+  process.exitCode = complain(command, error)
+}

@@ -83,6 +83,16 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
       )
   })
 
+  test('FIPS is warned of where no shared gallery has its images', async () => {
+    const own = values as { readonly azure: object }
+    for (const enabled of [false, true]) {
+      const sharedGallery = { enabled, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' }
+      const rendered = await renderChart({ ...own, azure: { ...own.azure, sharedGallery }, admissionWarnings: true })
+      const policy = rendered.find(({ metadata }) => metadata.name === 'joiner-aksnodeclasses')
+      expect(JSON.stringify(policy).includes('fipsMode')).toBe(!enabled)
+    }
+  })
+
   test('no rule has a wildcard', () => {
     const rules = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap((each) => each.rules)
     expect(rules.length).toBeGreaterThan(0)

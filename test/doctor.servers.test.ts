@@ -85,6 +85,7 @@ describe('a cluster in which all is well', () => {
         'custom resources',
         'identity',
         'images',
+        'instances',
         'kubernetes',
         'kubernetes rights',
         'prices',
@@ -93,7 +94,7 @@ describe('a cluster in which all is well', () => {
         'temporal',
       ].map((name) => `✓ ok ${name}`),
     )
-    expect(stdout).toMatch(/^13 checks: 13 ok, 0 to look at, 0 failed$/m)
+    expect(stdout).toMatch(/^14 checks: 14 ok, 0 to look at, 0 failed$/m)
     expect(stdout).not.toContain('->')
     expect(stderr).toContain('looking at identity, azure reads')
     expect(code).toBe(0)
@@ -184,7 +185,16 @@ describe('what is broken is found, and nothing else', () => {
   test('settings that name what is not there: identity, subnet, Temporal', async () => {
     const stranger = '00000000-0000-4000-8000-00000000000f'
     const { of, bad } = await examined({ AZURE_CLIENT_ID: stranger, TEMPORAL_ADDRESS: '127.0.0.1:1' })
-    expect(bad).toEqual(['identity', 'azure reads', 'azure roles', 'subnet', 'quota', 'images', 'temporal'])
+    expect(bad).toEqual([
+      'identity',
+      'azure reads',
+      'azure roles',
+      'subnet',
+      'quota',
+      'images',
+      'instances',
+      'temporal',
+    ])
     expect(of('identity').remedies[0]).toContain(`no identity has the client id "${stranger}"`)
     expect(of('subnet').summary).toBe('not looked at: Azure gave no token')
     expect(of('temporal').remedies[0]).toContain('temporal operator cluster health --address 127.0.0.1:1')

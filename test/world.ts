@@ -191,6 +191,11 @@ export class World {
     return this.operator.simulator<AzureState>('GET', '/state')
   }
 
+  /** Places in the custom data of VMs that were asked for which hold what no node must be given. */
+  violations(): Promise<readonly { readonly vm: string; readonly path: string }[]> {
+    return this.operator.simulator('GET', '/violations')
+  }
+
   journal(): Promise<readonly JournalEntry[]> {
     return this.operator.simulator('GET', '/journal')
   }

@@ -69,3 +69,12 @@ describe.each([...refusals, ['a connection that breaks', new Error('socket hang 
     }
   })
 })
+
+it('what a terminal would obey is escaped in a log line, and the line means the same', () => {
+  let text = ''
+  const log = createLogger('info', { write: (line) => void (text += line) })
+  const pod = 'a\u001b[31m\u009b\u202e\n'
+  log.child({ component: 'x' }).info({ pod }, 'said')
+  expect(text).toMatch(/^[\x20-\x7e]+\n$/)
+  expect(JSON.parse(text)).toMatchObject({ pod, msg: 'said' })
+})

@@ -200,6 +200,8 @@ class Lifecycle {
         return this.#giveUp('insufficient_capacity', outcome.message)
       case 'nodeClassNotReady':
         return this.#giveUp('nodeclass_not_ready', outcome.message)
+      case 'invalid':
+        return this.#giveUp('invalid_nodeclaim', outcome.message)
       case 'claimGone':
         return undefined
     }
@@ -311,9 +313,11 @@ class Lifecycle {
     }
   }
 
-  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep> {
-    await kubernetes().giveUp.executeWithOptions({ summary: reason }, [{ claim: this.#claim, reason, message }])
-    return { kind: 'terminate' }
+  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep | undefined> {
+    const outcome = await kubernetes().giveUp.executeWithOptions({ summary: reason }, [
+      { claim: this.#claim, reason, message },
+    ])
+    return outcome?.kind === 'kept' ? undefined : { kind: 'terminate' }
   }
 
   #lastFailureText(): string {

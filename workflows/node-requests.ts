@@ -165,11 +165,10 @@ export class NodeRequests {
       { claim: this.#claim, asked, leaveVm },
     ])
     if (outcome.kind === 'refused') return outcome
-    const { vm, warning } = outcome
-    const left = vm === undefined ? 'its VM is gone' : `VM ${vm} is left to garbage collection`
+    const { vm, left = 'its VM is gone' } = outcome
     return {
       kind: 'done',
-      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}${warning ?? ''}`,
+      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}`,
       ...(vm === undefined ? {} : { vm }),
     }
   }

@@ -55,7 +55,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>
       withHeartbeats(async (signal) => {
-        await ensureBillingExtensions(deps)
+        await ensureBillingExtensions(deps, signal)
         return updateInPlace(deps, signal)
       }),
     refreshCatalogue: () => withHeartbeats(() => deps.catalogue.refresh()),

@@ -29,6 +29,8 @@ export type LaunchOutcome =
   | { readonly kind: 'exhausted'; readonly message: string }
   /** The node class exists but is not ready, or is missing. */
   | { readonly kind: 'nodeClassNotReady'; readonly message: string }
+  /** The claim holds a value that no node can have. */
+  | { readonly kind: 'invalid'; readonly message: string }
   /** The claim is being deleted, or gone, or has another UID. */
   | { readonly kind: 'claimGone' }
 
@@ -42,8 +44,8 @@ export type InstanceOutcome =
 
 /** What came of an operator's wish to end a life by force. */
 export type ForceFinishOutcome =
-  /** The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `warning`: it could not be tagged so. */
-  | { readonly kind: 'finished'; readonly vm?: string; readonly warning?: string }
+  /** The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: what became of the VM, in words. */
+  | { readonly kind: 'finished'; readonly vm?: string; readonly left?: string }
   /** Nothing was done. */
   | { readonly kind: 'refused'; readonly message: string }
 

@@ -1,6 +1,7 @@
 import { annotations } from '../../core/labels.ts'
 import type { Condition, ContainerPort, ObjectMeta, Pod, Toleration } from '../../core/objects.ts'
 import { boundedConstraints, type PodConstraints, podLimits } from '../../core/pod-limits.ts'
+import { withValidPreferences } from '../../core/pod-preferences.ts'
 import { podLimits as limitsOf, podRequests } from '../../core/pod-requests.ts'
 import { integerQuantity } from '../../core/quantity.ts'
 import type { Json } from './client.ts'
@@ -75,7 +76,7 @@ export function decodePod(json: Json): Pod {
     resourceClaims: resourceClaims(spec),
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
-    ...(affinity === undefined ? {} : { affinity }),
+    ...(affinity === undefined ? {} : withValidPreferences(affinity)),
     ...(bounded === undefined ? {} : { excess: bounded.excess }),
     ...(spec.priority === undefined ? {} : { priority: spec.priority }),
     ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),

@@ -1,7 +1,6 @@
+import { nodeClaimErrors } from '../../api/rules/node-claim-errors.ts'
+import { errorText } from '../../core/field-error.ts'
 import { ApiError, type Json } from '../kubernetes/client.ts'
-
-/** etcd takes 1.5 MiB; a NodeClaim still gets labels, annotations and a status. */
-const mostBytes = 2 ** 20
 
 /** Answers that are about the requester, about the moment or about the server's API, and not about the object that was sent. */
 const aboutOthers: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 429])
@@ -24,7 +23,6 @@ export function refusalOf(error: unknown): string | undefined {
 
 /** Returns why a NodeClaim is not worth sending; undefined: it is. */
 export function refusalBefore(body: Json): string | undefined {
-  const bytes = Buffer.byteLength(JSON.stringify(body))
-  if (bytes <= mostBytes) return undefined
-  return `NodeClaim of ${bytes} bytes: at most ${mostBytes} can be stored; shorten the lists of values in the pods' node affinity`
+  const [error] = nodeClaimErrors(body)
+  return error && errorText(error)
 }

@@ -35,10 +35,18 @@ test('an error of the transport says nothing about the object', () => {
   expect(refusalOf(new Error('connect ECONNREFUSED'))).toBeUndefined()
 })
 
-test('a NodeClaim that cannot be stored is not sent', () => {
-  const body = (length: number) => ({ spec: { requirements: [{ values: ['x'.repeat(length)] }] } })
-  expect(refusalBefore(body(1_000_000))).toBeUndefined()
-  expect(refusalBefore(body(1_100_000))).toContain('shorten the lists of values')
+test('a NodeClaim that cannot be stored, or that its CRD refuses, is not sent', () => {
+  const body = (...values: readonly string[]) => ({
+    metadata: { name: 'general-abcde' },
+    spec: {
+      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
+      requirements: [{ key: 'example.com/team', operator: 'In', values }],
+    },
+  })
+  const values = (count: number) => Array.from({ length: count }, (_, at) => `${'x'.repeat(50)}-${at}`)
+  expect(refusalBefore(body(...values(10_000)))).toBeUndefined()
+  expect(refusalBefore(body(...values(20_000)))).toMatch(/has 11\d{5} characters of JSON, and may have 1000000/)
+  expect(refusalBefore(body('red team'))).toContain('spec.requirements[0]')
 })
 
 describe('pods whose NodeClaim was refused', () => {

@@ -1,3 +1,4 @@
+import { unclaimable } from '../claim-requirements.ts'
 import type { InstanceType } from '../instance-type.ts'
 import { labels } from '../labels.ts'
 import type { ContainerPort, Pod, Taint } from '../objects.ts'
@@ -103,6 +104,8 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
       return refuse(() => `incompatible requirements, ${incompatibility(own, trial.requirements, wellKnown)}`)
     }
     const base = merge(own, trial.requirements.values())
+    const problem = unclaimable(base)
+    if (problem !== undefined) return refuse(() => problem)
     let refusal: Refusal | undefined
     for (const alternative of trial.alternatives) {
       const fit = this.#fit(trial, types, base, alternative, relaxMinValues)
@@ -128,12 +131,16 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
       return refuse(() => `incompatible volume requirements, ${incompatibility(base, alternative, wellKnown)}`)
     }
     const withVolumes = merge(base, alternative.values())
+    const problem = unclaimable(withVolumes)
+    if (problem !== undefined) return refuse(() => `incompatible volume requirements, ${problem}`)
     const answer = topology.narrow(pod, this.pool.taints, strict, withVolumes)
     if (answer.kind === 'unsatisfiable') return refuse(answer.explain)
     if (!isCompatible(withVolumes, answer.requirements, wellKnown)) {
       return refuse(() => incompatibility(withVolumes, answer.requirements, wellKnown) ?? '')
     }
     const narrowed = merge(withVolumes, answer.requirements.values())
+    const tooNarrow = unclaimable(narrowed)
+    if (tooNarrow !== undefined) return refuse(() => tooNarrow)
     const requests = mergeResources(this.#requests, pod.requests)
     const filtered = filterTypes(types, {
       groups: this.pool.groups,

@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import { type Command, Option } from 'commander'
 import pc from 'picocolors'
 import { readConfig } from '../../api/config.ts'
+import { writeStyled } from '../terminal.ts'
 import type { CheckResult } from './check.ts'
 import { reason } from './check.ts'
 import { asJson, findingText, summaryText } from './report.ts'
@@ -51,7 +52,7 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
   const open = new Set<string>()
   const progress = () => {
     if (process.stderr.isTTY)
-      process.stderr.write(`\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
+      writeStyled(process.stderr, `\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
   }
   // Loaded late: the clients of Azure and Temporal would be most of the time of --help.
   const { examine } = await import('./doctor.ts')
@@ -69,7 +70,8 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
         onEnd: (result) => {
           open.delete(result.name)
           progress()
-          if (output === 'text') console.log(findingText(result, pc.createColors(process.stdout.isTTY)))
+          if (output === 'text')
+            writeStyled(process.stdout, `${findingText(result, pc.createColors(process.stdout.isTTY))}\n`)
         },
       })),
     )

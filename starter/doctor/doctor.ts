@@ -10,6 +10,7 @@ import { type Check, type CheckResult, runChecks } from './check.ts'
 import { apiServerCheck, clocksCheck, conversionCheck } from './cluster.ts'
 import { type DoctorContext, type Pools, readPools } from './context.ts'
 import { customResourcesCheck } from './custom-resources.ts'
+import { instancesCheck } from './instances.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
@@ -61,6 +62,7 @@ export async function examine({
         subnetCheck(context),
         quotaCheck(context),
         imagesCheck(context),
+        instancesCheck(context),
       ].map((check) => withToken(check, context)),
       pricesCheck(context),
       apiServerCheck(context),

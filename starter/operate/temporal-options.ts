@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { ToldError } from '../told-error.ts'
 
 /** How a command finds Joiner in Temporal: the settings of the worker, which flags override. */
 export interface TemporalOptions {
@@ -8,7 +9,7 @@ export interface TemporalOptions {
 }
 
 /** Why a command cannot go on, and what to do: printed as it stands. */
-export class CommandError extends Error {}
+export class CommandError extends ToldError {}
 
 /** Adds the options that every command has which talks to Joiner's workflows. */
 export function temporalOptions(command: Command): Command {

@@ -9,6 +9,7 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import { annotations, coreWellKnownLabels, labels } from '../../core/labels.ts'
 import { staticClaimRequirements } from '../../core/node-claim-template.ts'
 import type { Condition, NodeClaim, NodeClassRef, NodePool, RequirementSpec } from '../../core/objects.ts'
+import { printable } from '../../core/printable.ts'
 import { emptyRecord } from '../../core/records.ts'
 import { serializeAll } from '../../core/requirements.ts'
 import { indexOf } from '../../core/scheduling/cluster-index.ts'
@@ -267,7 +268,7 @@ export function decisionText({ commands, blocked }: DisruptionResultJson): strin
   const done = commands.map(({ decision, reason, candidates, replacements }) => {
     const by = replacements.map(({ nodePool, instanceTypes: names, cheapestPrice }) => {
       const price = cheapestPrice === null ? '' : `, from USD ${monthly(cheapestPrice)} a month`
-      return `\n  by a node of ${nodePool}: ${few(names, 3) || 'as its template says'}${price}`
+      return `\n  by a node of ${printable(nodePool)}: ${few(names, 3) || 'as its template says'}${price}`
     })
     return `${decision} (${reason}) ${counted(candidates.length, 'node')}: ${few(candidates, 10)}${by.join('')}`
   })

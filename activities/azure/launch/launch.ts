@@ -1,7 +1,8 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import { conditionOf } from '../../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import { kubeletConversion, kubeletErrors } from '../../../core/kubelet-conversion.ts'
+import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
+import { labels } from '../../../core/labels.ts'
 import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
@@ -16,6 +17,7 @@ import type { AzureDeps } from '../dependencies.ts'
 import { findBootstrapToken, mintBootstrapToken, revokeBootstrapTokens } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
+import { refuseInvalid } from './invalid-claim.ts'
 import { putVm } from './put-vm.ts'
 import { takeOver } from './take-over.ts'
 
@@ -69,6 +71,8 @@ async function launchOnce(
     await revokeBootstrapTokens(deps.client, ref.uid)
     return { kind: 'claimGone' }
   }
+  const known = registered(claim)
+  if (known !== undefined) return known
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await looks.vm
@@ -79,10 +83,28 @@ async function launchOnce(
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
-  const invalid = kubeletErrors(claim.metadata.annotations)
-  if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
+  const invalid = await refuseInvalid(deps, claim)
+  if (invalid !== undefined) return invalid
   await deps.unavailable.synced(signal)
   return choose(deps, claim, nodeClass, attempt, looks.token)
+}
+
+/**
+ * The outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure calls failed may
+ * still run pods.
+ */
+function registered({ metadata, status }: NodeClaim): LaunchOutcome | undefined {
+  const { providerId, imageId = '', conditions } = status
+  if (providerId === undefined || !isTrue(conditions, 'Registered')) return undefined
+  const label = (key: string) => metadata.labels[key] ?? ''
+  return {
+    kind: 'launched',
+    providerId,
+    instanceType: label(labels.instanceType),
+    zone: label(labels.zone),
+    capacityType: label(labels.capacityType),
+    imageId,
+  }
 }
 
 interface Looks {

@@ -1,9 +1,10 @@
+import { unclaimable } from '../../claim-requirements.ts'
 import type { InstanceType } from '../../instance-type.ts'
 import { labels } from '../../labels.ts'
 import { subtractQuantity, zero } from '../../quantity.ts'
 import { entryOf } from '../../records.ts'
 import { intersects, operatorOf, type Requirement, requirement } from '../../requirement.ts'
-import { incompatibility } from '../../requirements.ts'
+import { incompatibility, merge } from '../../requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
 import { type Bits, membersOf, noBits } from './bits.ts'
 import { restMiss } from './funnel-rest.ts'
@@ -86,10 +87,14 @@ export class PodFunnels {
     if (!allowsHostname(level, newHostname))
       return refused(`a new node cannot have the hostname that the pod asks for (${hostnameOf(level)})`)
     const { sets, wellKnown } = this.#solver
-    const base = sets.merged(pool.set, level.wanted, 'lenient')
+    const base = sets.merged(pool.set, level.wanted, 'claim')
     if (typeof base === 'string')
-      return refused(incompatibility(pool.set.map, level.wanted.map, wellKnown) ?? 'its requirements exclude the pod')
-    const reached = alternative === undefined ? base : sets.merged(base, alternative, 'lenient')
+      return refused(
+        incompatibility(pool.set.map, level.wanted.map, wellKnown) ??
+          unclaimable(merge(pool.set.map, level.wanted.map.values())) ??
+          'its requirements exclude the pod',
+      )
+    const reached = alternative === undefined ? base : sets.merged(base, alternative, 'claim')
     if (typeof reached === 'string') return refused(this.#volumeMiss(attempt, base))
     const narrowed = this.#narrowed(level, reached)
     if (typeof narrowed === 'string') return refused(narrowed)

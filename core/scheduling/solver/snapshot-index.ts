@@ -13,8 +13,6 @@ import { type RequirementSets, withoutHostname } from './requirement-sets.ts'
 import { type CountedNode, TopologyBase } from './topology-base.ts'
 import { compareText } from './waiting-pods.ts'
 
-const reservationId = 'karpenter.azure.com/capacity-reservation-id'
-
 /** Every pool, in the order in which they are tried. */
 export function indexPools(
   { nodePools, daemonSets }: SchedulingSnapshot,
@@ -155,7 +153,7 @@ export function reservationsOf(
     {
       isEnabled: true,
       mode: options.reservedOfferings ?? 'Strict',
-      idLabel: options.reservationIdLabel ?? reservationId,
+      idLabel: options.reservationIdLabel ?? labels.reservationId,
       wellKnown: options.wellKnownLabels ?? wellKnownLabels,
     },
   )
