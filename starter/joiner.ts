@@ -78,6 +78,7 @@ if (!standsAlone) {
     { registerNode },
     { registerPause },
     { registerPlan },
+    { registerQuarantine },
     { registerQuota },
     { registerStatus },
     { registerWhy },
@@ -90,6 +91,7 @@ if (!standsAlone) {
     import('./node/command.ts'),
     import('./operate/pause-command.ts'),
     import('./operate/plan-command.ts'),
+    import('./quarantine/command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
     import('./why/command.ts'),
@@ -102,6 +104,7 @@ if (!standsAlone) {
   registerNode(program)
   registerPause(program)
   registerPlan(program)
+  registerQuarantine(program)
   registerQuota(program)
   registerStatus(program)
   registerWhy(program)

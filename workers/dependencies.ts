@@ -24,6 +24,8 @@ import { HeavyPods } from '../activities/planning/heavy-pods.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
+import { Quarantine } from '../activities/planning/quarantine.ts'
+import { QuarantineStore } from '../activities/planning/quarantine-store.ts'
 import { RefusedClaims } from '../activities/planning/refused-claims.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import { VerdictRecorder } from '../activities/planning/verdicts.ts'
@@ -84,6 +86,9 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     log,
     now,
   })
+  const events = new EventRecorder(kubernetes, log)
+  const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
+  const quarantine = new Quarantine({ cache, store, events, log, now })
   const catalogue = new Catalogue({
     azure,
     config: settings,
@@ -100,7 +105,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   return {
     client: kubernetes,
     cache,
-    events: new EventRecorder(kubernetes, log),
+    events,
     log,
     now,
     cluster: config.CLUSTER_NAME,
@@ -136,8 +141,9 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     cloudProvider,
     tracing,
     verdicts: new VerdictRecorder(),
-    solver: new SolverThread(cache, log),
-    evaluator: new SolverThread(cache, log),
+    quarantine,
+    solver: new SolverThread(cache, log, { quarantine }),
+    evaluator: new SolverThread(cache, log, { quarantine }),
     spotToSpotConsolidation: config.FEATURE_GATES['SpotToSpotConsolidation'] ?? false,
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,

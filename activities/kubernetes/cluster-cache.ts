@@ -155,6 +155,11 @@ export class ClusterCache {
     return new Promise((resolve) => this.#onSynced.push(resolve))
   }
 
+  /** Returns the object of a kind by its namespace and name, or its name alone; undefined: there is none, or kinds of this name are not kept. */
+  find(kind: string, key: string): CachedObject | undefined {
+    return Object.hasOwn(this.#stores, kind) ? this.#stores[kind as CachedKind].get(key) : undefined
+  }
+
   /** Enters an object as the API server returned it, unless something newer is known. */
   upsert(kind: CachedKind, json: Json): void {
     const store = this.#stores[kind]

@@ -5,6 +5,7 @@ import type { HeavyPods } from './heavy-pods.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { RefusedClaims } from './refused-claims.ts'
 import type { SolverThread } from './solver/solver-thread.ts'
 import type { VerdictRecorder } from './verdicts.ts'
@@ -24,6 +25,8 @@ export interface PlanningDeps extends AzureDeps {
   readonly refusedClaims: RefusedClaims
   /** Pods with many constraints that found no place. */
   readonly heavyPods: HeavyPods
+  /** Objects that crashed passes. */
+  readonly quarantine: Quarantine
   readonly metrics: PlanningMetrics
   /** What the last evaluation found about each node. */
   readonly verdicts: VerdictRecorder

@@ -33,6 +33,7 @@ const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
   const untilMs = deps.now() + pollMs
   await deps.cache.synced()
+  await deps.quarantine.refresh(true)
   const fence = await Fence.take(deps, activityScope().attemptId)
   const tried = new Map<string, number>()
   while (deps.now() < untilMs) {
@@ -60,6 +61,7 @@ async function planOnce(
   const waitsSinceMs = deps.metrics.undecidedSince(pods)
   const solvesSinceMs = deps.now()
   const plan = await solve(deps, pods)
+  if (plan === undefined) return undefined
   deps.metrics.passed(plan)
   tellIgnoredPreferences(deps, pods)
   recordPlacements(deps, plan, tried)
@@ -190,8 +192,10 @@ async function podsNeedPlace(
     return (before === undefined) !== (after === undefined || isDeleting(after)) || beginsToLeave(before, after)
   }
   while (deps.now() < untilMs) {
+    await deps.quarantine.refresh()
     const pods = podsToPlace(deps)
     deps.metrics.waiting(pods)
+    deps.quarantine.report(pods)
     if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
     const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
     const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))

@@ -20,7 +20,7 @@ import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } 
 import { integerQuantity } from '../quantity.ts'
 import { mergeResources, type Resources } from '../resources.ts'
 import { ignoredBecause } from './eligibility.ts'
-import type { NodePoolOption, SchedulingSnapshot } from './snapshot.ts'
+import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './spread-defaults.ts'
 import {
   capacityOf,
@@ -58,6 +58,8 @@ export interface SnapshotSettings {
   readonly now: number
   readonly wellKnownLabels?: ReadonlySet<string>
   readonly defaultSpread?: readonly DefaultSpreadConstraint[]
+  /** As of the scheduler's options. */
+  readonly inHand?: SchedulingOptions['inHand']
 }
 
 /** Pods that need a place: those the scheduler gave up on, and those that nodes on their way out will have to let go. */
@@ -114,6 +116,7 @@ export function preparedPods(
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
   const ignored = new Map<Pod, string>()
   for (const pod of candidates) {
+    settings.inHand?.(pod)
     const reason =
       unresolved(pod, storage) ?? excessive(pod) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
     if (reason !== undefined) ignored.set(pod, reason)
@@ -121,9 +124,11 @@ export function preparedPods(
   const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
   const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))
   const volumes = pods.flatMap((pod) => {
+    settings.inHand?.(pod)
     const own = storage?.resolve(pod)
     return own === undefined ? [] : [[pod, own] as const]
   })
+  settings.inHand?.(undefined)
   return { pods, podVolumes: new Map(volumes), ignored }
 }
 

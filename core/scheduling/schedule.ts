@@ -8,6 +8,7 @@ import type { SolverMemory } from './solver/memory.ts'
 import type { ClaimPlace } from './solver/places.ts'
 import { Solver } from './solver/solver.ts'
 import { SolverBase } from './solver/solver-base.ts'
+import type { Waiting } from './solver/waiting-pods.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
@@ -105,7 +106,14 @@ function solved(solver: Solver): Solved {
   const explanations = new Explanations(solver)
   const { postponed, tooHeavy } = solver.heavyPods
   if (tooHeavy !== undefined) messages.set(tooHeavy.pod, takesTooLong)
-  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explanations.of(one)))
+  const { inHand } = solver.options
+  const explain = (one: Waiting) => {
+    inHand?.(one.pod)
+    const text = explanations.of(one)
+    inHand?.(undefined)
+    return text
+  }
+  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explain(one)))
   const plan = {
     newNodeClaims,
     existing: solver.nodes.map(({ node: { name, nodeClaim }, pods }) => ({

@@ -136,6 +136,8 @@ export interface SchedulingOptions {
    * pass. Without it they have all the time that they need.
    */
   readonly heavyPodsBegin?: () => () => boolean
+  /** Called with each pod that is worked on, and with undefined when that is over: who watches the pass knows by it which pod it ended at. */
+  readonly inHand?: (pod: Pod | undefined) => void
   /** The pass ends as soon as more new claims than this are open, unless no pod is left then. */
   readonly maxNewClaims?: number
   /** How many types a new NodeClaim may name. Default 600. */

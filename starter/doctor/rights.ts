@@ -57,6 +57,7 @@ export const rights: readonly Right[] = [
     ],
     verbs: ['get', 'patch'],
   },
+  { namespace: 'own', group: '', resources: ['configmaps'], names: ['joiner-quarantine'], verbs: ['get', 'patch'] },
   { namespace: 'own', group: '', resources: ['configmaps'], names: planPlaces, verbs: ['get', 'patch', 'delete'] },
   {
     namespace: 'own',

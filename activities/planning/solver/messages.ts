@@ -21,7 +21,7 @@ export interface PlanRequest {
   readonly now: number
   /** Numbers of the type lists that NodePools can buy from, by pool; pools without one take no part. */
   readonly typeLists: ReadonlyMap<string, number>
-  readonly options: Omit<SchedulingOptions, 'shouldStop' | 'heavyPodsBegin'>
+  readonly options: Omit<SchedulingOptions, 'shouldStop' | 'heavyPodsBegin' | 'inHand'>
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
   /** The pass ends after so many milliseconds with what it has planned by then. */
   readonly timeLimitMs: number
@@ -40,6 +40,12 @@ export interface EvaluationRequest
   readonly pauses: readonly Pause[]
   /** Present: only which of these still hold, each with those before it decided that do. */
   readonly together?: readonly Proposed[]
+}
+
+/** What a thread is started with. */
+export interface ThreadData {
+  /** See `Breadcrumb`. */
+  readonly breadcrumb: SharedArrayBuffer
 }
 
 /** To the thread. Messages are handled in order, so a plan sees every change that was sent before. */

@@ -95,7 +95,14 @@ export class Solver {
     this.#nodes = new PassNodes(base, change.removed, change.barred?.places)
     this.reservations = base.reservations?.fresh()
     const { podVolumes, apart } = base.snapshot
-    this.#waiting = new WaitingPods({ sets, classes, podVolumes, barred: change.barred?.pods, apart })
+    this.#waiting = new WaitingPods({
+      sets,
+      classes,
+      podVolumes,
+      barred: change.barred?.pods,
+      apart,
+      inHand: options.inHand,
+    })
     this.levels = {
       maker: base.levels,
       facet: (facts) => this.#waiting.facet(facts),
@@ -117,6 +124,7 @@ export class Solver {
     this.topology.knowHosts(() => this.#nodes.hosts)
     const isStopped = this.#placeAll(heavy.length === 0 ? waiting : waiting.filter(({ isHeavy }) => !isHeavy))
     if (!isStopped && heavy.length > 0) this.heavyPods = this.#placeHeavy(heavy)
+    this.options.inHand?.(undefined)
     return isStopped
   }
 
@@ -161,6 +169,7 @@ export class Solver {
 
   /** Gives up one wish after the other until there is a place. */
   #place(one: Waiting, mayGoOn = always): Placement {
+    this.options.inHand?.(one.pod)
     if (one.hopeless !== undefined) return 'refused'
     const key = one.volumes === undefined ? questionOf(one) : undefined
     if (key !== undefined && this.#failedAt.get(key) === this.#placements) return 'refused'
@@ -224,8 +233,7 @@ export class Solver {
       if (set === undefined || !leavesOpen(place, set)) continue
       const filled = place.number < 0 ? this.#nodes.fill(number, this.#places++) : place
       filled.set = set
-      const { vector } = one.requested
-      filled.free = filled.free.map((amount, at) => amount - (vector[at] as number))
+      filled.free = filled.free.map((amount, at) => amount - (one.requested.vector[at] as number))
       this.#settle(filled, one, level)
       return true
     }

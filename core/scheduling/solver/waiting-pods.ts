@@ -4,7 +4,7 @@ import { podName } from '../../pod-rules.ts'
 import { allows, type Requirement } from '../../requirement.ts'
 import { requirements } from '../../requirements.ts'
 import { isHeavy } from '../pod-cost.ts'
-import type { PodVolumes, SchedulingSnapshot } from '../snapshot.ts'
+import type { PodVolumes, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
 import type { KnownPod, PodClasses } from './pod-classes.ts'
 import {
@@ -48,6 +48,7 @@ interface WaitingContext {
   /** Pods to which some places are barred. */
   readonly barred: ReadonlySet<Pod> | undefined
   readonly apart: SchedulingSnapshot['apart']
+  readonly inHand: SchedulingOptions['inHand']
 }
 
 const noVolumes = { alternatives: [], alternativeHosts: undefined }
@@ -61,16 +62,18 @@ export class WaitingPods {
   readonly #podVolumes: SchedulingSnapshot['podVolumes']
   readonly #barred: ReadonlySet<Pod> | undefined
   readonly #apart: SchedulingSnapshot['apart']
+  readonly #inHand: SchedulingOptions['inHand']
   readonly #shapes = new Map<ShapeFacts | string, Shape>()
   readonly #requests = new Map<RequestFacts, RequestClass>()
   readonly #facets = new Map<FacetFacts, Facet>()
 
-  constructor({ sets, classes, podVolumes, barred, apart }: WaitingContext) {
+  constructor({ sets, classes, podVolumes, barred, apart, inHand }: WaitingContext) {
     this.#sets = sets
     this.#classes = classes
     this.#podVolumes = podVolumes
     this.#barred = barred
     this.#apart = apart
+    this.#inHand = inHand
   }
 
   /** The first pod that states a rule decides for all that share its counts. */
@@ -83,10 +86,12 @@ export class WaitingPods {
     const cpu = amounts.indexOf('cpu')
     const memory = amounts.indexOf('memory')
     const keyed = pods.map((pod) => {
+      this.#inHand?.(pod)
       const known = this.#classes.of(pod)
       const { vector } = known.requested
       return { known, one: this.#waiting(known), cpu: vector[cpu] ?? 0, memory: vector[memory] ?? 0 }
     })
+    this.#inHand?.(undefined)
     keyed.sort(
       (a, b) =>
         b.cpu - a.cpu ||
