@@ -47,11 +47,15 @@ describe('the search for what crashes a pass', () => {
   it('halves the members where nothing is known', () => {
     const { found, planned, crashed } = run(['a', 'b', 'c', 'd'], (tried) => (has(tried, 'c') ? undefined : false))
     expect([found, planned]).toEqual([['c'], ['a', 'b', 'd']])
-    expect(crashed).toBe(4)
+    expect(crashed).toBe(3)
   })
 
   it('finds nobody where a pass with nothing crashes as well', () => {
     expect(run(['a', 'b'], () => undefined)).toMatchObject({ found: [], isOutside: true })
+  })
+
+  it('finds nobody where no pass ends well, whatever the thread says', () => {
+    expect(run(['a', 'b', 'c'], (tried) => tried[0])).toMatchObject({ found: [], planned: [], isOutside: true })
   })
 
   it('finds nobody where two crash a pass together alone, and plans both', () => {

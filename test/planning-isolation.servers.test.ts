@@ -5,6 +5,7 @@ import { deployment, nodeClass, nodePool, World } from './world.ts'
 let world: World
 
 const faulty = `--import=${new URL('./faults/preload.ts', import.meta.url).href}`
+const general = nodePool()
 const refusedPool = nodePool({ name: 'refused' })
 const team = { key: 'example.com/team', operator: 'In', values: ['red'] }
 
@@ -39,11 +40,13 @@ beforeAll(async () => {
     policy,
     binding,
     nodeClass(),
-    nodePool(),
+    { ...general, spec: { ...general.spec, weight: 50 } },
     {
       ...refusedPool,
       spec: {
         ...refusedPool.spec,
+        // Pods that may go elsewhere do.
+        weight: 1,
         template: { spec: { ...template.spec, requirements: [...template.spec.requirements, team] } },
       },
     },

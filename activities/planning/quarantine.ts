@@ -80,7 +80,7 @@ export class Quarantine {
       if (trial === undefined) return pods
       const members = pods.filter((pod) => trial.has(podFingerprint(pod)))
       if (trial.size === 0 || members.length > 0) return members
-      this.#search.passed()
+      this.#search.skip()
     }
   }
 
