@@ -12,7 +12,7 @@ import { hostileCluster } from './workloads/hostile-cluster.ts'
 const [server = '', hostile = '0'] = process.argv.slice(2)
 const client = new KubernetesClient({ server, dispatcher: new Agent(), token: () => '' })
 const log = pino({ level: 'error' }, process.stderr)
-const cache = new ClusterCache(client, log, { placement: true })
+const cache = new ClusterCache(client, log, { roles: ['planner'] })
 const solver = new SolverThread(cache, log)
 const evaluator = new SolverThread(cache, log)
 const scenario = hostileCluster()

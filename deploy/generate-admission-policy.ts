@@ -1,10 +1,6 @@
-// Writes the chart's admission policies from the table in `api/warnings.ts`. With `--check` it only compares.
-import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+// The chart's admission policies that warn, made from the table in `api/warnings.ts`.
 import { stringify } from 'yaml'
 import { type WarnedKind, type Warning, type WarningPolicy, warningPolicies } from '../api/warnings.ts'
-
-const path = fileURLToPath(new URL('chart/templates/admission-policy.yaml', import.meta.url))
 
 const head = `{{- /*
 Generated from api/warnings.ts by deploy/generate-admission-policy.ts; edit the table there.
@@ -65,9 +61,7 @@ function validation({ holds, message, unlessChartValue }: Warning): string {
   return unlessChartValue === undefined ? text : `    {{- if not ${unlessChartValue} }}\n${text}\n    {{- end }}`
 }
 
-const written = `${head}${warningPolicies.map(policy).join('---\n')}{{- end }}\n`
-if (!process.argv.includes('--check')) writeFileSync(path, written)
-else if (readFileSync(path, 'utf8') !== written) {
-  console.error(`not what api/warnings.ts says; run "npm run generate":\n${path}`)
-  process.exitCode = 1
+/** The template of the chart. */
+export function admissionPolicyTemplate(): string {
+  return `${head}${warningPolicies.map(policy).join('---\n')}{{- end }}\n`
 }

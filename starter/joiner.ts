@@ -4,10 +4,11 @@ import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 // What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done anew.
-const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+const compiled =
+  process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
 enableCompileCache(compiled)
 // Threads ask their environment.
-process.env['NODE_COMPILE_CACHE'] ??= compiled
+process.env['NODE_COMPILE_CACHE'] = compiled
 
 const [
   { Command },
@@ -50,7 +51,7 @@ program
 program
   .command('worker')
   .description(
-    'run the roles named in JOINER_ROLES (core, azure, planner, bridge; default: all); settings come from the environment',
+    'run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
   .action(async () => {
     const { runWorker } = await import('../workers/run-worker.ts')

@@ -106,7 +106,6 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
     disk: 0,
     nodeClaim: 0,
     node: 0,
-    bootstrapToken: 0,
   })
 
   await pass()

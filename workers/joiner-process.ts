@@ -5,7 +5,7 @@ import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
@@ -15,17 +15,17 @@ import { type AzureIdentity, azureIdentity, untilIdentified } from './azure-iden
 import { tellBuild } from './build-info.ts'
 import { bundleDigest, workflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
-import { ConversionService } from './conversion/conversion-service.ts'
+import { converting, startConversion } from './conversion-process.ts'
 import { createDependencies } from './dependencies.ts'
-import { type HealthServer, startHealthServer } from './health-server.ts'
+import { closeQuietly, startHealthServer } from './health-server.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
+import { loadClient } from './kubernetes-client.ts'
 import { type GaugeSource, metricsText } from './metrics-text.ts'
-import { pauseOf } from './pause.ts'
+import { pauseOf, whenAborted } from './pause.ts'
 import { createTaskWorkers } from './task-workers.ts'
 import { workerVersioning } from './worker-version.ts'
 
 const retryMs = 2000
-const converting = 'the conversion webhook'
 const azureToken = 'an access token of Azure'
 
 export interface JoinerProcess {
@@ -43,9 +43,14 @@ export interface JoinerProcess {
  * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
  */
 export async function runJoiner({ config, log, signal, temporal, tracing }: JoinerProcess): Promise<void> {
+  const roles = new Set(config.JOINER_ROLES)
   const cloud = await readCloud(config)
-  const identity = azureIdentity(config, cloud)
-  const missing = new Set(['temporal', converting, azureToken])
+  const identity = roles.has('azure') ? azureIdentity(config, cloud) : undefined
+  const missing = new Set([
+    'temporal',
+    ...(roles.has('conversion') ? [converting] : []),
+    ...(identity ? [azureToken] : []),
+  ])
   const gauges: GaugeSource[] = []
   collectDefaultMetrics()
   tellBuild(config.JOINER_COMMIT)
@@ -54,24 +59,18 @@ export async function runJoiner({ config, log, signal, temporal, tracing }: Join
     metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  const kubernetes = await loadClient(config.KUBECONFIG, log)
   // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
-  const conversion = new ConversionService({
-    client: kubernetes,
-    namespace: config.JOINER_NAMESPACE,
-    port: config.JOINER_CONVERSION_PORT,
-    log,
-    now: () => Date.now(),
-    onServing: () => missing.delete(converting),
-  })
-  conversion.start()
-  void untilIdentified(identity, log, signal).then((isKnown) => isKnown && missing.delete(azureToken))
+  const conversion = roles.has('conversion')
+    ? startConversion({ config, kubernetes, log, onServing: () => missing.delete(converting) })
+    : undefined
+  if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && missing.delete(azureToken))
   try {
     const connection = await connect(config, log, signal)
     if (connection !== undefined)
       await work({ config, cloud, identity, kubernetes, log, signal, connection, missing, gauges, tracing })
   } finally {
-    await conversion.stop()
+    await conversion?.stop()
     await kubernetes.close()
     await closeQuietly(health, log)
   }
@@ -115,7 +114,7 @@ async function connectOnce({
 interface Work {
   readonly config: Config
   readonly cloud: Cloud
-  readonly identity: AzureIdentity
+  readonly identity: AzureIdentity | undefined
   readonly kubernetes: KubernetesClient
   readonly log: Logger
   readonly signal: AbortSignal
@@ -140,8 +139,9 @@ async function work(input: Work): Promise<void> {
   deps.cache.start()
   missing.add('the watch caches')
   void deps.cache.synced().then(() => missing.delete('the watch caches'))
+  // The bridge publishes what nodes cost.
+  if (roles.has('azure') || roles.has('planner') || roles.has('bridge')) deps.catalogue.start()
   if (roles.has('azure') || roles.has('planner')) {
-    deps.catalogue.start()
     deps.quota.start()
     deps.unavailable.start()
   }
@@ -204,15 +204,4 @@ async function work(input: Work): Promise<void> {
       .close()
       .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))
   }
-}
-
-function whenAborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined)
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
-}
-
-async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
-  await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
 }

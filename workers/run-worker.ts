@@ -1,19 +1,52 @@
-import { readConfig } from '../api/config.ts'
-import { runJoiner } from './joiner-process.ts'
-import { createLogger, installRuntime } from './telemetry.ts'
-import { startTracing } from './tracing.ts'
+import type { Logger } from 'pino'
+import { readConfig, readConversionConfig } from '../api/config.ts'
+import { createLogger } from './logger.ts'
 
 /** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
 export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
-  const parsed = readConfig(env)
-  if (parsed.kind === 'errors') {
-    for (const error of parsed.errors) console.error(error)
+  const conversion = readConversionConfig(env)
+  if (conversion !== undefined)
+    return run(conversion, async ({ config, ...process }) => {
+      // Loaded here: this process needs neither Temporal's nor Azure's library.
+      const { runConversion } = await import('./conversion-process.ts')
+      await runConversion({ config, ...process })
+    })
+  return run(readConfig(env), async ({ config, notes, log, signal }) => {
+    const { installRuntime } = await import('./telemetry.ts')
+    const { startTracing } = await import('./tracing.ts')
+    const { runJoiner } = await import('./joiner-process.ts')
+    const temporal = await installRuntime(log)
+    const tracing = await startTracing(env, log)
+    for (const note of notes) log.info(note)
+    try {
+      await runJoiner({ config, log, signal, temporal, tracing })
+    } finally {
+      await tracing.stop()
+    }
+  })
+}
+
+type Read<C> =
+  | { readonly kind: 'config'; readonly config: C; readonly notes?: readonly string[] }
+  | { readonly kind: 'errors'; readonly errors: readonly string[] }
+
+interface Running<C> {
+  readonly config: C
+  readonly notes: readonly string[]
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+async function run<C extends { readonly LOG_LEVEL: string }>(
+  read: Read<C>,
+  work: (running: Running<C>) => Promise<void>,
+): Promise<number> {
+  if (read.kind === 'errors') {
+    for (const error of read.errors) console.error(error)
     return 2
   }
-  const log = createLogger(parsed.config.LOG_LEVEL)
-  const temporal = await installRuntime(log)
-  const tracing = await startTracing(env, log)
-  for (const note of parsed.notes) log.info(note)
+  const { config, notes = [] } = read
+  const log = createLogger(config.LOG_LEVEL)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
@@ -23,12 +56,10 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
     })
   }
   try {
-    await runJoiner({ config: parsed.config, log, signal: stop.signal, temporal, tracing })
+    await work({ config, notes, log, signal: stop.signal })
     return 0
   } catch (error) {
     log.fatal({ err: error }, 'joiner ends because a part of it failed')
     return 1
-  } finally {
-    await tracing.stop()
   }
 }

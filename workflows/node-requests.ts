@@ -20,7 +20,7 @@ import {
   type WantedHold,
 } from '../core/node-claim/node-requests.ts'
 import { objectOf } from '../core/operator-requests.ts'
-import { forcing, kubernetes } from './activities.ts'
+import { forcedEnds, forcing, kubernetes } from './activities.ts'
 import {
   forceFinishSignal,
   forceFinishUpdate,
@@ -166,6 +166,10 @@ export class NodeRequests {
     ])
     if (outcome.kind === 'refused') return outcome
     const { vm, left = 'its VM is gone' } = outcome
+    if (outcome.isVmGone === true)
+      await forcedEnds().finalize.executeWithOptions({ summary: 'delete lost pods, remove finalizers' }, [
+        { claim: this.#claim, isVmGone: true },
+      ])
     return {
       kind: 'done',
       message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}`,

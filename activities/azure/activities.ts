@@ -39,7 +39,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
-    deleteInstance: ({ claim, finalize: isLast = false, ...how }) =>
+    deleteInstance: ({ claim, finalize: isLast = false }) =>
       withHeartbeats(async (signal) => {
         const found = await inTurn(
           deps.budget,
@@ -47,7 +47,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
           { patienceMs: deletionPatienceMs, signal },
           () => deleteInstance(deps, claim, signal),
         )
-        if (isLast) await finalize(deps, claim, how)
+        if (isLast) await finalize(deps, claim)
         return found
       }),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),

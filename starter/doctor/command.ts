@@ -22,11 +22,11 @@ export function registerDoctor(program: Command): void {
     )
     .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
     .option('--env-file <file>', 'settings as NAME=value lines, over those of the environment')
-    .option('--service-account <name>', 'the ServiceAccount that Joiner runs under', 'joiner')
+    .option('--service-account <name>', 'the ServiceAccount of joiner-azure', 'joiner-azure')
     .addHelpText(
       'after',
       `
-Settings are those of joiner worker. In a cluster: kubectl exec --namespace joiner deployment/joiner -- node starter/joiner.ts doctor
+Settings are those of joiner worker. In a cluster: kubectl exec --namespace joiner deployment/joiner-azure -- node starter/joiner.ts doctor
 From elsewhere, with az login and a kubeconfig: KUBECONFIG=~/.kube/config joiner doctor --env-file joiner.env
 Nothing is changed. Exit code: 0 when nothing failed (warnings included), 1 when something did, 2 for settings that cannot be read.`,
     )

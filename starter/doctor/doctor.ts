@@ -18,7 +18,7 @@ import { temporalCheck } from './temporal.ts'
 export interface DoctorInput {
   readonly config: Config
   readonly env: NodeJS.ProcessEnv
-  /** Name of the ServiceAccount that Joiner runs under. */
+  /** Name of the ServiceAccount with the identity at Azure. */
   readonly serviceAccount: string
   readonly onStart: (names: readonly string[]) => void
   readonly onEnd: (result: CheckResult) => void

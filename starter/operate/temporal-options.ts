@@ -28,6 +28,6 @@ export function temporalOptions(command: Command): Command {
 }
 
 /** Text for --help on where such a command can be run. */
-export const whereToRun = `In the cluster: kubectl exec --namespace joiner deployment/joiner -- node starter/joiner.ts ...
+export const whereToRun = `In the cluster: kubectl exec --namespace joiner deployment/joiner-planner -- node starter/joiner.ts ...
 From elsewhere: make Temporal's frontend reachable, such as by kubectl port-forward --namespace temporal service/temporal-frontend 7233, then
 give --temporal-address 127.0.0.1:7233.`

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry, register } from 'prom-client'
 
 /** What garbage collection deletes, as its metric names it. */
-const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node', 'bootstrapToken'] as const
+const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node'] as const
 export type GarbageKind = (typeof garbageKinds)[number]
 
 /** Counts what garbage collection deleted. All kinds stand at zero from the start, so that an alert sees the first one. */

@@ -17,7 +17,6 @@ import { inTurn } from '../arm/arm-turn.ts'
 import { armErrorCode, isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { claimUidLabel, deleteBootstrapTokens, listBootstrapTokens } from '../launch/bootstrap-token.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { ownershipOf } from '../launch/ownership.ts'
 import { vmName } from '../launch/virtual-machine.ts'
@@ -50,8 +49,7 @@ const heldCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, tokens without a
- * claim, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
  */
 export class GarbageCollector {
   readonly #deps: AzureDeps
@@ -69,12 +67,11 @@ export class GarbageCollector {
   /**
    * One pass. Everything is listed before claims are read, since a claim always exists before what is made for it; each suspect is looked
    * at live before it goes. What cannot be deleted is left to the next pass.
-   * Errors: VMs, tokens or claims cannot be read.
+   * Errors: VMs or claims cannot be read.
    */
   async collect(signal: AbortSignal): Promise<GarbageReport> {
     const deps = this.#deps
     const found = await findResources(deps)
-    const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
     await deps.cache.catchUp(['NodeClaim', 'Node'])
     const claims = [...deps.cache.nodeClaims.values()]
     const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim, found)) }, deps.now())
@@ -83,12 +80,6 @@ export class GarbageCollector {
     this.#unproven.reset()
     for (const { cause } of found.unproven) this.#unproven.inc({ resource: 'disk', cause })
     const leftovers = this.#seenTwice(suspects)
-    const byUid = new Map(claims.map((claim) => [claim.metadata.uid, claim]))
-    // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
-    await deleteBootstrapTokens(
-      deps.client,
-      tokens.filter(({ claimUid }) => isRegistered(byUid.get(claimUid))),
-    )
     const report: GarbageReport = {
       virtualMachines: await this.#each(suspects.virtualMachines, (vm) => this.#vm(vm, found, signal), signal),
       networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
@@ -99,12 +90,7 @@ export class GarbageCollector {
         (node) => this.#node(node),
         signal,
       ),
-      bootstrapTokens: await deleteBootstrapTokens(
-        deps.client,
-        tokens.filter(({ claimUid }) => !byUid.has(claimUid)),
-      ),
     }
-    this.#collected.inc({ resource: 'bootstrapToken' }, report.bootstrapTokens.length)
     if (Object.values(report).some((names: readonly string[]) => names.length > 0))
       deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
     return report

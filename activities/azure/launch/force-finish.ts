@@ -7,7 +7,7 @@ import { liveClaim } from '../../kubernetes/object-writes.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { revokeBootstrapTokens } from './bootstrap-token.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
 import { vmId, vmName } from './virtual-machine.ts'
@@ -17,6 +17,7 @@ type Input = Parameters<AzureActivities['forceFinish']>[0]
 /**
  * Ends the life of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM: one that exists, or of
  * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
+ * Where the VM is gone (`isVmGone`), the lifecycle has the last step done by the role core.
  */
 export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceFinishOutcome> {
   const outcome = await finish(deps, input)
@@ -45,8 +46,10 @@ async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): P
   const found = await look(deps, claim)
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
   const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
-  await revokeBootstrapTokens(deps.client, ref.uid)
-  await finalize(deps, ref, { isVmGone: found.kind === 'gone' && found.isNowhere })
+  await revokeBootstrapToken(deps.client, ref.uid)
+  // Its pods run nowhere and are deleted with the finalizers, which only the role core may do.
+  if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
+  await finalize(deps, ref)
   return { kind: 'finished', ...left }
 }
 

@@ -8,7 +8,7 @@ import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '.
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { ClaimRef, InstanceOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { revokeBootstrapTokens } from './bootstrap-token.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
 import { tellNotJoined } from './join-evidence.ts'
 import { vmName } from './virtual-machine.ts'
@@ -108,7 +108,7 @@ async function judge(
 
 /** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
 async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
-  await revokeBootstrapTokens(deps.client, ref.uid)
+  await revokeBootstrapToken(deps.client, ref.uid)
   await setLaunchedUnknown(deps, ref, reason, message)
 }
 
@@ -132,7 +132,7 @@ export async function deleteInstance(
   signal: AbortSignal,
 ): Promise<{ readonly existed: boolean }> {
   const claim = await claimBeingDeleted(deps, ref)
-  await revokeBootstrapTokens(deps.client, ref.uid)
+  await revokeBootstrapToken(deps.client, ref.uid)
   // Of a claim that is gone the tag of its UID proves as much.
   const found = await findClaimVm(deps, ref.name, claim === undefined ? ref : claimIdentity(claim))
   if (found.kind === 'own') {
