@@ -79,6 +79,7 @@ if (!standsAlone) {
     { registerNode },
     { registerPause },
     { registerPlan },
+    { registerQuarantine },
     { registerQuota },
     { registerStatus },
     { registerWhy },
@@ -91,6 +92,7 @@ if (!standsAlone) {
     import('./node/command.ts'),
     import('./operate/pause-command.ts'),
     import('./operate/plan-command.ts'),
+    import('./quarantine/command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
     import('./why/command.ts'),
@@ -103,6 +105,7 @@ if (!standsAlone) {
   registerNode(program)
   registerPause(program)
   registerPlan(program)
+  registerQuarantine(program)
   registerQuota(program)
   registerStatus(program)
   registerWhy(program)
