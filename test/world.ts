@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Client, Connection, ScheduleOverlapPolicy } from '@temporalio/client'
+import { type Client, type Connection, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
 import { timeText } from '../core/time.ts'
 import type { JournalEntry } from '../deploy/local/azure/arm-deps.ts'
 import type { Fault } from '../deploy/local/azure/faults.ts'
 import type { Timing } from '../deploy/local/azure/settings.ts'
-import { type ClusterOptions, clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
+import { clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
 import { Installation } from '../deploy/local/installation.ts'
 import { Operator } from '../deploy/local/operator.ts'
+import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
+import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface Seen {
@@ -96,17 +98,17 @@ export class World {
     this.operator = operator
     this.installation = installation
     this.#connection = connection
-    this.temporal = new Client({ connection })
+    this.temporal = temporalClient(connection, temporalSettings(cluster))
   }
 
   /** Starts everything but Joiner itself. */
-  static async start(options: Pick<ClusterOptions, 'temporalArgs' | 'temporalInMemory'> = {}): Promise<World> {
+  static async start(options: TemporalOptions = {}): Promise<World> {
     const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
     const cluster = await startCluster({ stateDir, ...options })
     const operator = new Operator(cluster)
     const installation = new Installation(cluster, operator)
     await installation.install()
-    const connection = await Connection.connect({ address: cluster.temporalAddress })
+    const connection = await connectClient(temporalSettings(cluster))
     return new World(cluster, operator, installation, connection)
   }
 
@@ -178,7 +180,7 @@ export class World {
     const env = {
       ...process.env,
       KUBECONFIG: this.cluster.adminKubeconfig,
-      TEMPORAL_ADDRESS: this.cluster.temporalAddress,
+      ...this.cluster.temporalEnv,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
   }

@@ -4,7 +4,7 @@ import { verdictMapName, verdictShards } from '../../core/disruption/verdict.ts'
 import { type Check, fail, ok } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
-/** A rule as a Role or ClusterRole has it; `namespace`: `own` stands for the release's. */
+/** A rule as a Role or ClusterRole has it; `own` stands for the release's namespace. */
 interface Right {
   readonly namespace?: 'own' | 'kube-system'
   readonly group: string
@@ -31,6 +31,7 @@ export const rights: readonly Right[] = [
   { group: 'storage.k8s.io', resources: ['volumeattachments'], verbs: read },
   { group: '', resources: ['persistentvolumeclaims', 'persistentvolumes', 'namespaces'], verbs: read },
   { group: 'storage.k8s.io', resources: ['storageclasses', 'csinodes'], verbs: read },
+  { group: '', resources: ['namespaces'], names: ['kube-system', 'own'], verbs: ['get'] },
   { group: '', resources: ['services', 'replicationcontrollers'], verbs: read },
   { group: 'apps', resources: ['replicasets', 'statefulsets'], verbs: read },
   { group: 'networking.k8s.io', resources: ['networkpolicies'], verbs: ['list'] },
@@ -41,7 +42,7 @@ export const rights: readonly Right[] = [
     group: 'apiextensions.k8s.io',
     resources: ['customresourcedefinitions'],
     names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'],
-    verbs: ['list', 'watch', 'patch'],
+    verbs: [...read, 'patch'],
   },
   { namespace: 'own', group: '', resources: ['configmaps'], verbs: ['create'] },
   {
@@ -107,7 +108,14 @@ function questions(ownNamespace: string): readonly Question[] {
       const [resource = '', subresource = ''] = text.split('/')
       const where = namespace === 'own' ? ownNamespace : namespace
       return names.flatMap((name) =>
-        verbs.map((verb) => ({ group, resource, subresource, verb, name, namespace: where })),
+        verbs.map((verb) => ({
+          group,
+          resource,
+          subresource,
+          verb,
+          name: name === 'own' ? ownNamespace : name,
+          namespace: where,
+        })),
       )
     }),
   )
