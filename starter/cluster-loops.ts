@@ -10,7 +10,7 @@ export type NameOwner =
   | { readonly kind: 'ours' }
   | { readonly kind: 'unused' }
   /** The loop of that id carries another UID, or none. */
-  | { readonly kind: 'foreign'; readonly workflowId: string; readonly uid: string | undefined }
+  | { readonly kind: 'foreign'; readonly workflowId: string; readonly runId: string; readonly uid: string | undefined }
 
 export interface LoopsInput {
   /** Without a codec: the memo must be readable to other clusters, which have other keys. */
@@ -42,6 +42,20 @@ export async function startLoops(input: LoopsInput): Promise<NameOwner> {
   return { kind: 'ours' }
 }
 
+/** Ends the loops that another cluster left under the name. Returns their ids. Errors: what Temporal says. */
+export async function freeName(input: LoopsInput): Promise<readonly string[]> {
+  const ended: string[] = []
+  for (const loop of loops) {
+    const owner = await ownerOfLoop(input, loop)
+    if (owner.kind !== 'foreign') continue
+    await input.client.workflow
+      .getHandle(owner.workflowId, owner.runId)
+      .terminate(`the cluster with the UID ${input.clusterUid} took over its name (joiner takeover --temporal)`)
+    ended.push(owner.workflowId)
+  }
+  return ended
+}
+
 /** Why this cluster does no work, with the remedy. Undefined: the name is this cluster's, or nobody's. */
 export function nameProblem(
   owner: NameOwner,
@@ -61,11 +75,11 @@ async function ownerOfLoop(
 ): Promise<NameOwner> {
   const workflowId = singletonIds[loop](cluster)
   try {
-    const { status, memo } = await client.workflow.getHandle(workflowId).describe()
+    const { status, memo, runId } = await client.workflow.getHandle(workflowId).describe()
     if (status.name !== 'RUNNING') return { kind: 'unused' }
     const uid = memo?.[clusterUidMemo]
     if (uid === clusterUid) return { kind: 'ours' }
-    return { kind: 'foreign', workflowId, uid: typeof uid === 'string' ? uid : undefined }
+    return { kind: 'foreign', workflowId, runId, uid: typeof uid === 'string' ? uid : undefined }
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { kind: 'unused' }
     throw error

@@ -58,6 +58,7 @@ if (!standsAlone) {
     { registerPlan },
     { registerQuota },
     { registerStatus },
+    { registerTakeover },
     { registerValidate },
     { registerWhy },
   ] = await Promise.all([
@@ -72,6 +73,7 @@ if (!standsAlone) {
     import('./operate/plan-command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
+    import('./takeover/command.ts'),
     import('./validate.ts'),
     import('./why/command.ts'),
   ])
@@ -86,6 +88,7 @@ if (!standsAlone) {
   registerPlan(program)
   registerQuota(program)
   registerStatus(program)
+  registerTakeover(program)
   registerValidate(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.

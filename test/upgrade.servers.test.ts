@@ -238,6 +238,7 @@ test('the disruption loop of 0.1.0-alpha.1 is begun anew, and a command that it 
   await endLoops()
   await world.temporal.workflow.start('disruptionLoop', {
     workflowId: loop.workflowId,
+    memo: await world.clusterMemo(),
     taskQueue: taskQueue('core', clusterName),
     args: [{ cluster: clusterName }],
   })

@@ -176,13 +176,25 @@ export class World {
 
   /** Runs the command line as an operator does. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
   async joiner(...args: readonly string[]): Promise<string> {
+    return this.joinerWith({}, ...args)
+  }
+
+  /** As `joiner`, with more in the environment. */
+  async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
       KUBECONFIG: this.cluster.adminKubeconfig,
       ...this.cluster.temporalEnv,
+      ...settings,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+  }
+
+  /** Runs the `temporal` command against the server itself, as an administrator does. */
+  async temporalCli(args: readonly string[]): Promise<string> {
+    const address = `127.0.0.1:${this.cluster.ports.temporal}`
+    return (await promisify(execFile)(this.cluster.binaries.temporal, [...args, '--address', address])).stdout
   }
 
   async list(kind: keyof typeof paths): Promise<readonly Seen[]> {
@@ -303,6 +315,12 @@ export class World {
 
   loop(name: 'provisioning' | 'disruption') {
     return this.temporal.workflow.getHandle(`${name}/${clusterName}`)
+  }
+
+  /** The memo that tells whose a loop is. A loop without it is another cluster's. */
+  async clusterMemo(): Promise<{ readonly clusterUid: string }> {
+    const { metadata } = await this.operator.api<Seen>('GET', '/api/v1/namespaces/kube-system')
+    return { clusterUid: metadata.uid }
   }
 
   async stop(): Promise<void> {

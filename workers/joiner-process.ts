@@ -35,7 +35,8 @@ import { TemporalLink, whenAborted } from './temporal-link.ts'
 import { workerVersioning } from './worker-version.ts'
 
 const installed = 'the CRDs'
-const temporalReady = 'temporal'
+const connected = 'temporal'
+const working = 'workers'
 const converting = 'the conversion webhook'
 const azureToken = 'an access token of Azure'
 
@@ -58,7 +59,7 @@ export interface JoinerProcess {
 export async function runJoiner({ config, settings, log, signal, temporal, tracing }: JoinerProcess): Promise<void> {
   const cloud = await readCloud(config)
   const identity = azureIdentity(config, cloud)
-  const readiness = new Readiness(installed, temporalReady, converting, azureToken)
+  const readiness = new Readiness(installed, connected, converting, azureToken)
   const gauges: GaugeSource[] = []
   collectDefaultMetrics()
   tellBuild(config.JOINER_COMMIT)
@@ -80,8 +81,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     settings,
     log,
     signal,
-    onState: (problem) =>
-      problem === undefined ? readiness.has(temporalReady) : readiness.lacks(temporalReady, problem),
+    onState: (problem) => (problem === undefined ? readiness.has(connected) : readiness.lacks(connected, problem)),
   })
   void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
   let conversion: ConversionService | undefined
@@ -168,14 +168,15 @@ async function work(input: Work): Promise<void> {
     const problem = nameProblem(owner, name, namespace)
     return problem === undefined ? { kind: 'yes', value: undefined } : { kind: 'no', problem, isForeign: true }
   }
-  readiness.lacks(temporalReady)
+  readiness.lacks(working)
+  readiness.has(connected)
   // An unregistered search attribute would fail every start, and another cluster's tasks are not ours, so bootstrap comes before the workers.
   await untilYes({
     ask: async () => answerOf(await bootstrapOnce()),
     what: 'the preparation of Temporal',
     explain: async (error) =>
       isDenied(error) ? problemText(await explainTemporal(settings, error)) : messageOf(error),
-    onProblem: (problem) => readiness.lacks(temporalReady, problem),
+    onProblem: (problem) => readiness.lacks(working, problem),
     log,
     signal,
   })
@@ -240,7 +241,7 @@ async function serve(input: Work, { deps, identity, client, bootstrap, signal }:
     })
   const running = runWorkers({ create, link, log, signal, onRunning })
   function onRunning(): void {
-    readiness.has(temporalReady)
+    readiness.has(working)
     log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
     // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
     flushCompileCache()

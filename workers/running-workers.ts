@@ -18,7 +18,7 @@ export interface RunningInput {
 export async function runWorkers({ create, link, log, signal, onRunning }: RunningInput): Promise<void> {
   while (!signal.aborted) {
     const workers = await create()
-    link.follow(workers)
+    link.serve(workers)
     onRunning()
     try {
       await untilEnded(workers, signal)

@@ -51,6 +51,7 @@ export class TemporalLink {
         return typeof value === 'function' ? value.bind(current) : value
       },
     })
+    this.#next()
   }
 
   /** Tries until Temporal can be used. Undefined: the process is to end. */
@@ -84,10 +85,9 @@ export class TemporalLink {
     return this.#current
   }
 
-  /** Follows what changes on disk from now on; these workers move to a new connection. */
-  follow(workers: readonly Worker[]): void {
+  /** From now on these workers move to a new connection. */
+  serve(workers: readonly Worker[]): void {
     this.#workers = workers
-    if (this.#timer === undefined) this.#next()
   }
 
   /** For workers that have failed because Temporal refused them: waits until it lets this process in, or the process is to end. */

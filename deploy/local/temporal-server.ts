@@ -10,15 +10,20 @@ export interface TemporalServerOptions {
   readonly folder: string
   /** The frontend's port on the loopback interface. */
   readonly port: number
-  /** Files of the frontend's own certificate, and of the authorities whose clients it lets in. */
-  readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string }
+  /** Files: the server's certificate, the authority that signed it, and the authority of the clients that the frontend lets in. */
+  readonly tls: {
+    readonly certFile: string
+    readonly keyFile: string
+    readonly caFile: string
+    readonly clientCaFile: string
+  }
   /** Where the keys of tokens are served (JWKS). With it, callers need a token with a role: https://docs.temporal.io/self-hosted-guide/security */
   readonly jwksUri?: string
 }
 
 /**
  * The whole Temporal server, all services in one process, which speaks TLS by itself, demands client certificates, and knows tokens where asked to. The
- * services speak mutual TLS among themselves as well. It closes connections after 10 s, so that certificates are judged again soon.
+ * services speak mutual TLS among themselves as well. It has connections made anew after 10 s, so that certificates are judged again soon.
  */
 export async function temporalServerSpec(options: TemporalServerOptions): Promise<ProcessSpec> {
   const { folder, binary } = options
@@ -26,7 +31,6 @@ export async function temporalServerSpec(options: TemporalServerOptions): Promis
   const dynamic = join(folder, 'dynamic.yaml')
   const settings = {
     'frontend.keepAliveMaxConnectionAge': '10s',
-    'frontend.keepAliveMaxConnectionAgeGrace': '5s',
     'history.transferProcessorMaxPollRPS': 1000,
     'history.timerProcessorMaxPollRPS': 1000,
     'history.visibilityProcessorMaxPollRPS': 1000,
@@ -58,8 +62,9 @@ async function configuration({ folder, port, tls, jwksUri }: TemporalServerOptio
       },
     },
   ])
-  const { certFile, keyFile, clientCaFile } = tls
-  const server = { certFile, keyFile, requireClientAuth: true, clientCaFiles: [clientCaFile] }
+  const { certFile, keyFile, caFile, clientCaFile } = tls
+  const server = { certFile, keyFile, requireClientAuth: true }
+  const client = { serverName: 'localhost', rootCaFiles: [caFile] }
   return {
     log: { stdout: true, level: 'warn' },
     persistence: {
@@ -71,8 +76,8 @@ async function configuration({ folder, port, tls, jwksUri }: TemporalServerOptio
     global: {
       membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' },
       tls: {
-        frontend: { server, client: { serverName: 'localhost', rootCaFiles: [clientCaFile] } },
-        internode: { server, client: { serverName: 'localhost', rootCaFiles: [clientCaFile] } },
+        frontend: { server: { ...server, clientCaFiles: [clientCaFile] }, client },
+        internode: { server: { ...server, clientCaFiles: [caFile] }, client },
         // Files that change are read again.
         refreshInterval: '2s',
       },

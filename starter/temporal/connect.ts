@@ -3,7 +3,6 @@ import { Client, Connection, type ConnectionLike } from '@temporalio/client'
 import type { DataConverter } from '@temporalio/common'
 import type { ConnectOptions } from './credentials.ts'
 import { EncryptionCodec } from './encryption.ts'
-import { grpcCode, grpcCodes } from './grpc-code.ts'
 import type { TemporalSettings } from './settings.ts'
 
 export const connectMs = 5000
@@ -54,20 +53,14 @@ export function dataConverter({ keys }: Pick<TemporalSettings, 'keys'>): DataCon
 }
 
 /**
- * Checks that the caller may use the namespace. Whether it may describe it does not matter: where that is denied, a list must be allowed.
- * Errors: what gRPC says.
+ * Checks that the caller may use the namespace: Temporal's library has each worker describe it at its start, so who may not has no use for more. Errors:
+ * what gRPC says.
  */
 export async function checkNamespace(
   connection: Pick<ConnectionLike, 'workflowService' | 'withDeadline'>,
   namespace: string,
 ): Promise<void> {
-  const { workflowService } = connection
-  await connection.withDeadline(Date.now() + connectMs, async () => {
-    try {
-      await workflowService.describeNamespace({ namespace })
-    } catch (error) {
-      if (grpcCode(error) !== grpcCodes.permissionDenied) throw error
-      await workflowService.listWorkflowExecutions({ namespace, pageSize: 1 })
-    }
-  })
+  await connection.withDeadline(Date.now() + connectMs, () =>
+    connection.workflowService.describeNamespace({ namespace }),
+  )
 }

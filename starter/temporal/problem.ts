@@ -185,5 +185,5 @@ export function messageOf(error: unknown): string {
   let inner = error
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
   const text = inner instanceof Error && inner.message !== '' ? inner.message : String(inner)
-  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 400)
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 1000)
 }
