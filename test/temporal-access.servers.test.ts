@@ -199,7 +199,7 @@ describe("without administrator's rights", () => {
 
   test('missing search attributes are named with the command that makes them, and Joiner waits for them', async () => {
     await start(settings())
-    const [text = ''] = [await untilLogged('search-attribute create')]
+    const text = await untilLogged('search-attribute create')
     const command = /temporal (operator search-attribute create [^"]*--namespace bare)/.exec(text)?.[1] ?? ''
     for (const { name } of Object.values(searchAttributes)) expect(command).toContain(`--name ${name} --type Keyword`)
     expect(await readiness()).toContain('waiting for workers: ')

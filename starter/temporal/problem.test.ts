@@ -43,7 +43,7 @@ function temporal(certificate: Issued = server): Promise<string> {
       ca: ours.cert,
       requestCert: true,
       rejectUnauthorized: true,
-    }) as unknown as Server,
+    }),
   )
 }
 
@@ -113,12 +113,12 @@ describe('is found by shaking hands', () => {
   })
 
   test('TLS where the server speaks none', async () => {
-    const address = await listening(createHttp2() as unknown as Server)
+    const address = await listening(createHttp2())
     expect(await problem(address, trusted())).toContain('does not speak TLS, and TLS is on')
   })
 
   test('no TLS where the server wants it', async () => {
-    const address = await listening(createTls({ ...server, ALPNProtocols: ['h2'] }) as unknown as Server)
+    const address = await listening(createTls({ ...server, ALPNProtocols: ['h2'] }))
     expect(await problem(address, false)).toContain('closes connections without TLS')
   })
 
