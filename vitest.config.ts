@@ -12,6 +12,7 @@ const layers = [
   'test/vectors',
   'test/api',
   'test/crash-matrix',
+  'test/fuzz-cli',
   'test/soak',
   'test/proofs',
   'test/scheduler-equivalence',

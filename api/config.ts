@@ -7,7 +7,7 @@ import { commaList, duration, flag, optionalText, port } from './setting-types.t
 import { refusedSettings, settingNotes, withSynonyms } from './upstream-settings.ts'
 import { versionConflicts, versionSettings } from './version-settings.ts'
 
-const roles = ['core', 'azure', 'planner', 'bridge'] as const
+const roles = ['core', 'azure', 'planner', 'bridge', 'conversion'] as const
 export type Role = (typeof roles)[number]
 
 /**
@@ -97,9 +97,38 @@ export function readAzureAccess(
   const env = withSynonyms(given)
   const parsed = azureAccess.safeParse(env)
   if (parsed.success) return { kind: 'config', config: withoutMode(parsed.data, env) }
+  return partErrors(given, parsed.error)
+}
+
+/** Settings of a process whose only role is `conversion`: it uses neither Temporal nor Azure. */
+const conversionSettings = environment.pick({
+  JOINER_NAMESPACE: true,
+  JOINER_RELEASE: true,
+  JOINER_HEALTH_PORT: true,
+  JOINER_CONVERSION_PORT: true,
+  JOINER_COMMIT: true,
+  LOG_LEVEL: true,
+  KUBECONFIG: true,
+})
+
+export type ConversionConfig = z.infer<typeof conversionSettings>
+
+/** Reads the settings of a process whose only role is `conversion`; undefined when it has another role. */
+export function readConversionConfig(
+  given: Readonly<Record<string, string | undefined>>,
+):
+  | { readonly kind: 'config'; readonly config: ConversionConfig }
+  | { readonly kind: 'errors'; readonly errors: readonly string[] }
+  | undefined {
+  if (given['JOINER_ROLES']?.trim() !== 'conversion') return undefined
+  const parsed = conversionSettings.safeParse(given)
+  return parsed.success ? { kind: 'config', config: parsed.data } : partErrors(given, parsed.error)
+}
+
+function partErrors(given: Readonly<Record<string, string | undefined>>, { issues }: z.ZodError) {
   return {
-    kind: 'errors',
-    errors: parsed.error.issues.map(({ path, message }) => errorText(given, String(path[0]), message)),
+    kind: 'errors' as const,
+    errors: issues.map(({ path, message }) => errorText(given, String(path[0]), message)),
   }
 }
 
@@ -133,6 +162,9 @@ function withoutMode<T extends Pick<Config, 'NETWORK_PLUGIN' | 'NETWORK_PLUGIN_M
 }
 
 function shortened(value: string): string {
-  const line = value.trim().replaceAll(/\s*\n\s*/g, ' ')
+  const line = value
+    .slice(0, 1000)
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')
   return line.length > 100 ? `${line.slice(0, 97)}...` : line
 }

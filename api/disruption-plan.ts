@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { DisruptionPlan } from '../core/disruption/plan.ts'
 import { isPlanId } from '../core/disruption/plan-requests.ts'
 import { pausableReasons } from '../core/pauses.ts'
+import { isDeeper, mostLevels } from '../core/shape.ts'
 
 const amount = z.number().nonnegative()
 const name = z.string().min(1)
@@ -90,6 +91,7 @@ export function parseDisruptionPlan(
   } catch (error) {
     return { kind: 'refused', message: `not JSON: ${error instanceof Error ? error.message : String(error)}` }
   }
+  if (isDeeper(json, mostLevels)) return { kind: 'refused', message: `nested more than ${mostLevels} levels deep` }
   const read = schema.safeParse(json)
   if (read.success) return { kind: 'ok', plan: json as DisruptionPlan }
   const [issue] = read.error.issues

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { aksOwnKeys, aksOwnRefusal, domainRefusal, hostnameRefusal, restrictedDomains } from '../core/claim-keys.ts'
+import { labels } from '../core/labels.ts'
 
 /**
  * Extensions of a CRD's schema that JSON Schema has no word for; `deploy/generate-crds.ts` writes them out as `x-kubernetes-*`.
@@ -98,10 +100,13 @@ export const budgetNodes = z
     "How many of the pool's nodes may be under disruption at once: a number such as 5, or a percentage such as 10%, rounded up. 0 forbids disruption. Nodes that are not ready count as disrupted.",
   )
 
+/** For the API server alone: on 300 characters JavaScript would try it for minutes. What a schedule says is the runtime validation's. */
+const schedulePattern = String.raw`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`
+
 /** When a budget begins to hold: a word such as @daily, or five cron fields. */
 export const budgetSchedule = z
   .string()
-  .regex(/^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$/)
+  .meta({ pattern: schedulePattern })
   .describe(
     'When the budget begins to hold: five cron fields in UTC, such as "0 9 * * mon-fri", or a word such as @daily. Goes with duration; without both the budget always holds.',
   )
@@ -114,39 +119,6 @@ export const budgetDuration = z
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'] as const
 
-const azureKeys = [
-  'aksnodeclass',
-  'sku-name',
-  'sku-family',
-  'sku-series',
-  'sku-version',
-  'sku-cpu',
-  'sku-memory',
-  'sku-networking-accelerated',
-  'sku-storage-premium-capable',
-  'sku-storage-ultra-ssd',
-  'sku-storage-ephemeralos-maxsize',
-  'sku-gpu-name',
-  'sku-gpu-manufacturer',
-  'sku-gpu-count',
-  'placement-scope',
-].map((name) => `karpenter.azure.com/${name}`)
-
-const aksKeys = [
-  'mode',
-  'scalesetpriority',
-  'priority',
-  'fips_enabled',
-  'os-sku',
-  'cluster',
-  'sku-cpu',
-  'sku-memory',
-  'ebpf-dataplane',
-  'ebpf-host-routing',
-  'network-policy',
-  'hostedvm',
-].map((name) => `kubernetes.azure.com/${name}`)
-
 const list = (values: readonly string[]) => `[${values.map((value) => `"${value}"`).join(', ')}]`
 
 const nodePoolRule = (key: string): readonly [string, string] => [
@@ -156,25 +128,17 @@ const nodePoolRule = (key: string): readonly [string, string] => [
 
 /** CEL over one label key, by the name of the variable that holds it (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). */
 function keyRules(key: string, options: { readonly nodePoolAllowed: boolean }, each: (rule: string) => string) {
+  const domain = ({ domain: name, allowed }: (typeof restrictedDomains)[number]): readonly [string, string] => [
+    `${key} in ${list(allowed)} || !${key}.find("^([^/]+)").endsWith("${name}")`,
+    domainRefusal(name),
+  ]
+  const [karpenter, ...providers] = restrictedDomains.map(domain)
   const rules: readonly (readonly [string, string])[] = [
-    [
-      `${key} in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !${key}.find("^([^/]+)").endsWith("karpenter.sh")`,
-      'label domain "karpenter.sh" is restricted',
-    ],
+    ...(karpenter === undefined ? [] : [karpenter]),
     ...(options.nodePoolAllowed ? [] : [nodePoolRule(key)]),
-    [`${key} != "kubernetes.io/hostname"`, 'label "kubernetes.io/hostname" is restricted'],
-    [
-      `${key} in ${list(azureKeys)} || !${key}.find("^([^/]+)").endsWith("karpenter.azure.com")`,
-      'label domain "karpenter.azure.com" is restricted',
-    ],
-    [
-      `${key} in ${list(aksKeys)} || !${key}.find("^([^/]+)").endsWith("kubernetes.azure.com")`,
-      'label domain "kubernetes.azure.com" is restricted',
-    ],
-    ...['agentpool', 'storageprofile', 'storagetier', 'accelerator'].map((name): readonly [string, string] => [
-      `${key} != "${name}"`,
-      `label "${name}" is restricted: AKS alone sets it`,
-    ]),
+    [`${key} != "${labels.hostname}"`, hostnameRefusal],
+    ...providers,
+    ...aksOwnKeys.map((name): readonly [string, string] => [`${key} != "${name}"`, aksOwnRefusal(name)]),
   ]
   return rules.map(([rule, message]) => ({ rule: each(rule), message }))
 }

@@ -1,10 +1,22 @@
 import { z } from 'zod'
 import { commaList, optionalText } from './setting-types.ts'
 
+/** Nodes put both into a shell's quotes; what is special there is written as %24 and the like in a URL. */
+const proxyCharacters = /^https?:\/\/[A-Za-z0-9._~%:@/[\]-]+$/
+const noProxyCharacters = /^[A-Za-z0-9._:*/[\]-]+$/
+
 const proxyUrl = optionalText.refine(
-  (text) => text === undefined || z.url({ protocol: /^https?$/ }).safeParse(text).success,
+  (text) =>
+    text === undefined || (z.url({ protocol: /^https?$/ }).safeParse(text).success && proxyCharacters.test(text)),
   'is not the URL of a proxy; write it like http://proxy.example.com:3128, or leave it empty',
 )
+const noProxy = commaList.superRefine((entries, context) => {
+  for (const entry of entries)
+    if (!noProxyCharacters.test(entry))
+      context.addIssue(
+        `holds ${JSON.stringify(entry)}, which is no host, address or range; write names such as .example.com or 10.0.0.0/8`,
+      )
+})
 const file = optionalText.refine(
   (text) => text === undefined || text.startsWith('/'),
   'is not an absolute path; write it from / on',
@@ -15,13 +27,15 @@ export const nodeSettings = {
   JOINER_NODE_CUSTOM_CA_FILE: file,
   JOINER_NODE_HTTP_PROXY: proxyUrl,
   JOINER_NODE_HTTPS_PROXY: proxyUrl,
-  JOINER_NODE_NO_PROXY: commaList.default([]),
+  JOINER_NODE_NO_PROXY: noProxy.default([]),
   JOINER_NODE_PROXY_CA_FILE: file,
 }
 
 /** The certificates of a PEM file, each in PEM of its own; none when there is none. */
 export function certificatesOf(pem: string): readonly string[] {
-  return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map(
-    (certificate) => `${certificate}\n`,
-  )
+  const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
+  return pem.split(end).flatMap((part, index, parts) => {
+    const start = part.indexOf(begin)
+    return start < 0 || index === parts.length - 1 ? [] : [`${part.slice(start)}${end}\n`]
+  })
 }

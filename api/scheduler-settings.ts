@@ -1,7 +1,7 @@
-import { parse } from 'yaml'
 import { z } from 'zod'
 import { qualifiedNameErrors } from '../core/label-syntax.ts'
 import type { DefaultSpreadConstraint } from '../core/scheduling/spread-defaults.ts'
+import { readOneYaml } from './yaml/read.ts'
 
 /** The gates that Karpenter knows, as they stand when nobody sets them (reference/karpenter-core.md 7). */
 const gateDefaults: Readonly<Record<string, boolean>> = {
@@ -34,7 +34,7 @@ export const featureGates = z
 export function gateWarnings(gates: Readonly<Record<string, boolean>>): readonly string[] {
   const named = (name: string) => `environment variable FEATURE_GATES "${name}=${String(gates[name])}"`
   return Object.keys(gates).flatMap((name) => {
-    if (gateDefaults[name] === undefined)
+    if (!Object.hasOwn(gateDefaults, name))
       return [`${named(name)}: there is no such gate; use some of ${Object.keys(gateDefaults).join(', ')}`]
     if (gates[name] === true && !supportedGates.has(name))
       return [`${named(name)}: not supported yet, so it has no effect; leave it out`]
@@ -87,12 +87,10 @@ export const schedulerConfig = z
   .default([])
 
 function readYaml(text: string, context: z.RefinementCtx): unknown {
-  try {
-    return parse(text)
-  } catch (error) {
-    context.addIssue(`is not YAML: ${error instanceof Error ? error.message : String(error)}; correct it`)
-    return {}
-  }
+  const read = readOneYaml(text)
+  if (read.kind === 'value') return read.value
+  context.addIssue(`is not YAML: ${read.message}`)
+  return {}
 }
 
 function withoutUndefined(one: z.infer<typeof constraint>): DefaultSpreadConstraint {

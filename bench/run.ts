@@ -15,6 +15,7 @@ import { scaleUp } from './scale-up.ts'
 import { scheduling } from './scheduling.ts'
 import { scrape } from './scrape.ts'
 import { throttling } from './throttling.ts'
+import { webhookFlood } from './webhook-flood.ts'
 import { whatIf } from './what-if.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
@@ -141,6 +142,11 @@ program
   .action(async ({ nodes, percent }: { readonly nodes: number; readonly percent: number }) =>
     driftRollout({ nodes, percent, least: Math.floor((nodes * percent * 0.8) / 100), limitMs: 600_000 }),
   )
+program
+  .command('webhook-flood')
+  .description("foreign clients flood the conversion webhook's port: what ends, and what goes on meanwhile")
+  .option('--seconds <count>', 'how long', count, 30)
+  .action(async ({ seconds }: { readonly seconds: number }) => webhookFlood(seconds))
 program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')

@@ -12,6 +12,8 @@ const unitNanoseconds: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 }
 const maxInt64 = (1n << 63n) - 1n
+/** A number of more digits does not fit into 64 bits, and further decimals are less than a nanosecond. */
+const mostDigits = 19
 
 /** Nanoseconds of a Go duration text such as `1h30m`; undefined when it is not one or does not fit into 64 bits. */
 export function parseGoDuration(text: string): bigint | undefined {
@@ -29,7 +31,10 @@ export function parseGoDuration(text: string): bigint | undefined {
     const [whole, digits = '', fraction = '', unit = ''] = match
     if (digits === '' && fraction === '') return undefined
     const scale = unitNanoseconds[unit] as bigint
-    total += BigInt(digits || '0') * scale + (BigInt(fraction || '0') * scale) / 10n ** BigInt(fraction.length)
+    const significant = digits.replace(/^0+/, '')
+    if (significant.length > mostDigits) return undefined
+    const decimals = fraction.slice(0, mostDigits)
+    total += BigInt(significant) * scale + (BigInt(decimals) * scale) / 10n ** BigInt(decimals.length)
     if (total > maxInt64 + (sign === '-' ? 1n : 0n)) return undefined
     at += whole.length
   }

@@ -49,8 +49,12 @@ const rules = {
   WaitingOnNodeClaimTermination: { type: 'Normal' },
   NodeClassResolutionError: { type: 'Warning' },
   AsyncProvisioningError: { type: 'Warning' },
+  // A pod with preferred node affinity that no node can meet. It stays so until somebody changes what makes the pod.
+  PreferenceIgnored: { type: 'Warning', own: true, dedupeMs: 24 * 60 * minute },
   // A VM that Azure does not make, for a reason that another offering does not mend.
   LaunchFailed: { type: 'Warning', own: true },
+  // A NodeClaim with a value that no node can have.
+  InvalidNodeClaim: { type: 'Warning', own: true },
   // A NodeClaim that ends because a deadline is over.
   LaunchTimeout: { type: 'Warning', own: true },
   RegistrationTimeout: { type: 'Warning', own: true },
@@ -64,6 +68,8 @@ const rules = {
   GarbageCollected: { type: 'Warning', own: true },
   // VMs that look like garbage, and are so many that they are left alone.
   GarbageWithheld: { type: 'Warning', own: true },
+  // A disk that looks like a leftover and is not proven to be of this cluster.
+  GarbageLeft: { type: 'Normal', dedupeMs: 24 * 60 * minute, own: true },
   // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.
   NotReady: { type: 'Warning', own: true },
   // A pause of disruption that covers the object, and its end: who, why, until when.

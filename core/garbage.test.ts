@@ -20,6 +20,7 @@ const claim = (name: string, changes: Partial<KnownClaim> = {}): KnownClaim => (
   isRegistered: true,
   isBeingDeleted: false,
   hasReadyNode: true,
+  instance: 'own',
   ...changes,
 })
 const part = (name: string, claimName: string, claimUid?: string): FoundPart => ({
@@ -100,14 +101,59 @@ describe('a NIC or disk without a VM', () => {
 })
 
 describe('a claim without a VM', () => {
+  const lost = (name: string, changes: Partial<KnownClaim> = {}) =>
+    claim(name, { hasReadyNode: false, instance: 'missing', ...changes })
+
   it.each<[string, Partial<KnownClaim>, boolean]>([
-    ['with a ready Node', {}, false],
-    ['without a ready Node', { hasReadyNode: false }, true],
-    ['that never registered', { hasReadyNode: false, isRegistered: false }, false],
-    ['that is being deleted', { hasReadyNode: false, isBeingDeleted: true }, false],
+    ['with a ready Node', { hasReadyNode: true }, false],
+    ['without a ready Node', {}, true],
+    ['that never registered', { isRegistered: false }, false],
+    ['that is being deleted', { isBeingDeleted: true }, false],
+    ['whose VM is not proven to be its own', { instance: 'unproven' }, false],
+    ['whose VM lies elsewhere', { instance: 'elsewhere' }, false],
+    ['whose VM is listed', { instance: 'own' }, false],
   ])('%s', (_, changes, isSuspect) => {
-    const found = claim('a', changes)
-    expect(find({ claims: [found] }).nodeClaims).toEqual(isSuspect ? [found] : [])
-    expect(find({ claims: [found], virtualMachines: [vm('a')] }).nodeClaims).toEqual([])
+    const found = lost('a', changes)
+    expect(find({ claims: [found, other] }).nodeClaims).toEqual(isSuspect ? [found] : [])
+  })
+
+  const names = ['a', 'b', 'c', 'd']
+  const all = (count: number, changes: Partial<KnownClaim> = {}) =>
+    names.slice(0, count).map((name) => lost(name, changes))
+
+  it.each<[string, readonly KnownClaim[], boolean]>([
+    ['one of one', all(1), false],
+    ['two of two whose Nodes are silent', all(2), false],
+    ['two of two whose Nodes are ready', all(2, { hasReadyNode: true }), true],
+    ['one of one whose Node is ready, as a list lags', all(1, { hasReadyNode: true }), false],
+    ['three of three', all(3), true],
+    ['three of five', [...all(3), claim('d'), claim('e')], true],
+    ['three of six', [...all(3), claim('d'), claim('e'), claim('f')], false],
+    ['one of one with a VM of another cluster', all(1, { instance: 'unproven' }), true],
+    ['one of one with a VM in another group', all(1, { instance: 'elsewhere' }), true],
+    ['four that never registered', all(4, { isRegistered: false }), false],
+    ['four that are being deleted', all(4, { isBeingDeleted: true }), false],
+  ])('puts the list in doubt when it is one of most: %s', (_, claims, isInDoubt) => {
+    const found = find({
+      claims,
+      virtualMachines: [vm('orphan')],
+      networkInterfaces: [part('aks-gone-1', 'gone', 'uid-gone')],
+      disks: [part('aks-gone-1', 'gone')],
+    })
+    if (!isInDoubt) return expect(found).toMatchObject({ virtualMachines: [vm('orphan')] })
+    expect(found).toEqual({
+      virtualMachines: [],
+      networkInterfaces: [],
+      disks: [],
+      nodeClaims: [],
+      withheld: expect.stringMatching(/^\d of \d registered NodeClaims .*joiner doctor/) as string,
+    })
+  })
+
+  it('counts what makes the list doubtful by its cause', () => {
+    const claims = [lost('a'), lost('b', { instance: 'unproven' }), lost('c', { instance: 'elsewhere' })]
+    expect(find({ claims }).withheld).toContain(
+      '1 with no VM of that name, 1 with a VM without the tags of this cluster and NodeClaim, 1 whose status.providerID names another resource group or subscription',
+    )
   })
 })

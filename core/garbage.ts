@@ -20,13 +20,20 @@ export interface FoundPart {
   readonly claimUid?: string
 }
 
+/**
+ * What Azure lists under a NodeClaim's provider id: its own VM, one that is not proven to be its own, or none; `elsewhere`: the id names a VM outside
+ * of the resource group that is listed, so the list says nothing about it.
+ */
+export type ListedInstance = 'own' | 'unproven' | 'missing' | 'elsewhere'
+
 export interface KnownClaim {
   readonly name: string
   readonly uid: string
   readonly isRegistered: boolean
   readonly isBeingDeleted: boolean
-  /** Whether its Node is there and ready. */
+  /** Whether its Node, found by the provider id, is there and ready. */
   readonly hasReadyNode: boolean
+  readonly instance: ListedInstance
 }
 
 /** All that was found, and the claims as they were known after it was found. */
@@ -44,7 +51,7 @@ export interface GarbageSuspects {
   readonly disks: readonly FoundPart[]
   /** Claims whose VM is gone. */
   readonly nodeClaims: readonly KnownClaim[]
-  /** Why the VMs are left alone for now; absent: they are not. */
+  /** Why nothing or not everything is deleted for now, with the remedy; unset when nothing is in doubt. */
   readonly withheld?: string
 }
 
@@ -57,12 +64,43 @@ const unnamedAgeMs = 20 * 60_000
 /** So many VMs without any claim in the cluster are no leak but a sign that the claims are looked for in the wrong place. */
 const mostWithoutAnyClaim = 10
 
+/** So many NodeClaims whose VMs are not listed may have lost them one by one; a few more at once put the list in doubt. */
+const mostMissing = 2
+
+/**
+ * Why the list of VMs is in doubt: most registered NodeClaims have no VM of their own in it, as with a wrong resource group, a wrong cluster name or an
+ * empty answer. One or two whose VMs are not listed, and whose Nodes are silent too, are not enough for that.
+ */
+export function doubtOf(claims: readonly KnownClaim[]): string | undefined {
+  const settled = claims.filter(({ isRegistered, isBeingDeleted }) => isRegistered && !isBeingDeleted)
+  const lost = settled.filter(({ instance }) => instance !== 'own')
+  if (lost.length * 2 <= settled.length) return undefined
+  const isPlausible = lost.every(({ instance, hasReadyNode }) => instance === 'missing' && !hasReadyNode)
+  if (lost.length <= mostMissing && (isPlausible || (lost.length === 1 && lost[0]?.instance === 'missing')))
+    return undefined
+  const told = (Object.keys(listedTexts) as (keyof typeof listedTexts)[]).flatMap((instance) => {
+    const count = lost.filter((claim) => claim.instance === instance).length
+    return count === 0 ? [] : [`${count} ${listedTexts[instance]}`]
+  })
+  return `${lost.length} of ${settled.length} registered NodeClaims have no VM of their own in Azure's list (${told.join(', ')}), so nothing is deleted. Check AZURE_NODE_RESOURCE_GROUP, ARM_SUBSCRIPTION_ID and CLUSTER_NAME, and run joiner doctor; if the VMs were deleted on purpose, delete their NodeClaims with kubectl`
+}
+
+const listedTexts = {
+  missing: 'with no VM of that name',
+  unproven: 'with a VM without the tags of this cluster and NodeClaim',
+  elsewhere: 'whose status.providerID names another resource group or subscription',
+} as const satisfies Partial<Record<ListedInstance, string>>
+
+const nothing: GarbageSuspects = { virtualMachines: [], networkInterfaces: [], disks: [], nodeClaims: [] }
+
 /**
  * What no lifecycle owns any more. What is found must have been found before the claims were read, since a claim always exists before
  * what is made for it. In doubt nothing is a suspect (design invariant D7).
  */
 export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspects {
   const { claims } = snapshot
+  const doubt = doubtOf(claims)
+  if (doubt !== undefined) return { ...nothing, withheld: doubt }
   const byUid = new Map(claims.map((claim) => [claim.uid, claim]))
   const byName = new Map(claims.map((claim) => [claim.name, claim]))
   const vms = new Map(snapshot.virtualMachines.map((vm) => [vm.claimName, vm]))
@@ -80,8 +118,8 @@ export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspec
       .filter(({ claimUid }) => withheld === undefined || claimUid !== undefined),
     disks: snapshot.disks.filter(isLeftover),
     nodeClaims: claims.filter(
-      ({ name, isRegistered, isBeingDeleted, hasReadyNode }) =>
-        isRegistered && !isBeingDeleted && !hasReadyNode && !vms.has(name),
+      ({ instance, isRegistered, isBeingDeleted, hasReadyNode }) =>
+        isRegistered && !isBeingDeleted && !hasReadyNode && instance === 'missing',
     ),
     ...(withheld === undefined ? {} : { withheld }),
   }

@@ -1,6 +1,8 @@
 import { parseGoDuration } from './duration.ts'
 import { canonicalIp } from './ip.ts'
 import { compareQuantity, parseQuantity, zero } from './quantity.ts'
+import { isDeeper, mostLevels } from './shape.ts'
+import { shortened } from './shortened.ts'
 
 /** Where the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */
 export const kubeletAnnotation = 'compatibility.karpenter.sh/v1beta1-kubelet-conversion'
@@ -97,7 +99,7 @@ export function parseKubelet(annotations: Readonly<Record<string, string>>): Par
   const json = parsedJson(text)
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
     const remedy = 'write the JSON object that v1beta1 had as kubelet, or remove the annotation'
-    return { kind: 'error', errors: [`metadata.annotations[${kubeletAnnotation}] ${shown(text)}: ${remedy}`] }
+    return { kind: 'error', errors: [`metadata.annotations[${kubeletAnnotation}] ${shortened(text)}: ${remedy}`] }
   }
   const given = Object.entries(json).filter(([field, value]) => Object.hasOwn(checks, field) && value !== null)
   const kubelet = Object.fromEntries(given) as KubeletConversion
@@ -171,16 +173,13 @@ function relationErrors(kubelet: KubeletConversion): readonly string[] {
 const missing = (from: Texts, other: Texts) => Object.keys(from).filter((key) => !Object.hasOwn(other, key))
 
 function fieldError(field: string, value: unknown, wanted: string): string {
-  return `metadata.annotations[${kubeletAnnotation}]: ${field} ${shown(JSON.stringify(value))} must be ${wanted}`
-}
-
-function shown(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 97)}...` : text
+  return `metadata.annotations[${kubeletAnnotation}]: ${field} ${shortened(JSON.stringify(value))} must be ${wanted}`
 }
 
 function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isDeeper(value, mostLevels) ? undefined : value
   } catch {
     return undefined
   }

@@ -11,8 +11,11 @@ const nameRule = `must consist of ${charactersRule} (e.g. 'MyName',  or 'my.name
 const valueRule = `a valid label must be an empty string or consist of ${charactersRule} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${valuePattern}')`
 const prefixRule = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${prefixPattern}')`
 
+const name = new RegExp(`^${namePattern}$`)
+const value = new RegExp(`^${valuePattern}$`)
+const prefix = new RegExp(`^${prefixPattern}$`)
+
 const tooLong = (length: number) => `must be no more than ${length} bytes`
-const matches = (pattern: string, text: string) => new RegExp(`^${pattern}$`).test(text)
 
 /** What is wrong with a qualified name: an optional DNS prefix and a slash before the name. */
 export function qualifiedNameErrors(text: string): readonly string[] {
@@ -20,27 +23,29 @@ export function qualifiedNameErrors(text: string): readonly string[] {
   if (parts.length > 2) {
     return [`a qualified name ${nameRule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`]
   }
-  const name = parts.at(-1) ?? ''
+  const last = parts.at(-1) ?? ''
   return [
     ...(parts.length === 2 ? prefixErrors(parts[0] ?? '') : []),
-    ...(name === '' ? ['name part must be non-empty'] : []),
-    ...(name.length > maxNameLength ? [`name part ${tooLong(maxNameLength)}`] : []),
-    ...(matches(namePattern, name) ? [] : [`name part ${nameRule}`]),
+    ...(last === '' ? ['name part must be non-empty'] : []),
+    ...(last.length > maxNameLength ? [`name part ${tooLong(maxNameLength)}`] : []),
+    ...(name.test(last) ? [] : [`name part ${nameRule}`]),
   ]
 }
 
-function prefixErrors(prefix: string): readonly string[] {
-  if (prefix === '') return ['prefix part must be non-empty']
+function prefixErrors(text: string): readonly string[] {
+  if (text === '') return ['prefix part must be non-empty']
+  return subdomainErrors(text).map((error) => `prefix part ${error}`)
+}
+
+/** What is wrong with the name of an object, or the prefix of a key: a DNS subdomain. */
+export function subdomainErrors(text: string): readonly string[] {
   return [
-    ...(prefix.length > maxPrefixLength ? [`prefix part ${tooLong(maxPrefixLength)}`] : []),
-    ...(matches(prefixPattern, prefix) ? [] : [`prefix part ${prefixRule}`]),
+    ...(text.length > maxPrefixLength ? [tooLong(maxPrefixLength)] : []),
+    ...(prefix.test(text) ? [] : [prefixRule]),
   ]
 }
 
 /** What is wrong with the value of a label. */
 export function labelValueErrors(text: string): readonly string[] {
-  return [
-    ...(text.length > maxNameLength ? [tooLong(maxNameLength)] : []),
-    ...(matches(valuePattern, text) ? [] : [valueRule]),
-  ]
+  return [...(text.length > maxNameLength ? [tooLong(maxNameLength)] : []), ...(value.test(text) ? [] : [valueRule])]
 }

@@ -13,6 +13,8 @@ export const labels = {
   hostname: 'kubernetes.io/hostname',
   windowsBuild: 'node.kubernetes.io/windows-build',
   nodeClass: 'karpenter.azure.com/aksnodeclass',
+  /** Names a capacity reservation in offerings. */
+  reservationId: 'karpenter.azure.com/capacity-reservation-id',
   excludeFromBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
 } as const
 
@@ -106,6 +108,8 @@ export const annotations = {
   nodeClassHash: 'karpenter.azure.com/aksnodeclass-hash',
   nodeClassHashVersion: 'karpenter.azure.com/aksnodeclass-hash-version',
   inPlaceUpdateHash: 'karpenter.azure.com/in-place-update-hash',
+  /** On a NodeClaim of node auto-provisioning: the resource id of its machine. */
+  aksMachine: 'karpenter.azure.com/aks-machine-resource-id',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
   /** On a NodeClaim that was made for the nodes of a command: the command's id. */

@@ -1,6 +1,8 @@
+import { neverWritten } from './claim-requirements.ts'
 import { compatibleOfferings, type InstanceType, isLaunchable, orderByPrice } from './instance-type.ts'
 import { isRestrictedLabel, labels, wellKnownLabels } from './labels.ts'
 import type { NodeClassRef, RequirementSpec } from './objects.ts'
+import { emptyRecord } from './records.ts'
 import { anyValue, inValues, operatorOf, type Requirement } from './requirement.ts'
 import { merge, type Requirements, requirements, requirementsOfLabels } from './requirements.ts'
 
@@ -28,8 +30,6 @@ export function templateRequirements(template: TemplateInput): Requirements {
   }
   return merge(requirements(template.requirements), requirementsOfLabels(own).values())
 }
-
-const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.registered, labels.initialized])
 
 /**
  * Requirements of a new NodeClaim: those it was planned with, the types it may become (cheapest first, at most 600) and the capacity
@@ -74,7 +74,7 @@ function launchableCapacityTypes(
 
 /** Labels of a new NodeClaim: the template's, and one value of each custom requirement. */
 export function claimLabels(template: TemplateInput, planned: Requirements): Record<string, string> {
-  const result: Record<string, string> = {}
+  const result = emptyRecord<string>()
   for (const [key, set] of planned) {
     const value = isCustom(key) ? valueFor(set) : ''
     if (value !== '') result[key] = value

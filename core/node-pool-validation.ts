@@ -1,23 +1,62 @@
+import { unclaimable } from './claim-requirements.ts'
+import { errorText, type FieldError } from './field-error.ts'
 import { kubeletErrors } from './kubelet-conversion.ts'
 import { labelValueErrors, qualifiedNameErrors } from './label-syntax.ts'
-import { isRestrictedLabel, labels, normalizedLabel, wellKnownLabels } from './labels.ts'
-import type { NodePool, RequirementSpec, Taint } from './objects.ts'
+import { isRestrictedLabel, labels, wellKnownLabels } from './labels.ts'
+import { annotationErrors } from './metadata-errors.ts'
+import { templateRequirements } from './node-claim-template.ts'
+import { nodeClassNameErrors, nodePoolNameErrors } from './node-names.ts'
+import type { NodePool, Taint } from './objects.ts'
+import { requirementErrors, restriction } from './requirement-rules.ts'
+import { shortened } from './shortened.ts'
 
-const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte']
-const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
-const capacityTypes = ['on-demand', 'spot', 'reserved']
 
 /** What of a NodePool only a controller can see to be wrong. */
 export function runtimeErrors(pool: NodePool): readonly string[] {
+  const { name, annotations } = pool.metadata
   return [
     ...templateErrors(pool.template, wellKnownLabels),
-    ...kubeletErrors(pool.metadata.annotations),
+    ...nodePoolFieldErrors(name, pool.template).map(errorText),
+    ...kubeletErrors(annotations),
     // The API lets nobody take `replicas` away from a pool that has it.
     ...(pool.isStatic
       ? ['spec.replicas: static NodePools are not supported yet; make another NodePool without it']
       : []),
   ]
+}
+
+/**
+ * Returns why no node can be created from a NodePool although upstream's rules accept it: names that are too long, annotations and requirements
+ * that no NodeClaim can have, taints that kubelet refuses. Paths start at the NodePool.
+ */
+export function nodePoolFieldErrors(name: string, template: NodePool['template']): readonly FieldError[] {
+  const { taints, startupTaints, nodeClassRef, requirements } = template.spec
+  const at = (...path: FieldError['path']) => ['spec', 'template', ...path]
+  const named = [
+    ...nodePoolNameErrors(name).map((message) => ({ path: ['metadata', 'name'], message })),
+    ...nodeClassNameErrors(nodeClassRef.name).map((message) => ({
+      path: at('spec', 'nodeClassRef', 'name'),
+      message,
+    })),
+  ]
+  // Both names are among what is required of nodes, and what is invalid by itself has an error of its own.
+  const isKnown = named.length > 0 || templateErrors(template, wellKnownLabels).length > 0
+  const why = unclaimable(templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements }))
+  return [
+    ...named,
+    ...annotationErrors(template.annotations, at('metadata', 'annotations')),
+    ...taintValueErrors(taints).map((message) => ({ path: at('spec', 'taints'), message })),
+    ...taintValueErrors(startupTaints).map((message) => ({ path: at('spec', 'startupTaints'), message })),
+    ...(why === undefined || isKnown ? [] : [{ path: at('spec', 'requirements'), message: why }]),
+  ]
+}
+
+/** Returns which values of taints kubelet does not start with: they are label values, though the CRDs take more. */
+export function taintValueErrors(taints: readonly Taint[]): readonly string[] {
+  return taints.flatMap(({ key, value = '' }) =>
+    labelValueErrors(value).map((error) => `of key ${key}: value ${JSON.stringify(shortened(value))}: ${error}`),
+  )
 }
 
 /** The checks of a NodePool's template after admission, with upstream's texts (karpenter-core.md 1.1, "Runtime validation"). */
@@ -47,15 +86,8 @@ function labelErrors(key: string, value: string, wellKnown: ReadonlySet<string>)
   ]
 }
 
-function restriction(key: string, wellKnown: ReadonlySet<string>): string {
-  return (
-    `using label ${key} is not allowed as it might interfere with the internal provisioning logic; specify a well known ` +
-    `label: [${[...wellKnown].sort().join(' ')}], or a custom label that does not use a restricted domain: [karpenter.sh]`
-  )
-}
-
-/** Key and effect must be unique over both lists. */
-function taintErrors(taints: readonly Taint[], startupTaints: readonly Taint[]): readonly string[] {
+/** Returns what is wrong with taints, in upstream's words; key and effect must be unique over both lists. */
+export function taintErrors(taints: readonly Taint[], startupTaints: readonly Taint[]): readonly string[] {
   const seen = new Set<string>()
   const check = (field: string) => (taint: Taint) => {
     const pair = `${taint.key}=${taint.effect}`
@@ -69,47 +101,4 @@ function taintErrors(taints: readonly Taint[], startupTaints: readonly Taint[]):
     ]
   }
   return [...taints.flatMap(check('taints')), ...startupTaints.flatMap(check('startupTaints'))]
-}
-
-function requirementErrors(entry: RequirementSpec, wellKnown: ReadonlySet<string>): readonly string[] {
-  const key = normalizedLabel(entry.key)
-  const { operator } = entry
-  const values = entry.values ?? []
-  const subject = `key ${key} with operator ${operator}`
-  const few = operator === 'In' && values.length < (entry.minValues ?? 0)
-  return [
-    ...(operators.includes(operator)
-      ? []
-      : [`key ${key} has an unsupported operator ${operator} not in [${operators.join(' ')}]`]),
-    ...(isRestrictedLabel(key, wellKnown) ? [restriction(key, wellKnown)] : []),
-    ...(key === labels.capacityType && operator === 'In' ? capacityTypeErrors(values, entry.minValues ?? 0) : []),
-    ...qualifiedNameErrors(key).map((error) => `key ${key} is not a qualified name, ${error}`),
-    ...values.flatMap((value) =>
-      labelValueErrors(value).map((error) => `invalid value ${value} for key ${key}, ${error}`),
-    ),
-    ...(operator === 'In' && values.length === 0 ? [`${subject} must have a value defined`] : []),
-    ...(few ? [`${subject} must have at least minimum number of values defined in 'values' field`] : []),
-    ...(boundOperators.has(operator) && !isBound(values)
-      ? [`${subject} must have a single positive integer value`]
-      : []),
-  ]
-}
-
-const maxInt64 = (1n << 63n) - 1n
-
-function isBound([value = '', ...more]: readonly string[]): boolean {
-  return more.length === 0 && /^(\+?[0-9]+|-0+)$/.test(value) && BigInt(value.replace('+', '')) <= maxInt64
-}
-
-/** Unknown capacity types are let pass as long as enough known ones remain. */
-function capacityTypeErrors(values: readonly string[], minValues: number): readonly string[] {
-  const unknown = values.filter((value) => !capacityTypes.includes(value))
-  const known = values.length - unknown.length
-  const given = `valid values found in [${values.join(' ')}] for ${labels.capacityType}, expected`
-  if (known === 0) {
-    const all = [...capacityTypes].sort().map((type) => `${type}:{}`)
-    return [`no ${given} one of: map[${all.join(' ')}], got: [${unknown.join(' ')}]`]
-  }
-  if (known >= minValues) return []
-  return [`not enough ${given} at least ${minValues} valid values from: [${capacityTypes.join(' ')}], got: ${known}`]
 }

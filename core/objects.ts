@@ -132,7 +132,10 @@ export interface Pod {
   readonly requests: Resources
   readonly limits: Resources
   readonly nodeSelector: Readonly<Record<string, string>>
+  /** Without preferred node affinity terms that no node can meet. */
   readonly affinity?: Affinity
+  /** What is wrong with the first term that was left out, and how many others were; absent: none was. */
+  readonly ignoredPreferences?: string
   readonly tolerations: readonly Toleration[]
   readonly topologySpreadConstraints: readonly TopologySpreadConstraint[]
   readonly hostPorts: readonly ContainerPort[]

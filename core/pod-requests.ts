@@ -1,4 +1,5 @@
 import { integerQuantity } from './quantity.ts'
+import { entryOf } from './records.ts'
 import { maxResources, mergeResources, parseResources, type Resources } from './resources.ts'
 
 type Amounts = Readonly<Record<string, string | number>> | null | undefined
@@ -107,6 +108,8 @@ function total(pod: PodResourcesInput, kind: Kind, of: (container: Container) =>
 function withOverhead(amounts: Resources, pod: PodResourcesInput, kind: Kind): Resources {
   const overhead = parseResources(pod.spec?.overhead)
   if (kind === 'requests') return mergeResources(amounts, overhead)
-  const known = Object.fromEntries(Object.entries(overhead).filter(([name]) => (amounts[name]?.nano ?? 0n) !== 0n))
+  const known = Object.fromEntries(
+    Object.entries(overhead).filter(([name]) => (entryOf(amounts, name)?.nano ?? 0n) !== 0n),
+  )
   return mergeResources(amounts, known)
 }

@@ -88,6 +88,16 @@ describe('quantity', () => {
     expect(decimalText(quantity(written))).toBe(decimal)
   })
 
+  it('refuses what is too long to be a number that means something', () => {
+    const parsed = (text: string) => parseQuantity(text).kind
+    expect(parsed('1'.repeat(1000))).toBe('quantity')
+    expect(parseQuantity(`${'9'.repeat(1_000_000)}x`)).toEqual({
+      kind: 'error',
+      message: 'quantities have at most 1000 characters, this one 1000001',
+    })
+    expect([parsed('1e1000'), parsed('1e1001'), parsed('1e999999999')]).toEqual(['quantity', 'error', 'error'])
+  })
+
   it.each(['', ' 1', '1 ', '1.2.3', '1KI', '１', 'inf', '--1', '1Kii', 'e'])('refuses %j', (written) => {
     expect(parseQuantity(written).kind).toBe('error')
   })

@@ -34,6 +34,8 @@ const suffixByDecimalExponent = new Map(Object.entries(decimalSuffixes).map(([su
 const suffixByBinaryExponent = new Map(Object.entries(binarySuffixes).map(([suffix, exponent]) => [exponent, suffix]))
 
 const shape = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/
+/** Far more than a number has that means something; the time to parse one grows faster than its length. */
+const longest = 1000
 const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 /**
@@ -41,6 +43,8 @@ const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]
  * A text without digits before its suffix is zero, as in Kubernetes. Errors are Kubernetes' texts.
  */
 export function parseQuantity(text: string): ParsedQuantity {
+  if (text.length > longest)
+    return { kind: 'error', message: `quantities have at most ${longest} characters, this one ${text.length}` }
   const match = shape.exec(text)
   if (match === null || text === '') return { kind: 'error', message: wrongFormat }
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match

@@ -7,6 +7,7 @@ import {
   subtractQuantity,
   zero,
 } from './quantity.ts'
+import { emptyRecord, entryOf } from './records.ts'
 
 /** Amounts by resource name. A resource that is not named counts as zero. */
 export type Resources = Readonly<Record<string, Quantity>>
@@ -31,7 +32,7 @@ export function formatResources(amounts: Resources): Record<string, string> {
 
 /** The sum, per resource. */
 export function mergeResources(...lists: readonly Resources[]): Resources {
-  const sum: Record<string, Quantity> = {}
+  const sum = emptyRecord<Quantity>()
   for (const list of lists) {
     for (const name in list) {
       const amount = list[name] as Quantity
@@ -44,11 +45,11 @@ export function mergeResources(...lists: readonly Resources[]): Resources {
 
 /** first - others, for the resources that the first names. */
 export function subtractResources(first: Resources, ...others: readonly Resources[]): Resources {
-  const result: Record<string, Quantity> = {}
+  const result = emptyRecord<Quantity>()
   for (const name in first) {
     let amount = first[name] as Quantity
     for (const other of others) {
-      const part = other[name]
+      const part = entryOf(other, name)
       if (part !== undefined) amount = subtractQuantity(amount, part)
     }
     result[name] = amount
@@ -58,7 +59,7 @@ export function subtractResources(first: Resources, ...others: readonly Resource
 
 /** The larger amount, per resource. */
 export function maxResources(...lists: readonly Resources[]): Resources {
-  const result: Record<string, Quantity> = {}
+  const result = emptyRecord<Quantity>()
   for (const list of lists) {
     for (const name in list) {
       const amount = list[name] as Quantity
@@ -72,11 +73,11 @@ export function maxResources(...lists: readonly Resources[]): Resources {
 /** The smaller amount, for the resources that every list names. */
 export function minResources(...lists: readonly Resources[]): Resources {
   const [first, ...rest] = lists
-  const result: Record<string, Quantity> = {}
+  const result = emptyRecord<Quantity>()
   for (const name in first ?? {}) {
     let least = (first as Resources)[name] as Quantity
     const everywhere = rest.every((list) => {
-      const amount = list[name]
+      const amount = entryOf(list, name)
       if (amount !== undefined && amount.nano < least.nano) least = amount
       return amount !== undefined
     })
@@ -88,14 +89,14 @@ export function minResources(...lists: readonly Resources[]): Resources {
 /** Whether `wanted` fits into `available`. Nothing fits into an amount below zero (reference/karpenter-core.md 3.11). */
 export function fits(wanted: Resources, available: Resources): boolean {
   for (const name in available) if ((available[name] as Quantity).nano < 0n) return false
-  for (const name in wanted) if ((wanted[name] as Quantity).nano > (available[name] ?? zero).nano) return false
+  for (const name in wanted) if ((wanted[name] as Quantity).nano > (entryOf(available, name) ?? zero).nano) return false
   return true
 }
 
 /** Why `usage` is above `limits`, for the first such resource by name; an unlimited resource never is (karpenter-core.md 3.6). */
 export function limitExcess(limits: Resources, usage: Resources): string | undefined {
   for (const name of Object.keys(usage).sort()) {
-    const limit = limits[name]
+    const limit = entryOf(limits, name)
     const used = usage[name] as Quantity
     if (limit === undefined || used.nano <= limit.nano) continue
     return `resource usage exceeds limit (limit=${decimalText(limit)}, resource-name=${name}, usage=${decimalText(used)})`

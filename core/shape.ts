@@ -1,3 +1,5 @@
+import { printable } from './printable.ts'
+
 /** What is wrong with a value, where in it, and what would be right. */
 export interface Problem {
   readonly path: readonly (string | number)[]
@@ -97,18 +99,34 @@ export function numberFrom(least: number, most = Number.POSITIVE_INFINITY): Shap
     typeof value === 'number' && value >= least && value <= most ? undefined : wrong(value, `write a number ${bounds}`)
 }
 
-/** `spec.containers[0].resources`. */
+/** Levels of nesting that data from outside may have: what walks it calls itself once for each. Schemas of CRDs have some 50. */
+export const mostLevels = 200
+
+/** Whether data has more than so many levels of lists and maps. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) return value.some((element) => isDeeper(element, levels - 1))
+  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true
+  return false
+}
+
+/** `spec.containers[0].resources`, `metadata.labels["example.com/a"]`; on one line, whatever the keys are. */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((all, key) => {
     if (typeof key === 'number') return `${all}[${key}]`
-    if (!/^[\w-]+$/.test(key)) return `${all}[${JSON.stringify(key)}]`
+    if (!/^[\w-]{1,300}$/.test(key)) return `${all}[${printable(JSON.stringify(start(key, 300)))}]`
     return all === '' ? key : `${all}.${key}`
   }, '')
 }
 
-/** A value as errors show it. */
+/** A value as errors show it: on one line, and of a long one the beginning. */
 export function valueText(value: unknown): string {
   if (value === undefined) return 'is missing'
-  const json = JSON.stringify(value)
-  return `is ${json.length > 60 ? `${json.slice(0, 57)}...` : json}`
+  const json = JSON.stringify(typeof value === 'string' ? start(value, 60) : value)
+  return `is ${printable(start(json, 60))}`
+}
+
+function start(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 3)}...` : text
 }

@@ -1,7 +1,4 @@
-// Writes the CRDs from the zod schemas in `api/`: into `deploy/crds/` and the chart. With `--check` it only compares.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+// The CRDs, made from the zod schemas in `api/`.
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import { capacityBufferSpec, capacityBufferStatus } from '../api/capacity-buffer.ts'
@@ -296,32 +293,13 @@ function crd(definition: Definition): Json {
   }
 }
 
-function main(): void {
-  const here = dirname(fileURLToPath(import.meta.url))
-  const differing: string[] = []
-  for (const definition of definitions) {
-    const text = `# Generated from api/ by deploy/generate-crds.ts; edit the schemas there.\n${stringify(crd(definition), { aliasDuplicateObjects: false, lineWidth: 0 })}`
-    for (const folder of ['crds', 'chart/crds']) {
-      const path = join(here, folder, `${definition.group}_${definition.plural}.yaml`)
-      if (process.argv.includes('--check')) {
-        if (read(path) !== text) differing.push(path)
-      } else {
-        mkdirSync(dirname(path), { recursive: true })
-        writeFileSync(path, text)
-      }
-    }
-  }
-  if (differing.length === 0) return
-  console.error(`not what api/ says; run "npm run generate":\n${differing.join('\n')}`)
-  process.exitCode = 1
+/** Texts of the CRDs by path below `deploy/`: for kubectl, and for the chart. */
+export function crdFiles(): ReadonlyMap<string, string> {
+  return new Map(
+    definitions.flatMap((definition) => {
+      const text = `# Generated from api/ by deploy/generate-crds.ts; edit the schemas there.\n${stringify(crd(definition), { aliasDuplicateObjects: false, lineWidth: 0 })}`
+      const name = `${definition.group}_${definition.plural}.yaml`
+      return ['crds', 'chart/crds'].map((folder): [string, string] => [`${folder}/${name}`, text])
+    }),
+  )
 }
-
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return undefined
-  }
-}
-
-main()

@@ -1,39 +1,29 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { Document, parseAllDocuments } from 'yaml'
-import { toNewest } from '../api/conversion/convert.ts'
-import { isObject } from '../api/conversion/residue.ts'
 
+/** Adds `convert`. */
 export function registerConvert(program: Command): void {
   program
     .command('convert')
     .argument('<file>', 'a YAML file with manifests, or - for standard input')
     .description('print the manifests of a file with the newest API versions; those of other kinds stay as they are')
-    .action((file: string) => {
-      const { text, errors } = converted(readFileSync(file === '-' ? 0 : file, 'utf8'), file)
-      for (const error of errors) console.error(error)
-      if (errors.length > 0) process.exitCode = 1
-      else process.stdout.write(text)
+    .addHelpText(
+      'after',
+      `
+Exit code: 0 when all of it is printed, 1 when something in it cannot be read or converted and nothing is printed, 2 for a file or options
+that cannot be read.`,
+    )
+    .action(async (file: string) => {
+      process.exitCode = await convert(file)
     })
 }
 
-function converted(source: string, file: string): { readonly text: string; readonly errors: readonly string[] } {
-  const errors: string[] = []
-  const texts: string[] = []
-  for (const document of parseAllDocuments(source)) {
-    errors.push(...document.errors.map(({ message }) => `${file}: ${message}`))
-    const object: unknown = document.toJS()
-    const result = isObject(object) ? toNewest(object) : undefined
-    if (result === undefined) texts.push(document.toString({ lineWidth: 0 }))
-    else if (result.kind === 'refused') errors.push(`${file}: ${result.path} ${result.message}`)
-    else texts.push(rewritten(document, result.object))
-  }
-  return { text: texts.map((text) => text.replace(/^---\n/, '')).join('---\n'), errors }
-}
-
-/** Only the comment on top can be kept: the fields below it have moved. */
-function rewritten({ commentBefore }: Document, object: unknown): string {
-  const document = new Document(object, { aliasDuplicateObjects: false })
-  document.commentBefore = commentBefore
-  return document.toString({ lineWidth: 0 })
+async function convert(file: string): Promise<number> {
+  const [{ inputName, readInput }, { runBounded }] = await Promise.all([
+    import('./bounded/input.ts'),
+    import('./bounded/run.ts'),
+  ])
+  const input = await readInput(file)
+  if ('bytes' in input) return runBounded('convert', { file: input }, [input])
+  console.error(`${inputName(file)}: ${input.message}`)
+  return 2
 }

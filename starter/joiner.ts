@@ -2,9 +2,37 @@
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
-import { registerInstanceTypes } from './instance-types/command.ts'
-import { registerSimulate } from './simulate/command.ts'
+
+// What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done anew.
+const compiled =
+  process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
+enableCompileCache(compiled)
+// Threads ask their environment.
+process.env['NODE_COMPILE_CACHE'] = compiled
+
+const [
+  { Command },
+  { complain, guardProcess },
+  { registerConvert },
+  { registerInstanceTypes },
+  { registerSimulate },
+  { guardOutput },
+  { registerValidate },
+] = await Promise.all([
+  import('commander'),
+  import('./boundary.ts'),
+  import('./convert.ts'),
+  import('./instance-types/command.ts'),
+  import('./simulate/command.ts'),
+  import('./terminal.ts'),
+  import('./validate.ts'),
+])
+
+const command = process.argv[2] ?? ''
+// What a server does at its end is for its log, with traces.
+if (command !== 'worker') guardProcess(command)
+// The local cluster prints colours, and logs as they are.
+if (!['worker', 'local', 'demo', 'azure'].includes(command)) guardOutput(process.stdout, process.stderr)
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -23,27 +51,23 @@ program
 program
   .command('worker')
   .description(
-    'run the roles named in JOINER_ROLES (core, azure, planner, bridge; default: all); settings come from the environment',
+    'run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
   .action(async () => {
     const { runWorker } = await import('../workers/run-worker.ts')
     process.exit(await runWorker(process.env))
   })
 
+registerConvert(program)
 registerInstanceTypes(program)
 registerSimulate(program)
+registerValidate(program)
 
 /**
  * Commands that need none of the others' code: two are over in a moment, most of which it would take to load it, and each restart of a worker waits
  * for what it loads.
  */
-const standsAlone = ['instance-types', 'simulate', 'worker'].includes(process.argv[2] ?? '')
-
-// What was compiled is kept. Where nothing can be kept it is done anew.
-const compiled = fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
-enableCompileCache(compiled)
-// Threads ask their environment.
-process.env['NODE_COMPILE_CACHE'] ??= compiled
+const standsAlone = ['convert', 'instance-types', 'simulate', 'validate', 'worker'].includes(command)
 
 if (!standsAlone) {
   const [
@@ -51,7 +75,6 @@ if (!standsAlone) {
     { registerBudgets },
     { registerCapacity },
     { registerConsolidate },
-    { registerConvert },
     { registerDoctor },
     { registerNode },
     { registerPause },
@@ -59,14 +82,12 @@ if (!standsAlone) {
     { registerQuota },
     { registerStatus },
     { registerTakeover },
-    { registerValidate },
     { registerWhy },
   ] = await Promise.all([
     import('./operate/apply-command.ts'),
     import('./budgets/command.ts'),
     import('./capacity/command.ts'),
     import('./operate/consolidate-command.ts'),
-    import('./convert.ts'),
     import('./doctor/command.ts'),
     import('./node/command.ts'),
     import('./operate/pause-command.ts'),
@@ -74,14 +95,12 @@ if (!standsAlone) {
     import('./quota/command.ts'),
     import('./status/command.ts'),
     import('./takeover/command.ts'),
-    import('./validate.ts'),
     import('./why/command.ts'),
   ])
   registerApply(program)
   registerBudgets(program)
   registerCapacity(program)
   registerConsolidate(program)
-  registerConvert(program)
   registerDoctor(program)
   registerNode(program)
   registerPause(program)
@@ -89,7 +108,6 @@ if (!standsAlone) {
   registerQuota(program)
   registerStatus(program)
   registerTakeover(program)
-  registerValidate(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {
@@ -99,4 +117,9 @@ if (!standsAlone) {
   local?.registerLocalCommands(program)
 }
 
-await program.parseAsync()
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (command === 'worker') throw error
+  process.exitCode = complain(command, error)
+}

@@ -1,21 +1,7 @@
 import { type Command, Option } from 'commander'
-import { isNode, LineCounter, type ParsedNode, parseAllDocuments } from 'yaml'
-import { isObject } from '../api/conversion/residue.ts'
-import { readInput } from './input.ts'
-import { type Finding, validateObject } from './validate-object.ts'
+import type { InputFile, UnreadableFile } from './bounded/input.ts'
 
-interface FileError {
-  readonly path: string
-  readonly message: string
-  readonly line: number
-}
-
-interface FileResult {
-  readonly file: string
-  readonly errors: readonly FileError[]
-  readonly skipped: readonly string[]
-}
-
+/** Adds `validate`. */
 export function registerValidate(program: Command): void {
   program
     .command('validate')
@@ -24,102 +10,23 @@ export function registerValidate(program: Command): void {
     .description(
       "check manifests as the API server and Joiner would, without a cluster; other programs' kinds are skipped",
     )
-    .action(async (files: readonly string[], { output }: { readonly output: string }) => {
-      const results = await Promise.all(files.map(validateFile))
-      for (const { file, skipped } of results) for (const what of skipped) console.error(`${file}: ${what} skipped`)
-      if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
-      else for (const result of results) console.log(asText(result))
-      if (results.some(({ errors }) => errors.length > 0)) process.exitCode = 1
+    .addHelpText(
+      'after',
+      `
+Exit code: 0 when all are valid, 1 when something in them is not, 2 for files or options that cannot be read.`,
+    )
+    .action(async (files: readonly string[], { output }: { readonly output: 'text' | 'json' }) => {
+      process.exitCode = await validate(files, output)
     })
 }
 
-function asJson({ file, errors }: FileResult): object {
-  return {
-    file,
-    valid: errors.length === 0,
-    errors: errors.map(({ path, message, line }) => ({ path, message: `line ${line}: ${message}` })),
-  }
-}
-
-function asText({ file, errors }: FileResult): string {
-  if (errors.length === 0) return `${file}: valid`
-  return errors
-    .map(({ path, message, line }) => `${file}:${line}: ${path === '' ? '' : `${path}: `}${message}`)
-    .join('\n')
-}
-
-async function validateFile(file: string): Promise<FileResult> {
-  let source: string
-  try {
-    source = await readInput(file)
-  } catch (error) {
-    return { file, errors: [{ path: '', message: `cannot be read: ${String(error)}`, line: 1 }], skipped: [] }
-  }
-  const lines = new LineCounter()
-  const errors: FileError[] = []
-  const skipped: string[] = []
-  for (const document of parseAllDocuments(source, { lineCounter: lines, prettyErrors: false })) {
-    const broken = document.errors.map(({ message, pos }) => ({ path: '', message, line: lines.linePos(pos[0]).line }))
-    errors.push(...broken)
-    const object: unknown = broken.length > 0 ? null : document.toJS()
-    if (object === null) continue
-    const start = lines.linePos(document.contents?.range[0] ?? 0).line
-    if (!isObject(object)) {
-      errors.push({ path: '', message: 'is not a manifest', line: start })
-      continue
-    }
-    const result = validateObject(object)
-    const subject = `${String(object['kind'])} ${nameOf(object['metadata'])}`
-    if (result.kind === 'skipped') skipped.push(`line ${start}: ${subject}`)
-    else
-      errors.push(
-        ...result.errors.map(({ path, message }) => ({
-          path: textOf(path),
-          message: `${subject}: ${message}`,
-          line: lineOf(document.contents, path, lines) ?? start,
-        })),
-      )
-  }
-  return { file, errors, skipped }
-}
-
-function nameOf(metadata: unknown): string {
-  return isObject(metadata) && typeof metadata['name'] === 'string' ? `"${metadata['name']}"` : 'without a name'
-}
-
-function textOf(path: Finding['path']): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'number') return `${text}[${key}]`
-    if (!/^[A-Za-z0-9_-]+$/.test(key)) return `${text}[${JSON.stringify(key)}]`
-    return text === '' ? key : `${text}.${key}`
-  }, '')
-}
-
-/** Where a field stands; of one that is missing, the nearest that should hold it. */
-function lineOf(contents: ParsedNode | null, path: Finding['path'], lines: LineCounter): number | undefined {
-  for (let length = path.length; length > 0; length--) {
-    const offset = lookUp(contents, path.slice(0, length))
-    if (offset !== undefined) return lines.linePos(offset).line
-  }
-  return undefined
-}
-
-/** The offset of a field's key, or of a list's element. */
-function lookUp(contents: ParsedNode | null, path: Finding['path']): number | undefined {
-  let node: unknown = contents
-  let offset: number | undefined
-  for (const key of path) {
-    const items: unknown = isNode(node) && 'items' in node ? node.items : undefined
-    if (!Array.isArray(items)) return undefined
-    const item: unknown = typeof key === 'number' ? items[key] : items.find((pair) => String(pair.key) === key)
-    const holder = typeof key === 'number' ? item : isPair(item) ? item.key : undefined
-    if (!isNode(holder)) return undefined
-    offset = holder.range?.[0]
-    node = typeof key === 'number' ? item : isPair(item) ? item.value : undefined
-  }
-  return offset
-}
-
-function isPair(value: unknown): value is { readonly key: unknown; readonly value: unknown } {
-  return typeof value === 'object' && value !== null && 'key' in value && 'value' in value
+async function validate(names: readonly string[], output: 'text' | 'json'): Promise<number> {
+  const [{ readInput }, { runBounded }] = await Promise.all([import('./bounded/input.ts'), import('./bounded/run.ts')])
+  const files: (InputFile | UnreadableFile)[] = []
+  for (const name of names) files.push(await readInput(name))
+  return runBounded(
+    'validate',
+    { files, output },
+    files.filter((file) => 'bytes' in file),
+  )
 }

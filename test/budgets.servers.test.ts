@@ -29,7 +29,7 @@ interface Read {
 const budgets = (...args: readonly string[]) => command('budgets', ...args)
 
 async function command(...args: readonly string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: world.cluster.adminKubeconfig }
+  const env = { ...process.env, KUBECONFIG: world.installation.operatorKubeconfig }
   return (await run(process.execPath, [joiner, ...args], { env })).stdout
 }
 

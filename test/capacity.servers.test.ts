@@ -7,6 +7,7 @@ import type { AzureClient } from '../activities/azure/arm/client.ts'
 import type { OfferingId } from '../activities/azure/capacity/mark.ts'
 import { Quota } from '../activities/azure/capacity/quota.ts'
 import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
+import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import type { VmSize } from '../activities/azure/catalogue/sku.ts'
 import { KubernetesClient } from '../activities/kubernetes/client.ts'
 import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
@@ -55,7 +56,7 @@ async function replica(): Promise<UnavailableOfferings> {
 const refusal = { ttlMs: 3_600_000, reason: 'AllocationFailure', zones: ['0', 'westus2-1', 'westus2-2'] }
 
 async function cli(...args: readonly string[]): Promise<string> {
-  const env = { ...process.env, KUBECONFIG: world.cluster.adminKubeconfig }
+  const env = { ...process.env, KUBECONFIG: world.installation.operatorKubeconfig }
   return (await run(process.execPath, [joiner, ...args, '--namespace', namespace], { env })).stdout
 }
 
@@ -122,7 +123,12 @@ test('what NodeClaims took and gave back counts on top of what Azure counted', a
   } as unknown as AzureClient
   // The sizes that this world buys are of family D, whatever they are called.
   const sizeOf = (name: string) => ({ name, family: 'D', vCpus: Number(/\d+/.exec(name)?.[0] ?? 0) }) as VmSize
-  const quota = new Quota({ azure, location: 'westus2', cache, sizeOf, log, now: Date.now })
+  const document = new DurableDocument(client, {
+    namespace,
+    name: 'joiner-quota',
+    about: { subscription: 'of the test' },
+  })
+  const quota = new Quota({ azure, document, location: 'westus2', cache, sizeOf, log, now: Date.now })
   cache.start()
   await cache.synced()
   await quota.poll()

@@ -83,7 +83,13 @@ describe('values.schema.json', () => {
       '/settings/vmMemoryOverheadPercent',
     ],
     ['a pull policy that there is not', { image: { pullPolicy: 'Sometimes' } }, '/image/pullPolicy'],
-    ['a ServiceAccount without a name', { serviceAccount: { name: '' } }, '/serviceAccount/name'],
+    ['a ServiceAccount whose name is a number', { serviceAccount: { name: 7 } }, '/serviceAccount/name'],
+    ['no share of the API server', { flowControl: { shares: 0 } }, '/flowControl/shares'],
+    [
+      'a namespace in capitals',
+      { networkPolicy: { allowedNamespaces: ['Ops'] } },
+      '/networkPolicy/allowedNamespaces/0',
+    ],
     ['a misspelt setting', { settings: { batchIdleDurations: '1s' } }, 'batchIdleDurations'],
     ['a misspelt section', { temporale: {} }, 'temporale'],
   ])('refuses %s', async (_what, values, named) => {

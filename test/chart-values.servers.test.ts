@@ -16,18 +16,17 @@ import {
 describe('values', () => {
   test('reach the configuration', async () => {
     const manifests = await renderChart(fullValues)
-    const [controller, planner] = ofShape(manifests, ['Deployment'], deployment)
-    if (controller === undefined || planner === undefined) throw new Error('the chart renders fewer than 2 Deployments')
-    expect(configOf(manifests, controller)).toEqual({
+    const [controller, provider, planner, conversion] = fourOf(manifests)
+    expect(configOf(manifests, provider)).toEqual({
       CLUSTER_CA_BUNDLE: fullValues.cluster.caBundle,
-      JOINER_ROLES: ['core', 'azure', 'bridge'],
+      JOINER_ROLES: ['azure'],
       JOINER_NAMESPACE: releaseNamespace,
       JOINER_RELEASE: 'joiner',
       JOINER_HEALTH_PORT: 8080,
       JOINER_CONVERSION_PORT: 8443,
       JOINER_COMMIT: '',
       DISABLE_CLUSTER_STATE_OBSERVABILITY: true,
-      JOINER_IDENTITY: 'joiner-pod',
+      JOINER_IDENTITY: 'joiner-azure-pod',
       JOINER_RESYNC_INTERVAL: 7_200_000,
       ENABLE_AZURE_SDK_LOGGING: false,
       LOG_LEVEL: 'debug',
@@ -67,7 +66,7 @@ describe('values', () => {
       NETWORK_PLUGIN_MODE: '',
       ARM_CLOUD: 'AzureChinaCloud',
       ARM_RESOURCE_GROUP: 'clusters',
-      JOINER_AZURE_REPLICAS: 3,
+      JOINER_AZURE_REPLICAS: 4,
       JOINER_ARM_BUDGET_SHARE: 0.5,
       NETWORK_DATAPLANE: 'azure',
       NETWORK_POLICY: 'calico',
@@ -86,7 +85,7 @@ describe('values', () => {
       DNS_SERVICE_IP: '10.9.0.10',
       VM_MEMORY_OVERHEAD_PERCENT: 0.1,
     } satisfies Partial<Config>)
-    expect([controller.spec.replicas, planner.spec.replicas]).toEqual([3, 1])
+    expect([controller, provider, planner, conversion].map(({ spec }) => spec.replicas)).toEqual([3, 4, 1, 5])
     expect(controller.spec.template.spec).toMatchObject({
       imagePullSecrets: [{ name: 'pull' }],
       nodeSelector: { disk: 'fast' },
@@ -95,9 +94,17 @@ describe('values', () => {
         { image: 'registry.example/joiner:9.8.7', imagePullPolicy: 'Always', resources: { requests: { cpu: '2' } } },
       ],
     })
-    expect(planner.spec.template.spec).toMatchObject({ containers: [{ resources: { requests: { cpu: '3' } } }] })
-    expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({
-      name: 'scaler',
+    const requests = [provider, planner, conversion].map(({ spec }) => spec.template.spec.containers[0]['resources'])
+    expect(requests).toMatchObject(['4', '3', '5'].map((cpu) => ({ requests: { cpu } })))
+    expect(podEnvironment(manifests, conversion)).toEqual({
+      JOINER_ROLES: 'conversion',
+      JOINER_HEALTH_PORT: '8080',
+      JOINER_CONVERSION_PORT: '8443',
+      JOINER_NAMESPACE: releaseNamespace,
+      LOG_LEVEL: 'debug',
+    })
+    const account = manifests.find(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === 'scaler')
+    expect(account?.metadata).toMatchObject({
       annotations: {
         team: 'platform',
         'azure.workload.identity/client-id': 'client',
@@ -123,7 +130,9 @@ describe('values', () => {
     const few = await renderChart({ ...smallestValues, metrics: { annotations: false } })
     expect(few.filter(({ kind }) => kind === 'PodMonitor')).toEqual([])
     for (const { spec } of ofShape(few, ['Deployment'], deployment))
-      expect(spec.template.metadata.annotations).not.toHaveProperty('prometheus.io/scrape')
+      expect(Object.keys(spec.template.metadata.annotations).filter((name) => name.startsWith('prometheus'))).toEqual(
+        [],
+      )
     expect(JSON.stringify(few)).not.toContain('OTEL_')
   })
 
@@ -135,8 +144,7 @@ describe('values', () => {
       tokenAudience: 'https://arm.local',
     }
     const manifests = await renderChart({ ...fullValues, azure: { ...fullValues.azure, environment } })
-    const [controller] = ofShape(manifests, ['Deployment'], deployment)
-    if (controller === undefined) throw new Error('the chart renders no Deployment')
+    const [, controller] = fourOf(manifests)
     const config = configOf(manifests, controller)
     expect(config.AZURE_ENVIRONMENT_FILEPATH).toBe('/etc/joiner/azure-environment.json')
     const files = manifests.find(({ metadata }) => metadata.name === 'joiner-files')?.['data'] as Record<string, string>
@@ -159,10 +167,9 @@ describe('values', () => {
 
   test('of Karpenter for Azure install Joiner as they are, but for the address of Temporal', async () => {
     const manifests = await renderChart(karpenterValues)
-    const [controller, planner] = ofShape(manifests, ['Deployment'], deployment)
-    if (controller === undefined || planner === undefined) throw new Error('the chart renders fewer than 2 Deployments')
-    expect(controller.spec.replicas).toBe(1)
-    for (const each of [controller, planner])
+    const [controller, provider, planner, conversion] = fourOf(manifests)
+    expect([controller, provider].map(({ spec }) => spec.replicas)).toEqual([1, 1])
+    for (const each of [controller, provider, planner])
       expect(configOf(manifests, each)).toMatchObject({
         CLUSTER_NAME: 'karpenter',
         CLUSTER_ENDPOINT: 'https://karpenter.hcp.eastus.azmk8s.io:443',
@@ -173,11 +180,56 @@ describe('values', () => {
         ADDITIONAL_TAGS: { team: 'platform' },
         JOINER_AZURE_REPLICAS: 1,
       })
-    expect(controller.spec.template.spec.serviceAccountName).toBe('karpenter-sa')
-    expect(controller.spec.template.metadata.labels).toMatchObject({
-      'azure.workload.identity/use': 'true',
-      team: 'platform',
-    })
+    // The identity's federated credential goes on to name the same account, and no other pod can use it.
+    expect(provider.spec.template.spec.serviceAccountName).toBe('karpenter-sa')
+    const labels = [controller, provider, planner, conversion].map(({ spec }) => spec.template.metadata.labels)
+    expect(labels.map((each) => each['azure.workload.identity/use'])).toEqual([undefined, 'true', undefined, undefined])
+    expect(labels.map(({ team }) => team)).toEqual(Array(4).fill('platform'))
+  })
+
+  test('that are about an identity at Azure, or a token that nobody needs, reach joiner-azure alone', async () => {
+    const secrets = ['AZURE_CLIENT_SECRET', 'AZURE_CLIENT_ID', 'AZURE_TOKEN_CREDENTIALS', 'KUBELET_BOOTSTRAP_TOKEN']
+    const env = [...secrets, 'AZURE_SUBSCRIPTION_ID'].map((name) => ({ name, value: 'any' }))
+    const manifests = await renderChart({ ...smallestValues, controller: { env } })
+    const given = fourOf(manifests).map((each) =>
+      env.map(({ name }) => name).filter((name) => name in podEnvironment(manifests, each)),
+    )
+    const all = env.map(({ name }) => name)
+    expect(given).toEqual([['AZURE_SUBSCRIPTION_ID'], all, ['AZURE_SUBSCRIPTION_ID'], []])
+  })
+
+  test('name the account with an identity, and none that another Deployment has', async () => {
+    const named = renderChart({ ...smallestValues, serviceAccount: { name: 'joiner-planner' } })
+    await expect(named).rejects.toThrow('serviceAccount.name "joiner-planner" is the account of another Deployment')
+  })
+
+  test('open ports to the namespaces that they name, and to nobody else', async () => {
+    const policies = (await renderChart(fullValues)).filter(({ kind }) => kind === 'NetworkPolicy')
+    expect(policies.map(({ metadata, spec }) => [metadata.name, spec])).toMatchObject([
+      [
+        'joiner',
+        {
+          policyTypes: ['Ingress', 'Egress'],
+          ingress: [{ from: [{ namespaceSelector: { matchExpressions: [{ values: ['monitoring'] }] } }] }],
+          egress: [
+            { ports: [{ port: 53 }, { port: 53 }] },
+            { to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [{ port: 443 }] },
+          ],
+        },
+      ],
+      [
+        'joiner-conversion',
+        {
+          podSelector: { matchLabels: { 'app.kubernetes.io/component': 'joiner-conversion' } },
+          ingress: [{ ports: [{ port: 'conversion' }] }],
+        },
+      ],
+    ])
+    const closed = await renderChart({ ...smallestValues, networkPolicy: { enabled: true } })
+    const [{ spec } = { spec: undefined }] = closed.filter(({ kind }) => kind === 'NetworkPolicy')
+    expect(spec).toMatchObject({ policyTypes: ['Ingress'], ingress: [] })
+    const none = await renderChart(smallestValues)
+    expect(none.filter(({ kind }) => kind === 'NetworkPolicy')).toEqual([])
   })
 
   test('left at their defaults are the defaults of the configuration', async () => {
@@ -198,7 +250,7 @@ describe('values', () => {
       'JOINER_IDENTITY',
       'JOINER_AZURE_REPLICAS',
     ])
-    for (const each of ofShape(manifests, ['Deployment'], deployment)) {
+    for (const each of fourOf(manifests).slice(0, 3)) {
       const environment = podEnvironment(manifests, each)
       const bare = Object.fromEntries(
         Object.entries(environment).filter(([name]) => required.has(name) || ofRelease.has(name)),
@@ -209,7 +261,8 @@ describe('values', () => {
 
   test('without a managed identity leave no empty annotation behind', async () => {
     const manifests = await renderChart(smallestValues)
-    expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata.annotations).toBeUndefined()
+    const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount')
+    expect(accounts.map(({ metadata }) => metadata.annotations)).toEqual(Array(4).fill(undefined))
   })
 
   test('that change a setting restart the pods, and others do not', async () => {
@@ -220,6 +273,13 @@ describe('values', () => {
     expect(checksums(await renderChart(larger))).toEqual(base)
   })
 })
+
+/** The Deployments by what they are: workflows and watches, Azure, planning, conversion. */
+function fourOf(manifests: Awaited<ReturnType<typeof renderChart>>) {
+  const [controller, provider, planner, conversion] = ofShape(manifests, ['Deployment'], deployment)
+  if (!controller || !provider || !planner || !conversion) throw new Error('the chart renders fewer than 4 Deployments')
+  return [controller, provider, planner, conversion] as const
+}
 
 function checksums(manifests: Awaited<ReturnType<typeof renderChart>>): readonly (string | undefined)[] {
   return ofShape(manifests, ['Deployment'], deployment).map(

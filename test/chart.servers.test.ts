@@ -3,13 +3,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { kindRules } from '../activities/kubernetes/cached-kinds.ts'
-import { type Role, readConfig } from '../api/config.ts'
+import { kindRules, kindsFor } from '../activities/kubernetes/cached-kinds.ts'
+import { readConfig, readConversionConfig } from '../api/config.ts'
 import {
   binding,
   budget,
   chartFolder,
-  configOf,
   type Deployment,
   deployment,
   fullValues,
@@ -19,24 +18,19 @@ import {
   releaseNamespace,
   renderChart,
   role,
+  rolesOf,
   service,
   smallestValues,
 } from './chart.ts'
 
 const admission = 'admissionregistration.k8s.io/v1'
-const allRoles: readonly Role[] = ['azure', 'bridge', 'core', 'planner']
+const accounts = ['joiner', 'joiner-azure', 'joiner-planner', 'joiner-conversion']
+const cases = [
+  { name: 'the smallest values', values: smallestValues, azureAccount: 'joiner-azure' },
+  { name: 'every value set', values: fullValues, azureAccount: 'scaler' },
+] as const
 
-interface Case {
-  readonly name: string
-  readonly values: unknown
-  readonly serviceAccount: string
-}
-const cases: readonly Case[] = [
-  { name: 'the smallest values', values: smallestValues, serviceAccount: 'joiner' },
-  { name: 'every value set', values: fullValues, serviceAccount: 'scaler' },
-]
-
-describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
+describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
   let manifests: Awaited<ReturnType<typeof renderChart>>
   let deployments: readonly Deployment[]
 
@@ -51,36 +45,45 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
     expect(code).toBe(0)
   })
 
-  test('everything is in the release namespace, of the cluster, or the tokens of kube-system', () => {
+  test('everything is in the release namespace, of the cluster, or what Joiner needs in kube-system', () => {
     const places = manifests
       .filter(({ apiVersion }) => apiVersion !== admission)
       .map(({ kind, metadata }) => `${metadata.namespace ?? 'cluster'} ${kind}`)
     const elsewhere = places.filter((place) => !place.startsWith(`${releaseNamespace} `))
-    expect(elsewhere.toSorted()).toEqual([
+    expect([...new Set(elsewhere)].toSorted()).toEqual([
       'cluster ClusterRole',
       'cluster ClusterRoleBinding',
-      'cluster ClusterRoleBinding',
-      'cluster ClusterRoleBinding',
+      ...(values === fullValues ? [] : ['cluster FlowSchema', 'cluster PriorityLevelConfiguration']),
       'kube-system Role',
       'kube-system RoleBinding',
     ])
   })
 
-  test('admission policies warn and never refuse, and one value switches them off', () => {
+  test('warnings never refuse, and one value switches them off; what limits Joiner itself always refuses', () => {
     const policies = manifests.filter(({ apiVersion }) => apiVersion === admission)
-    const isOff = values === fullValues
-    expect(policies.map(({ kind, metadata }) => `${metadata.name} ${kind}`).toSorted()).toEqual(
-      isOff
-        ? []
-        : ['joiner-aksnodeclasses', 'joiner-nodepools', 'joiner-unread'].flatMap((name) => [
-            `${name} ValidatingAdmissionPolicy`,
-            `${name} ValidatingAdmissionPolicyBinding`,
-          ]),
+    const warnings = ['joiner-aksnodeclasses', 'joiner-nodepools', 'joiner-unread']
+    const limits = ['joiner-bootstrap-tokens', 'joiner-conversion', 'joiner-own-objects']
+    expect(new Set(policies.map(({ metadata }) => metadata.name))).toEqual(
+      new Set(values === fullValues ? limits : [...limits, ...warnings]),
     )
-    for (const { kind, spec } of policies)
+    for (const { kind, metadata, spec } of policies) {
+      const refuses = limits.includes(metadata.name)
       expect(spec).toMatchObject(
-        kind === 'ValidatingAdmissionPolicy' ? { failurePolicy: 'Ignore' } : { validationActions: ['Warn', 'Audit'] },
+        kind === 'ValidatingAdmissionPolicy'
+          ? { failurePolicy: refuses ? 'Fail' : 'Ignore' }
+          : { validationActions: refuses ? ['Deny'] : ['Warn', 'Audit'] },
       )
+    }
+  })
+
+  test('FIPS is warned of where no shared gallery has its images', async () => {
+    const own = values as { readonly azure: object }
+    for (const enabled of [false, true]) {
+      const sharedGallery = { enabled, subscriptionId: 'aks', tokenServerUrl: 'http://tokens.example' }
+      const rendered = await renderChart({ ...own, azure: { ...own.azure, sharedGallery }, admissionWarnings: true })
+      const policy = rendered.find(({ metadata }) => metadata.name === 'joiner-aksnodeclasses')
+      expect(JSON.stringify(policy).includes('fipsMode')).toBe(!enabled)
+    }
   })
 
   test('no rule has a wildcard', () => {
@@ -90,99 +93,130 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
       expect([...apiGroups, ...resources, ...verbs].filter((each) => each.includes('*'))).toEqual([])
   })
 
-  test('everything that is watched may be read, and what is only read cannot be changed', () => {
-    const [cluster] = ofShape(manifests, ['ClusterRole'], role)
-    const verbsOf = (resource: string) =>
-      (cluster?.rules ?? []).filter(({ resources }) => resources.includes(resource)).flatMap(({ verbs }) => verbs)
-    const resources = Object.values(kindRules).map(({ resource }) => resource)
-    for (const resource of resources)
-      expect(verbsOf(resource)).toEqual(expect.arrayContaining(['get', 'list', 'watch']))
-    const changed = new Set(['pods', 'nodes', 'nodeclaims', 'nodepools', 'aksnodeclasses'])
-    for (const resource of resources.filter((one) => !changed.has(one)))
-      expect(verbsOf(resource)).toEqual(['get', 'list', 'watch'])
+  test('each Deployment may watch what its roles watch', () => {
+    const granted = ofShape(manifests, ['ClusterRole'], role)
+    const watchable = (name: string) =>
+      (granted.find(({ metadata }) => metadata.name === `joiner-${name}`)?.rules ?? [])
+        .filter(({ verbs }) => verbs.includes('list') && verbs.includes('watch'))
+        .flatMap(({ resources }) => resources)
+    for (const name of ['core', 'bridge', 'azure', 'planner'] as const) {
+      const kinds = kindsFor({ roles: [name], defaultSpread: values === fullValues })
+      expect(watchable(name)).toEqual(expect.arrayContaining(kinds.map((kind) => kindRules[kind].resource)))
+    }
   })
 
-  test('of Secrets there are rights to its own one by name, and to the bootstrap tokens of kube-system', () => {
-    const onSecrets = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap(({ kind, metadata, rules }) =>
-      rules
-        .filter(({ resources }) => resources.some((resource) => resource.startsWith('secrets')))
-        .map((rule) => ({ kind, namespace: metadata.namespace, rule })),
-    )
-    const ownSecret = { kind: 'Role', namespace: releaseNamespace }
-    expect(onSecrets).toEqual([
-      { ...ownSecret, rule: { apiGroups: [''], resources: ['secrets'], verbs: ['create'] } },
-      {
-        ...ownSecret,
-        rule: {
-          apiGroups: [''],
-          resources: ['secrets'],
-          resourceNames: ['joiner-conversion'],
-          verbs: ['list', 'watch', 'patch'],
-        },
-      },
-      {
-        kind: 'Role',
-        namespace: 'kube-system',
-        rule: { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'list', 'delete'] },
-      },
-    ])
-  })
-
-  test("no right leads to more rights, and Joiner's own roles go to its ServiceAccount only", () => {
-    const rules = ofShape(manifests, ['Role', 'ClusterRole'], role).flatMap((each) => each.rules)
+  test('no right leads to more rights, and each Role goes to the account whose Deployment has the role', () => {
+    const roles = ofShape(manifests, ['Role', 'ClusterRole'], role)
+    const rules = roles.flatMap((each) => each.rules)
     expect(rules.flatMap(({ verbs }) => verbs).filter((verb) => /^(escalate|bind|impersonate)$/.test(verb))).toEqual([])
     expect(rules.flatMap(({ apiGroups }) => apiGroups)).not.toContain('rbac.authorization.k8s.io')
-    const names = new Set(ofShape(manifests, ['Role', 'ClusterRole'], role).map(({ metadata }) => metadata.name))
+    const names = new Set(roles.map(({ metadata }) => metadata.name))
     const bindings = ofShape(manifests, ['RoleBinding', 'ClusterRoleBinding'], binding)
     const ours = bindings.filter(({ roleRef }) => names.has(roleRef.name))
-    expect(ours).toHaveLength(3)
-    for (const { subjects } of ours)
-      expect(subjects).toEqual([{ kind: 'ServiceAccount', name: serviceAccount, namespace: releaseNamespace }])
+    const bound = ours.map(({ kind, roleRef, subjects }) => [kind, roleRef.name, subjects])
+    const accountOf = (name: string) => [{ kind: 'ServiceAccount', name, namespace: releaseNamespace }]
+    const expected = deployments.flatMap((each) =>
+      rolesOf(each).flatMap((name) => {
+        const account = accountOf(each.spec.template.spec.serviceAccountName)
+        return [
+          ['ClusterRoleBinding', `joiner-${name}`, account],
+          ['RoleBinding', `joiner-${name}`, account],
+          ...(name === 'azure' ? [['RoleBinding', 'joiner-azure-kube-system', account]] : []),
+        ]
+      }),
+    )
+    expect(new Set(bound.map((each) => JSON.stringify(each)))).toEqual(
+      new Set(expected.map((each) => JSON.stringify(each))),
+    )
+    expect(bound).toHaveLength(expected.length)
     const others = bindings.filter(({ roleRef }) => !names.has(roleRef.name))
     expect(others.map(({ roleRef, subjects }) => [roleRef.name, subjects.map(({ name }) => name)])).toEqual([
-      ['system:node-bootstrapper', ['system:bootstrappers']],
-      ['system:certificates.k8s.io:certificatesigningrequests:nodeclient', ['system:bootstrappers']],
+      ['system:node-bootstrapper', ['system:bootstrappers:joiner']],
+      ['system:certificates.k8s.io:certificatesigningrequests:nodeclient', ['system:bootstrappers:joiner']],
     ])
+  })
+
+  test('people get rights by aggregation only, and nobody is bound to those of the command line', () => {
+    const aggregated = ofShape(manifests, ['ClusterRole'], role).flatMap(({ metadata }) =>
+      Object.keys(metadata.labels)
+        .filter((label) => label.startsWith('rbac.authorization.k8s.io/'))
+        .map((label) => [metadata.name, label]),
+    )
+    expect(aggregated).toEqual(
+      ['view', 'edit', 'admin'].map((name) => [`joiner-${name}`, `rbac.authorization.k8s.io/aggregate-to-${name}`]),
+    )
+    const bindings = ofShape(manifests, ['RoleBinding', 'ClusterRoleBinding'], binding)
+    expect(bindings.filter(({ roleRef }) => /-(operator|view|edit|admin)$/.test(roleRef.name))).toEqual([])
   })
 
   test('the environment of each Deployment is a configuration, and nothing in it goes unread', () => {
-    expect(deployments).toHaveLength(2)
+    expect(deployments.map(({ metadata }) => metadata.name)).toEqual(accounts)
     for (const each of deployments) {
       const environment = podEnvironment(manifests, each)
-      const result = readConfig(environment)
+      const result = readConversionConfig(environment) ?? readConfig(environment)
       expect(result).toMatchObject({ kind: 'config' })
-      // OpenTelemetry's own names are read where traces begin (workers/tracing.ts).
-      const read = [...(result.kind === 'config' ? Object.keys(result.config) : []), 'OTEL_EXPORTER_OTLP_ENDPOINT']
+      // OpenTelemetry's own names are read where traces begin (workers/tracing.ts), the roles of a process that only converts before its settings.
+      const read = [
+        ...(result.kind === 'config' ? Object.keys(result.config) : []),
+        'OTEL_EXPORTER_OTLP_ENDPOINT',
+        'JOINER_ROLES',
+      ]
       expect(Object.keys(environment).filter((name) => !read.includes(name))).toEqual([])
     }
   })
 
   test('the Deployments share all roles between them, each once', () => {
-    const roles = deployments.flatMap((each) => configOf(manifests, each).JOINER_ROLES)
-    expect(roles.toSorted()).toEqual(allRoles)
+    expect(deployments.map(rolesOf)).toEqual([['core', 'bridge'], ['azure'], ['planner'], ['conversion']])
   })
 
-  test('each Deployment runs a worker under the ServiceAccount and knows itself by its pod', () => {
+  test('each Deployment runs a worker under an account of its own and knows itself by its pod', () => {
     for (const each of deployments) {
       const [container] = each.spec.template.spec.containers
       expect(container.command).toBeUndefined()
       expect(container.args).toEqual(['worker'])
-      expect(each.spec.template.spec.serviceAccountName).toBe(serviceAccount)
-      expect(configOf(manifests, each)).toMatchObject({
-        JOINER_NAMESPACE: releaseNamespace,
-        JOINER_IDENTITY: `${each.metadata.name}-pod`,
-      })
+      const { name } = each.metadata
+      expect(each.spec.template.spec.serviceAccountName).toBe(name === 'joiner-azure' ? azureAccount : name)
+      const environment = podEnvironment(manifests, each)
+      expect(environment['JOINER_NAMESPACE']).toBe(releaseNamespace)
+      if (name !== 'joiner-conversion') expect(environment['JOINER_IDENTITY']).toBe(`${name}-pod`)
     }
+    const own = manifests.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name)
+    expect(new Set(own)).toEqual(new Set(deployments.map(({ spec }) => spec.template.spec.serviceAccountName)))
+  })
+
+  test('only joiner-azure has an identity at Azure', () => {
+    const identified = deployments.filter(
+      ({ spec }) => spec.template.metadata.labels['azure.workload.identity/use'] === 'true',
+    )
+    expect(identified.map(({ metadata }) => metadata.name)).toEqual(['joiner-azure'])
+    const annotated = manifests.filter(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.annotations)
+    expect(annotated.map(({ metadata }) => metadata.name)).toEqual(values === fullValues ? ['scaler'] : [])
   })
 
   test('the probes ask the port on which the process serves health', () => {
     for (const each of deployments) {
-      const [{ ports, livenessProbe, readinessProbe }] = each.spec.template.spec.containers
+      const [{ ports, ...container }] = each.spec.template.spec.containers
       const asked = (name: string) => ports.find((port) => port.name === name)?.containerPort
-      const port = configOf(manifests, each).JOINER_HEALTH_PORT
-      expect(livenessProbe.httpGet.path).toBe('/healthz')
-      expect(readinessProbe.httpGet.path).toBe('/readyz')
-      expect([asked(livenessProbe.httpGet.port), asked(readinessProbe.httpGet.port)]).toEqual([port, port])
+      const port = Number(podEnvironment(manifests, each)['JOINER_HEALTH_PORT'])
+      const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe]
+      expect(probes.map(({ httpGet }) => httpGet.path)).toEqual(['/healthz', '/healthz', '/readyz'])
+      expect(probes.map(({ httpGet }) => asked(httpGet.port))).toEqual([port, port, port])
+    }
+  })
+
+  test('pods spread over zones, and cannot fill the disk of their node', () => {
+    for (const { spec } of deployments) {
+      const pod = spec.template.spec as unknown as {
+        readonly topologySpreadConstraints: readonly { readonly topologyKey: string }[]
+        readonly volumes: readonly { readonly emptyDir?: { readonly sizeLimit?: string } }[]
+      }
+      expect(pod.topologySpreadConstraints.map(({ topologyKey }) => topologyKey)).toEqual([
+        'topology.kubernetes.io/zone',
+        'kubernetes.io/hostname',
+      ])
+      expect(pod.volumes.filter(({ emptyDir }) => emptyDir).map(({ emptyDir }) => emptyDir?.sizeLimit)).toEqual([
+        '64Mi',
+      ])
     }
   })
 
@@ -192,11 +226,11 @@ describe.each(cases)('the chart with $name', ({ values, serviceAccount }) => {
     if (found === undefined) throw new Error('the chart has no Service')
     const { selector, ports, publishNotReadyAddresses } = found.spec
     expect(publishNotReadyAddresses).toBe(true)
-    for (const each of deployments) {
-      const { metadata, spec } = each.spec.template
-      expect(matches(metadata.labels, selector)).toBe(true)
-      const target = spec.containers[0].ports.find(({ name }) => name === ports[0].targetPort)?.containerPort
-      expect(target).toBe(configOf(manifests, each).JOINER_CONVERSION_PORT)
+    const converting = deployments.filter(({ spec }) => matches(spec.template.metadata.labels, selector))
+    expect(converting.map(({ metadata }) => metadata.name)).toEqual(['joiner-conversion'])
+    for (const each of converting) {
+      const target = each.spec.template.spec.containers[0].ports.find(({ name }) => name === ports[0].targetPort)
+      expect(String(target?.containerPort)).toBe(podEnvironment(manifests, each)['JOINER_CONVERSION_PORT'])
     }
     for (const name of ['karpenter.sh_nodepools.yaml', 'karpenter.sh_nodeclaims.yaml']) {
       const crd: unknown = parse(await readFile(join(chartFolder, 'crds', name), 'utf8'))

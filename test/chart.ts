@@ -34,7 +34,9 @@ export const fullValues = {
     resources: { requests: { cpu: '2' } },
     env: [{ name: 'JOINER_RESYNC_INTERVAL', value: '2h' }],
   },
+  provider: { replicas: 4, resources: { requests: { cpu: '4' } } },
   planner: { replicas: 1, resources: { requests: { cpu: '3' } } },
+  conversion: { replicas: 5, resources: { requests: { cpu: '5' } } },
   serviceAccount: { name: 'scaler', annotations: { team: 'platform' } },
   workloadIdentity: { clientId: 'client', tenantId: 'tenant' },
   temporal: { address: 'temporal.example:17233', namespace: 'nodes', workerVersioning: true },
@@ -94,6 +96,12 @@ export const fullValues = {
     },
     vmMemoryOverheadPercent: 0.1,
   },
+  networkPolicy: {
+    enabled: true,
+    allowedNamespaces: ['monitoring'],
+    egress: [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [{ port: 443, protocol: 'TCP' }] }],
+  },
+  flowControl: { enabled: false, shares: 10 },
   admissionWarnings: false,
   nodeSelector: { disk: 'fast' },
   tolerations: [{ key: 'only', operator: 'Exists', effect: 'NoSchedule' }],
@@ -168,8 +176,9 @@ const container = z.looseObject({
   command: z.array(z.string()).optional(),
   args: z.array(z.string()),
   env: z.array(environmentVariable),
-  envFrom: z.array(z.strictObject({ configMapRef: z.strictObject({ name: z.string() }) })),
+  envFrom: z.array(z.strictObject({ configMapRef: z.strictObject({ name: z.string() }) })).default([]),
   ports: z.array(z.strictObject({ name: z.string(), containerPort: z.int() })),
+  startupProbe: probe,
   livenessProbe: probe,
   readinessProbe: probe,
   securityContext: z.looseObject({
@@ -196,7 +205,7 @@ export const deployment = manifest.extend({
     template: z.looseObject({
       metadata: z.looseObject({
         labels: z.record(z.string(), z.string()),
-        annotations: z.record(z.string(), z.string()),
+        annotations: z.record(z.string(), z.string()).default({}),
       }),
       spec: z.looseObject({
         serviceAccountName: z.string(),
@@ -249,9 +258,9 @@ export async function helm(args: readonly string[], values: unknown): Promise<En
   return { code: code ?? -1, stdout, stderr }
 }
 
-/** What `helm install` would send, parsed. Errors: helm refused the values or the templates. */
-export async function renderChart(values: unknown): Promise<readonly Manifest[]> {
-  const { code, stdout, stderr } = await helm(['template', 'joiner', chartFolder], values)
+/** What `helm install` would send, parsed; `more`: further arguments of helm. Errors: helm refused the values or the templates. */
+export async function renderChart(values: unknown, more: readonly string[] = []): Promise<readonly Manifest[]> {
+  const { code, stdout, stderr } = await helm(['template', 'joiner', chartFolder, ...more], values)
   if (code !== 0) throw new Error(`helm template ended with ${code}: ${stderr}`)
   return parseAllDocuments(stdout)
     .map((document) => document.toJS() as unknown)
@@ -287,6 +296,13 @@ export function podEnvironment(manifests: readonly Manifest[], owner: Deployment
     else if ('fieldRef' in each.valueFrom) environment[each.name] = `${owner.metadata.name}-pod`
     else environment[each.name] = `${each.valueFrom.secretKeyRef.name}/${each.valueFrom.secretKeyRef.key}`
   return environment
+}
+
+/** The roles of a Deployment's pods. */
+export function rolesOf(owner: Deployment): readonly string[] {
+  const [{ env }] = owner.spec.template.spec.containers
+  const roles = env.find(({ name }) => name === 'JOINER_ROLES')
+  return roles !== undefined && 'value' in roles ? roles.value.split(',') : []
 }
 
 /** The configuration that a Deployment's pods read. Errors: all that is wrong with it. */

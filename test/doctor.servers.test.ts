@@ -34,7 +34,7 @@ beforeAll(async () => {
   await world.untilReady('general')
 })
 
-afterAll(() => world.stop())
+afterAll(() => world.stop({ tookRights: true }))
 
 afterEach(async () => {
   await world.operator.simulator('DELETE', '/faults')
@@ -45,9 +45,13 @@ afterEach(async () => {
   })
 })
 
-/** Runs the command as an operator would, with the settings and the rights of Joiner's own processes. */
+/** Runs the command as an administrator does, with the settings and the identity of joiner-azure. */
 async function run(args: readonly string[], settings: Readonly<Record<string, string>> = {}) {
-  const spec = world.installation.processSpec('doctor', { NODE_IDENTITIES: nodeIdentity, ...settings })
+  const spec = world.installation.processSpec('doctor', {
+    NODE_IDENTITIES: nodeIdentity,
+    KUBECONFIG: world.cluster.adminKubeconfig,
+    ...settings,
+  })
   const [script = ''] = spec.args
   const child = spawn(spec.command, [script, 'doctor', ...args], {
     cwd: spec.cwd,
@@ -85,6 +89,7 @@ describe('a cluster in which all is well', () => {
         'custom resources',
         'identity',
         'images',
+        'instances',
         'kubernetes',
         'kubernetes rights',
         'prices',
@@ -93,7 +98,7 @@ describe('a cluster in which all is well', () => {
         'temporal',
       ].map((name) => `✓ ok ${name}`),
     )
-    expect(stdout).toMatch(/^13 checks: 13 ok, 0 to look at, 0 failed$/m)
+    expect(stdout).toMatch(/^14 checks: 14 ok, 0 to look at, 0 failed$/m)
     expect(stdout).not.toContain('->')
     expect(stderr).toContain('looking at identity, azure reads')
     expect(code).toBe(0)
@@ -103,6 +108,23 @@ describe('a cluster in which all is well', () => {
     for (const secret of await Promise.all(files)) expect(stdout + stderr).not.toContain(secret)
     expect(stdout).not.toMatch(/eyJ[\w-]+\.[\w-]+\./)
   })
+})
+
+test('in a pod of joiner-azure all is well as far as its account may look', async () => {
+  const { code, of, bad } = await examined({ KUBECONFIG: world.installation.kubeconfigOf('joiner-azure') })
+  expect([code, bad]).toEqual([0, ['conversion webhook']])
+  expect(of('kubernetes rights')).toMatchObject({
+    summary: expect.stringMatching(
+      /^ServiceAccount joiner\/joiner-azure may do all \d+ things that its roles do$/,
+    ) as string,
+    details: ['system:serviceaccount:joiner:joiner-azure cannot ask about joiner, joiner-planner, joiner-conversion'],
+  })
+  expect(of('conversion webhook')).toMatchObject({
+    status: 'warn',
+    summary: expect.stringContaining('may not create NodeClaims') as string,
+  })
+  const united = await examined({ KUBECONFIG: world.installation.kubeconfig })
+  expect(united.of('kubernetes rights').summary).toContain('may not ask about the rights of others')
 })
 
 describe('what is broken is found, and nothing else', () => {
@@ -184,7 +206,16 @@ describe('what is broken is found, and nothing else', () => {
   test('settings that name what is not there: identity, subnet, Temporal', async () => {
     const stranger = '00000000-0000-4000-8000-00000000000f'
     const { of, bad } = await examined({ AZURE_CLIENT_ID: stranger, TEMPORAL_ADDRESS: '127.0.0.1:1' })
-    expect(bad).toEqual(['identity', 'azure reads', 'azure roles', 'subnet', 'quota', 'images', 'temporal'])
+    expect(bad).toEqual([
+      'identity',
+      'azure reads',
+      'azure roles',
+      'subnet',
+      'quota',
+      'images',
+      'instances',
+      'temporal',
+    ])
     expect(of('identity').remedies[0]).toContain(`no identity has the client id "${stranger}"`)
     expect(of('subnet').summary).toBe('not looked at: Azure gave no token')
     expect(of('temporal').remedies[0]).toContain('temporal operator cluster health --address 127.0.0.1:1')
@@ -214,7 +245,7 @@ describe('what is broken is found, and nothing else', () => {
       JSON.stringify([{ op: 'remove', path: field }]),
     ])
     await world.operator.kubectl(['delete', 'crd', 'capacitybuffers.autoscaling.x-k8s.io'])
-    await world.operator.kubectl(['delete', 'rolebinding', 'joiner', '--namespace', 'joiner'])
+    await world.operator.kubectl(['delete', 'rolebinding', 'joiner-core', '--namespace', 'joiner'])
     await world.crash()
     const look = async () => {
       const found = await examined()
@@ -231,7 +262,9 @@ describe('what is broken is found, and nothing else', () => {
     expect(resources.remedies[0]).toContain('kubectl apply --server-side --force-conflicts -f deploy/crds')
     expect(of('kubernetes rights').details).toContain('patch configmaps joiner-pauses in joiner')
     expect(of('kubernetes rights').remedies[0]).toContain('helm upgrade --install joiner')
-    expect(of('conversion webhook').remedies.join('\n')).toContain('kubectl rollout restart --namespace joiner')
+    expect(of('conversion webhook').remedies.join('\n')).toContain(
+      'kubectl rollout restart --namespace joiner deployment/joiner-conversion',
+    )
   })
 })
 

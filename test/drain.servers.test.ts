@@ -184,7 +184,8 @@ test('every Node that bears the provider id of one VM goes with it', async () =>
   await world.apply({
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: 'double' },
+    // As a kubelet of ours that registered under another name.
+    metadata: { name: 'double', labels: { 'karpenter.sh/nodepool': 'general' } },
     spec: { providerID: spec.providerID },
   })
   await world.apply({

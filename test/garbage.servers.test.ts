@@ -4,15 +4,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
-import { deployment, nodeClass, nodePool, standaloneClaim, World } from './world.ts'
+import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
 let world: World
 let arm: ArmSession
+let clusterUid: string
 
 beforeAll(async () => {
   world = await World.start()
   world.startJoiner()
   arm = await ArmSession.open(world.cluster)
+  clusterUid = (await world.operator.api<Seen>('GET', '/api/v1/namespaces/kube-system')).metadata.uid
   await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ replicas: 1 }), standalone)
   await world.untilReady('general')
 })
@@ -90,7 +92,7 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
   await world.untilRunning(1)
   await world.until('the standalone claim has a Node', async () => (await world.list('nodes')).length === 2)
   const owned = await world.azure()
-  const disk = (claim: string) => osDiskName(clusterName, claim, 1)
+  const disk = (claim: string) => osDiskName(clusterUid, claim, 1)
   await arm.putVm('aks-orphan', planted('orphan', tagsOf(clusterName), disk('orphan')))
   const { 'joiner.sh_nodeclaim-uid': _, ...karpenters } = tagsOf(clusterName)
   await arm.putVm('aks-young', planted('young', karpenters, 'aks-young'))
@@ -104,7 +106,6 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
     disk: 0,
     nodeClaim: 0,
     node: 0,
-    bootstrapToken: 0,
   })
 
   await pass()

@@ -88,7 +88,7 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
     clusterName: options.clusterName ?? 'test-cluster',
     clusterUid: 'cluster-uid',
     clusterEndpoint: 'test-cluster',
-    clusterCaBundle: 'ca-bundle',
+    clusterCaBundle: 'Y2EtYnVuZGxl',
     subnetId: options.vnetSubnetID ?? goldenSubnet,
     systemNamespace: 'joiner',
     pricesEndpoint: 'https://prices.invalid',

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { kubeconfig } from '../deploy/local/cluster.ts'
 import { type Deployment, deployment, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
-import { buildStage, execForm, ImageProcess, only, readStages } from './image.ts'
+import { buildStage, environmentOf, execForm, ImageProcess, only, readStages } from './image.ts'
 
 /** On the first port. */
 const nothingListens = '127.0.0.1:1'
@@ -15,10 +15,18 @@ const packageFile = z.object({
   dependencies: z.record(z.string(), z.string()),
   devDependencies: z.record(z.string(), z.string()),
 })
-const deployments = ['joiner', 'joiner-planner']
+/** What each Deployment waits for while nothing answers. */
+const waits = {
+  joiner: ['temporal'],
+  'joiner-azure': ['temporal', 'an access token of Azure'],
+  'joiner-planner': ['temporal'],
+  'joiner-conversion': ['the conversion webhook'],
+} as const
+const deployments = Object.keys(waits) as (keyof typeof waits)[]
 
 let folder: string
 let stages: Awaited<ReturnType<typeof readStages>>
+let before: readonly string[]
 let manifests: Awaited<ReturnType<typeof renderChart>>
 const running: ImageProcess[] = []
 
@@ -28,6 +36,7 @@ beforeAll(async () => {
   manifests = await renderChart({ ...smallestValues, temporal: { address: nothingListens } })
   await buildStage(stageOf('build'), folder)
   const user = { token: 'none' }
+  before = await state()
   await writeFile(`${folder}.kubeconfig`, kubeconfig({ server: `https://${nothingListens}`, caFile: '', user }))
 }, 300_000)
 
@@ -38,18 +47,25 @@ afterEach(async () => {
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
   await rm(`${folder}.kubeconfig`, { force: true })
+  await rm(`${folder}.compiled`, { recursive: true, force: true })
 })
 
 describe('the Dockerfile', () => {
-  test('ships what the build stage made, on the same Debian with the Node of package.json', async () => {
+  test('ships the Node of package.json and what the build stage made, on a base without a shell or a package manager', async () => {
     const [build, final, ...more] = stages
     if (build === undefined || final === undefined) throw new Error('Dockerfile: fewer than 2 stages')
     expect(more).toEqual([])
-    expect(final.base).toBe(build.base)
-    expect(only(final, 'WORKDIR')).toBe(only(build, 'WORKDIR'))
-    expect(only(final, 'COPY')).toBe(`--from=${build.name} ${only(build, 'WORKDIR')} ./`)
     const { devDependencies } = packageFile.parse(await jsonOf(new URL('../package.json', import.meta.url)))
-    expect(final.base).toBe(`node:${devDependencies['node']?.split('.')[0]}-bookworm-slim`)
+    expect(build.base).toBe(`node:${devDependencies['node']}-bookworm-slim`)
+    // Of the same Debian.
+    expect(final.base).toBe('gcr.io/distroless/cc-debian12:nonroot')
+    const node = '/usr/local/bin/node'
+    expect(final.instructions.filter(({ keyword }) => keyword === 'COPY').map(({ argument }) => argument)).toEqual([
+      `--from=${build.name} ${node} ${node}`,
+      `--from=${build.name} ${only(build, 'WORKDIR')} ./`,
+    ])
+    expect(only(final, 'WORKDIR')).toBe(only(build, 'WORKDIR'))
+    expect(final.instructions.filter(({ keyword }) => keyword === 'RUN')).toEqual([])
   })
 
   test('runs as the user and on the ports that the chart expects', () => {
@@ -57,9 +73,8 @@ describe('the Dockerfile', () => {
     for (const each of ofShape(manifests, ['Deployment'], deployment)) {
       const { containers, securityContext } = each.spec.template.spec
       expect(only(final, 'USER')).toBe(`${securityContext.runAsUser}:${securityContext.runAsUser}`)
-      expect(only(final, 'EXPOSE').split(' ')).toEqual(
-        containers[0].ports.map(({ containerPort }) => String(containerPort)),
-      )
+      for (const { containerPort } of containers[0].ports)
+        expect(only(final, 'EXPOSE').split(' ')).toContain(String(containerPort))
     }
   })
 })
@@ -97,6 +112,15 @@ describe('the image', () => {
     expect(paths).toContain('build/workflow-bundle.js')
   })
 
+  test("holds Temporal's library for one platform, and nothing for development", async () => {
+    const modules = join(folder, 'node_modules')
+    const platforms = await readdir(join(modules, '@temporalio', 'core-bridge', 'releases'))
+    expect(platforms).toHaveLength(1)
+    const files = await readdir(modules, { recursive: true })
+    expect(files.filter((path) => /\.(map|d\.[mc]?ts)$/.test(path))).toEqual([])
+    expect(files.filter((path) => /^(npm|yarn|corepack)$/.test(path))).toEqual([])
+  })
+
   test('has the lockfile of the repository, unchanged by the installation', async () => {
     const original = await readFile(new URL('../package-lock.json', import.meta.url), 'utf8')
     expect(await readFile(join(folder, 'package-lock.json'), 'utf8')).toBe(original)
@@ -131,15 +155,26 @@ describe.each(deployments)('Deployment %s, while Temporal and the API server are
     expect(await pod.ask('/healthz')).toEqual({ status: 200, body: 'ok' })
     expect(await pod.ask('/readyz')).toEqual({
       status: 503,
-      body: ['temporal', 'the conversion webhook', 'an access token of Azure']
-        .map((what) => `waiting for ${what}`)
-        .join('\n'),
+      body: waits[name].map((what) => `waiting for ${what}`).join('\n'),
     })
     expect((await pod.ask('/metrics')).body).toContain('process_cpu_seconds_total')
     expect(await pod.terminate(5000)).toBe(0)
     expect(pod.output).not.toContain('Warning')
   })
 })
+
+test('nothing was written to the image, whose file system is read-only: what was compiled is in /tmp', async () => {
+  expect(await state()).toEqual(before)
+  expect(environmentOf(finalStage())['NODE_COMPILE_CACHE']).toMatch(/^\/tmp\//)
+  expect(await readdir(`${folder}.compiled`)).not.toEqual([])
+})
+
+/** All files of the image with the times of their last change. */
+async function state(): Promise<readonly string[]> {
+  const paths = await readdir(folder, { recursive: true })
+  const times = paths.map(async (path) => `${path} ${(await lstat(join(folder, path))).mtimeMs}`)
+  return (await Promise.all(times)).toSorted()
+}
 
 function stageOf(name: string): (typeof stages)[number] {
   const stage = stages.find((each) => each.name === name)
@@ -172,7 +207,11 @@ function deploymentOf(name: string): Deployment {
 }
 
 function start(command: readonly string[], env: Readonly<Record<string, string>>): ImageProcess {
-  const process = new ImageProcess(folder, command, { NODE_ENV: 'production', ...env })
+  const process = new ImageProcess(folder, command, {
+    ...environmentOf(finalStage()),
+    ...env,
+    NODE_COMPILE_CACHE: `${folder}.compiled`,
+  })
   running.push(process)
   return process
 }

@@ -23,7 +23,7 @@ interface Stage {
 
 const words = z.array(z.string())
 
-/** The Dockerfile's stages, in order. Errors: an instruction before the first FROM. */
+/** The Dockerfile's stages, in order, with the defaults of its arguments. Errors: an instruction other than ARG before the first FROM. */
 export async function readStages(): Promise<readonly Stage[]> {
   const lines = (await readFile(dockerfilePath, 'utf8'))
     .replaceAll('\\\n', ' ')
@@ -31,14 +31,21 @@ export async function readStages(): Promise<readonly Stage[]> {
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
   const stages: { base: string; name: string | undefined; instructions: Instruction[] }[] = []
+  const defaults = new Map<string, string>()
   for (const line of lines) {
     const [keyword = '', ...rest] = line.split(/\s+/)
     if (keyword === 'FROM') {
       const [base = '', as, name] = rest
-      stages.push({ base, name: as === 'AS' ? name : undefined, instructions: [] })
+      const image = base.replace(/^\$\{(\w+)\}$/, (text, argument: string) => defaults.get(argument) ?? text)
+      stages.push({ base: image, name: as === 'AS' ? name : undefined, instructions: [] })
       continue
     }
     const stage = stages.at(-1)
+    if (stage === undefined && keyword === 'ARG') {
+      const [argument = '', value = ''] = rest.join(' ').split('=')
+      defaults.set(argument, value)
+      continue
+    }
     if (stage === undefined) throw new Error(`Dockerfile: "${line}" stands before the first FROM`)
     stage.instructions.push({ keyword, argument: rest.join(' ') })
   }
@@ -51,6 +58,14 @@ export function only(stage: Stage, keyword: string): string {
   if (found === undefined || more.length > 0)
     throw new Error(`Dockerfile: ${more.length + (found ? 1 : 0)} ${keyword} in one stage, expected 1`)
   return found.argument
+}
+
+/** What the stage sets in the environment. */
+export function environmentOf(stage: Stage): Readonly<Record<string, string>> {
+  const settings = stage.instructions.filter(({ keyword }) => keyword === 'ENV').map(({ argument }) => argument)
+  return Object.fromEntries(
+    settings.flatMap((line) => line.split(' ')).map((one) => one.split('=', 2) as [string, string]),
+  )
 }
 
 /** An instruction in exec form, such as `["node", "a.ts"]`. */

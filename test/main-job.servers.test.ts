@@ -8,8 +8,8 @@ let deletedByHand = ''
 
 beforeAll(async () => {
   world = await World.start()
-  // A short resync, so that an idle time holds several.
-  world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '5s' })
+  // As the chart runs it: a process for each Deployment, none of which may do more than its roles need. A short resync, so that an idle time holds several.
+  world.startApart({ JOINER_RESYNC_INTERVAL: '5s' })
   await world.apply(nodePool(), nodeClass(), deployment({ apart: true }))
 })
 

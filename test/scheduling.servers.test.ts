@@ -204,7 +204,7 @@ test('pods without constraints of their own are spread as the configuration says
 
 test('limits count as they are when a claim is created, whatever the plan knew', async () => {
   const client = await KubernetesClient.load(world.installation.kubeconfig)
-  const cache = new ClusterCache(client, pino({ level: 'silent' }), { placement: true })
+  const cache = new ClusterCache(client, pino({ level: 'silent' }))
   cache.start()
   await cache.synced()
   const limited = (cpu: string) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Client, type Connection, ScheduleOverlapPolicy } from '@temporalio/client'
@@ -117,6 +117,11 @@ export class World {
     this.cluster.supervisor.start(this.installation.processSpec(name, settings))
   }
 
+  /** Starts a process for each Deployment of the chart, each with its own account. */
+  startApart(settings: Readonly<Record<string, string>> = {}): void {
+    for (const spec of this.installation.apartSpecs(settings)) this.cluster.supervisor.start(spec)
+  }
+
   /** Starts Joiner and waits until claims can be launched. */
   async startWithNodeClass(settings: Readonly<Record<string, string>> = {}): Promise<void> {
     this.startJoiner('joiner', settings)
@@ -174,7 +179,7 @@ export class World {
     )
   }
 
-  /** Runs the command line as an operator does. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
+  /** Runs the command line with the rights that the chart has for people who use it. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
   async joiner(...args: readonly string[]): Promise<string> {
     return this.joinerWith({}, ...args)
   }
@@ -184,7 +189,7 @@ export class World {
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
-      KUBECONFIG: this.cluster.adminKubeconfig,
+      KUBECONFIG: this.installation.operatorKubeconfig,
       ...this.cluster.temporalEnv,
       ...settings,
     }
@@ -203,6 +208,11 @@ export class World {
 
   async azure(): Promise<AzureState> {
     return this.operator.simulator<AzureState>('GET', '/state')
+  }
+
+  /** Places in the custom data of VMs that were asked for which hold what no node must be given. */
+  violations(): Promise<readonly { readonly vm: string; readonly path: string }[]> {
+    return this.operator.simulator('GET', '/violations')
   }
 
   journal(): Promise<readonly JournalEntry[]> {
@@ -323,12 +333,23 @@ export class World {
     return { clusterUid: metadata.uid }
   }
 
-  async stop(): Promise<void> {
+  /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
+  async stop({ tookRights = false } = {}): Promise<void> {
     this.installation.stop()
     await this.#connection.close()
     await this.operator.close()
     await this.cluster.stop()
+    const forbidden = tookRights ? [] : await this.forbidden()
     await rm(this.cluster.stateDir, { recursive: true, force: true })
+    if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
+  }
+
+  /** What Joiner's processes asked of the API server without the right to it, each once. */
+  async forbidden(): Promise<readonly string[]> {
+    const folder = dirname(this.cluster.supervisor.logFile('joiner'))
+    const logs = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
+    const reasons = logs.join('\n').matchAll(/"reason":"((?:[^"\\]|\\.)*)","msg":"forbidden by the API server/g)
+    return [...new Set([...reasons].map(([, reason = '']) => reason))]
   }
 
   async #picture(): Promise<string> {

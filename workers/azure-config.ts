@@ -94,5 +94,5 @@ export function sharedGalleryOf(config: Config): Pick<AzureConfig, 'sharedGaller
 async function clusterCa(config: Config): Promise<string> {
   const bundle = config.CLUSTER_CA_BUNDLE
   if (bundle === undefined) return (await readFile(config.KUBELET_BOOTSTRAP_CA_FILE)).toString('base64')
-  return certificateForm(bundle) === 'base64' ? bundle.trim() : Buffer.from(bundle).toString('base64')
+  return certificateForm(bundle) === 'base64' ? bundle.replaceAll(/\s/g, '') : Buffer.from(bundle).toString('base64')
 }

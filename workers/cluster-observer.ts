@@ -35,13 +35,11 @@ export function observeCluster(
   const { cache, catalogue, now } = deps
   observeBudgets(cache, { now, isTold })
   observeCommandsInFlight(cache.nodeClaims, isTold)
-  // Without these roles sizes and prices are not read.
-  if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
-    observeNodePoolCost({
-      nodeClaims: () => cache.nodeClaims.values(),
-      instanceTypes: () => instanceTypes({ cache, catalogue }),
-      isTold,
-    })
+  observeNodePoolCost({
+    nodeClaims: () => cache.nodeClaims.values(),
+    instanceTypes: () => instanceTypes({ cache, catalogue }),
+    isTold,
+  })
   return config.DISABLE_CLUSTER_STATE_OBSERVABILITY ? nothing : observeState(deps, isTold)
 }
 

@@ -1,3 +1,4 @@
+import type { TokenCredential } from '@azure/identity'
 import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { ArmBudget } from '../activities/azure/arm/arm-budget.ts'
@@ -13,6 +14,7 @@ import { RefusedAttempts } from '../activities/azure/capacity/refused-attempts.t
 import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
 import { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
 import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metrics.ts'
+import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
@@ -38,7 +40,8 @@ import { findFacts } from './found-facts.ts'
 export interface DependencyInput {
   readonly config: Config
   readonly cloud: Cloud
-  readonly identity: AzureIdentity
+  /** Undefined in a process without the role azure. */
+  readonly identity: AzureIdentity | undefined
   readonly kubernetes: KubernetesClient
   readonly client: Client
   readonly log: Logger
@@ -55,7 +58,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   const limits = armBudgetPolicy({ budget, metrics, replicas: config.JOINER_AZURE_REPLICAS })
   const azure = createAzureClient(
     { ...cloud, ...sharedGalleryOf(config), subscriptionId: config.ARM_SUBSCRIPTION_ID },
-    identity.credential,
+    identity?.credential ?? noCredential,
     [limits, ...(config.ENABLE_AZURE_SDK_LOGGING ? [requestLog(log)] : [])],
   )
   const settings = await azureConfig(config, cloud, await findFacts({ config, kubernetes, azure, log, signal }))
@@ -65,7 +68,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   const nodeRules = nodeRulesOf(config)
   const cache = new ClusterCache(kubernetes, log, {
     nodeRules,
-    placement: config.JOINER_ROLES.includes('planner'),
+    roles: config.JOINER_ROLES,
     defaultSpread: config.SCHEDULER_CONFIG.length > 0,
   })
   const unavailable = new UnavailableOfferings({
@@ -74,8 +77,12 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     now,
     log,
   })
+  // Without the role azure nothing is asked of Azure: sizes, prices and quota are what a process with that role stores.
+  const asked = config.JOINER_ROLES.includes('azure') ? azure : undefined
+  const namespace = config.JOINER_NAMESPACE
   const quota: Quota = new Quota({
-    azure,
+    azure: asked,
+    document: new DurableDocument(kubernetes, { namespace, name: 'joiner-quota', about: quotaIdentity(config) }),
     location: settings.location,
     cache,
     sizeOf: (name) => catalogue.size(name),
@@ -83,12 +90,12 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     now,
   })
   const catalogue = new Catalogue({
-    azure,
+    azure: asked,
     config: settings,
     unavailable,
     quota,
     kubernetes,
-    namespace: config.JOINER_NAMESPACE,
+    namespace,
     log,
     now,
   })
@@ -144,6 +151,16 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     batchIdleMs: config.BATCH_IDLE_DURATION,
     batchMaxMs: config.BATCH_MAX_DURATION,
   }
+}
+
+/** Which quota a stored count is of. */
+function quotaIdentity({ ARM_SUBSCRIPTION_ID: subscription, LOCATION: region }: Config) {
+  return { format: '1', subscription, region }
+}
+
+/** In a process without the role azure nothing may ask Azure. */
+const noCredential: TokenCredential = {
+  getToken: () => Promise.reject(new Error('a process without the role azure asks Azure for nothing')),
 }
 
 /** Interruptions are acted on always, sick nodes only where the gate is on. */

@@ -88,11 +88,13 @@ describe('facts that nobody configured', () => {
     expect(all.clusterDnsServiceIp).toBe('10.2.0.10')
     await expect.poll(() => all.vnetGuid?.()).toBe(guid)
     const azure = azureWith(guid)
-    const config = configOf({ JOINER_ROLES: 'planner', DNS_SERVICE_IP: '10.9.0.10' })
-    expect(await findFacts({ config, kubernetes: refusing(500), azure, log: silent, signal })).toEqual({
-      clusterUid: 'cluster-uid',
-      clusterDnsServiceIp: '10.9.0.10',
-    })
+    for (const env of [{ JOINER_ROLES: 'planner', DNS_SERVICE_IP: '10.9.0.10' }, { JOINER_ROLES: 'core,bridge' }])
+      expect(await findFacts({ config: configOf(env), kubernetes: refusing(500), azure, log: silent, signal })).toEqual(
+        {
+          clusterUid: 'cluster-uid',
+          clusterDnsServiceIp: 'DNS_SERVICE_IP' in env ? '10.9.0.10' : '10.0.0.10',
+        },
+      )
     expect(azure.asked).toEqual([])
   })
 

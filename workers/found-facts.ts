@@ -66,12 +66,15 @@ export async function findFacts(input: FactsInput): Promise<FoundFacts> {
     { ...input, what: 'the Namespace kube-system', remedy: 'Check the rights of the ServiceAccount' },
     () => findClusterUid(kubernetes),
   )
+  // What follows goes into custom data, which only this role writes.
+  if (!config.JOINER_ROLES.includes('azure'))
+    return { clusterUid, clusterDnsServiceIp: config.DNS_SERVICE_IP ?? defaultDnsServiceIp }
   const clusterDnsServiceIp =
     config.DNS_SERVICE_IP ??
     (await readUntilKnown({ ...input, what: 'the Service kube-system/kube-dns', remedy: 'Or set DNS_SERVICE_IP' }, () =>
       findDnsServiceIp(kubernetes),
     ))
-  if (!config.JOINER_ROLES.includes('azure') || !needsVnetGuid(config)) return { clusterUid, clusterDnsServiceIp }
+  if (!needsVnetGuid(config)) return { clusterUid, clusterDnsServiceIp }
   return {
     clusterUid,
     clusterDnsServiceIp,

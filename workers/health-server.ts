@@ -1,7 +1,11 @@
+import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import { createGzip } from 'node:zlib'
-import { fastify } from 'fastify'
+import { createGunzip } from 'node:zlib'
+import { type FastifyReply, fastify } from 'fastify'
+import type { Logger } from 'pino'
 import { register } from 'prom-client'
+import { ConnectionLimit } from './connection-limit.ts'
+import { SharedScrape } from './shared-scrape.ts'
 
 export interface HealthChecks {
   /** Reasons why this process cannot do its work now; empty when it can. */
@@ -15,25 +19,55 @@ export interface HealthServer {
   close(): Promise<void>
 }
 
+/** Answers of `/metrics` that are being read at a time: Prometheus, a second one, and some room. */
+const mostScrapes = 8
+/** How long a client may take to read one. */
+const scrapeMs = 60_000
+const mostConnections = 256
+
 /**
  * Serves `/healthz` (the process runs), `/readyz` (caches are synced and Temporal is reached, else 503 with the reasons) and `/metrics`.
- * It listens before anything else is up, so that a process that waits for Temporal can say so.
+ * It listens before anything else is up, so that a process that waits for Temporal can say so. Whoever reaches the port can neither have several
+ * scrapes computed at once nor keep the kubelet from asking.
  */
 export async function startHealthServer(port: number, { notReady, metrics }: HealthChecks): Promise<HealthServer> {
-  const app = fastify()
+  const app = fastify({
+    requestTimeout: 5000,
+    connectionTimeout: scrapeMs,
+    keepAliveTimeout: 10_000,
+    bodyLimit: 1024,
+    forceCloseConnections: true,
+  })
+  const connections = new ConnectionLimit(mostConnections)
+  app.server.on('connection', (socket: Socket) => connections.add(socket))
   app.get('/healthz', () => 'ok')
   app.get('/readyz', (_request, reply) => {
     const reasons = notReady()
     return reply.code(reasons.length === 0 ? 200 : 503).send(reasons.length === 0 ? 'ok' : reasons.join('\n'))
   })
-  app.get('/metrics', (request, reply) => {
-    reply.type(register.contentType)
-    const text = Readable.from(metrics(), { objectMode: false })
-    if (!request.headers['accept-encoding']?.includes('gzip')) return reply.send(text)
-    // Hundreds of thousands of series are alike: little of the time and most of the size goes.
-    reply.header('content-encoding', 'gzip')
-    return reply.send(pipeline(text, createGzip({ level: 1 }), () => {}))
+  const scrape = new SharedScrape(metrics, () => performance.now())
+  let scrapes = 0
+  app.get('/metrics', async (request, reply) => {
+    if (scrapes >= mostScrapes) return reply.code(503).header('retry-after', '1').send('too many scrapes at once')
+    scrapes += 1
+    const timer = setTimeout(() => reply.raw.destroy(), scrapeMs)
+    reply.raw.once('close', () => {
+      scrapes -= 1
+      clearTimeout(timer)
+    })
+    return sendScrape(reply, await scrape.gzipped(), request.headers['accept-encoding']?.includes('gzip') === true)
   })
   const address = await app.listen({ port, host: '0.0.0.0' })
   return { address, close: () => app.close() }
+}
+
+function sendScrape(reply: FastifyReply, gzipped: Buffer, takesGzip: boolean): FastifyReply {
+  reply.type(register.contentType)
+  if (takesGzip) return reply.header('content-encoding', 'gzip').send(gzipped)
+  return reply.send(pipeline(Readable.from([gzipped]), createGunzip(), () => {}))
+}
+
+/** Closes the server at the end of a process. */
+export async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
+  await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
 }

@@ -3,6 +3,10 @@ import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import type { Installation } from '../core/installation.ts'
 import { claimInstallation, installationProblem, ownInstallation, readOwnership } from './installation.ts'
 import { pauseOf } from './pause.ts'
+import type { Readiness } from './readiness.ts'
+
+/** What a process waits for until the CRDs are its installation's, as `/readyz` names it. */
+export const installed = 'the CRDs'
 
 /** How often a process looks again whether another installation or another cluster has made room. */
 const foreignMs = 30_000
@@ -67,6 +71,29 @@ export async function askOwnership(input: OwnershipInput): Promise<Answer<Instal
   return problem === undefined
     ? { kind: 'yes', value: own }
     : { kind: 'no', problem, isForeign: found.kind === 'foreign' }
+}
+
+/** Waits until the CRDs are this installation's. Undefined: the process is to end. */
+export async function untilOwned({
+  ownership,
+  readiness,
+  log,
+  signal,
+}: {
+  readonly ownership: OwnershipInput
+  readonly readiness: Readiness
+  readonly log: Logger
+  readonly signal: AbortSignal
+}): Promise<Installation | undefined> {
+  const own = await untilYes({
+    ask: () => askOwnership(ownership),
+    what: 'the look at whose the CRDs are',
+    onProblem: (problem) => readiness.lacks(installed, problem),
+    log,
+    signal,
+  })
+  if (own !== undefined) readiness.has(installed)
+  return own
 }
 
 export interface WatchInput {

@@ -4,7 +4,7 @@ import { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
@@ -21,23 +21,31 @@ import { type AzureIdentity, azureIdentity, untilIdentified } from './azure-iden
 import { tellBuild } from './build-info.ts'
 import { bundleDigest, workflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
-import { ConversionService } from './conversion/conversion-service.ts'
+import type { ConversionService } from './conversion/conversion-service.ts'
+import { converting, startConversion } from './conversion-process.ts'
 import { createDependencies } from './dependencies.ts'
-import { type HealthServer, startHealthServer } from './health-server.ts'
-import { type Answer, askOwnership, type OwnershipInput, untilYes, watchIdentity } from './identity.ts'
+import { closeQuietly, startHealthServer } from './health-server.ts'
+import {
+  type Answer,
+  askOwnership,
+  installed,
+  type OwnershipInput,
+  untilOwned,
+  untilYes,
+  watchIdentity,
+} from './identity.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
-import { mayWriteCrds } from './installation.ts'
+import { loadClient } from './kubernetes-client.ts'
 import { type GaugeSource, metricsText } from './metrics-text.ts'
+import { whenAborted } from './pause.ts'
 import { Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
 import { createTaskWorkers } from './task-workers.ts'
-import { TemporalLink, whenAborted } from './temporal-link.ts'
+import { TemporalLink } from './temporal-link.ts'
 import { workerVersioning } from './worker-version.ts'
 
-const installed = 'the CRDs'
 const connected = 'temporal'
 const working = 'workers'
-const converting = 'the conversion webhook'
 const azureToken = 'an access token of Azure'
 
 export interface JoinerProcess {
@@ -57,9 +65,15 @@ export interface JoinerProcess {
  * good, and an identity that somebody else took over, end the process.
  */
 export async function runJoiner({ config, settings, log, signal, temporal, tracing }: JoinerProcess): Promise<void> {
+  const roles = new Set(config.JOINER_ROLES)
   const cloud = await readCloud(config)
-  const identity = azureIdentity(config, cloud)
-  const readiness = new Readiness(installed, connected, converting, azureToken)
+  const identity = roles.has('azure') ? azureIdentity(config, cloud) : undefined
+  const readiness = new Readiness(
+    installed,
+    connected,
+    ...(roles.has('conversion') ? [converting] : []),
+    ...(identity ? [azureToken] : []),
+  )
   const gauges: GaugeSource[] = []
   collectDefaultMetrics()
   tellBuild(config.JOINER_COMMIT)
@@ -68,12 +82,12 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
-  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  const kubernetes = await loadClient(config.KUBECONFIG, log)
   const ownership: OwnershipInput = {
     kubernetes,
     release: config.JOINER_RELEASE,
     namespace: config.JOINER_NAMESPACE,
-    mayClaim: true,
+    mayClaim: roles.has('conversion'),
     log,
   }
   // Temporal is waited for meanwhile.
@@ -83,29 +97,14 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     signal,
     onState: (problem) => (problem === undefined ? readiness.has(connected) : readiness.lacks(connected, problem)),
   })
-  void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
+  if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
   let conversion: ConversionService | undefined
   try {
-    const own = await untilYes({
-      ask: () => askOwnership(ownership),
-      what: 'the look at whose the CRDs are',
-      onProblem: (problem) => readiness.lacks(installed, problem),
-      log,
-      signal,
-    })
+    const own = await untilOwned({ ownership, readiness, log, signal })
     if (own === undefined) return
-    readiness.has(installed)
     // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
-    conversion = new ConversionService({
-      client: kubernetes,
-      namespace: config.JOINER_NAMESPACE,
-      port: config.JOINER_CONVERSION_PORT,
-      log,
-      now: () => Date.now(),
-      onServing: () => readiness.has(converting),
-      mayWrite: (crd) => mayWriteCrds(kubernetes, crd, own),
-    })
-    conversion.start()
+    if (roles.has('conversion'))
+      conversion = startConversion({ config, kubernetes, own, log, onServing: () => readiness.has(converting) })
     const link = await linking
     if (link !== undefined)
       await work({
@@ -134,7 +133,7 @@ interface Work {
   readonly config: Config
   readonly settings: TemporalSettings
   readonly cloud: Cloud
-  readonly identity: AzureIdentity
+  readonly identity: AzureIdentity | undefined
   readonly kubernetes: KubernetesClient
   readonly ownership: OwnershipInput
   readonly log: Logger
@@ -267,8 +266,9 @@ function startParts(deps: PlanningDeps, roles: ReadonlySet<string>, readiness: R
   deps.cache.start()
   readiness.lacks('the watch caches')
   void deps.cache.synced().then(() => readiness.has('the watch caches'))
+  // The bridge publishes what nodes cost.
+  if (roles.has('azure') || roles.has('planner') || roles.has('bridge')) deps.catalogue.start()
   if (roles.has('azure') || roles.has('planner')) {
-    deps.catalogue.start()
     deps.quota.start()
     deps.unavailable.start()
   }
@@ -283,8 +283,4 @@ function startParts(deps: PlanningDeps, roles: ReadonlySet<string>, readiness: R
     await deps.solver.stop()
     await deps.evaluator.stop()
   }
-}
-
-async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
-  await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
 }

@@ -7,8 +7,8 @@ export type GaugeSource = () => readonly GaugeFamily[]
 
 interface MetricSources {
   readonly gauges: readonly GaugeSource[]
-  /** Metrics of Temporal's library. Errors: it does not answer. */
-  readonly temporal: () => Promise<string>
+  /** Metrics of Temporal's library, where the process uses it. Errors: it does not answer. */
+  readonly temporal?: () => Promise<string>
   readonly log: Logger
 }
 
@@ -16,6 +16,7 @@ interface MetricSources {
 export async function* metricsText({ gauges, temporal, log }: MetricSources): AsyncGenerator<string> {
   yield await register.metrics()
   yield* exposition(gauges.flatMap((source) => source()))
+  if (temporal === undefined) return
   try {
     yield await temporal()
   } catch (error) {

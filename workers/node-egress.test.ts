@@ -77,6 +77,8 @@ describe('what nodes trust and go out through', () => {
 
   it.each([
     ['JOINER_NODE_HTTP_PROXY', 'proxy:3128', 'is not the URL of a proxy'],
+    ['JOINER_NODE_HTTPS_PROXY', 'http://proxy:3128/"; reboot', 'is not the URL of a proxy'],
+    ['JOINER_NODE_NO_PROXY', 'localhost, $(reboot)', 'holds "$(reboot)", which is no host, address or range'],
     ['JOINER_NODE_HTTPS_PROXY', 'ftp://proxy', 'is not the URL of a proxy'],
     ['JOINER_NODE_PROXY_CA_FILE', 'ca.pem', 'is not an absolute path'],
   ])('is refused as %s "%s"', (name, value, message) => {

@@ -14,3 +14,11 @@ export function pauseOf(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', end, { once: true })
   })
 }
+
+/** Resolves when the signal fires. */
+export function whenAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+}

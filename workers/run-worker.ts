@@ -1,23 +1,72 @@
-import { readConfig } from '../api/config.ts'
-import { readTemporalSettings } from '../starter/temporal/settings.ts'
-import { runJoiner } from './joiner-process.ts'
-import { createLogger, installRuntime } from './telemetry.ts'
-import { startTracing } from './tracing.ts'
+import type { Logger } from 'pino'
+import { type Config, type ConfigResult, readConfig, readConversionConfig } from '../api/config.ts'
+import type { TemporalSettings, TemporalSettingsResult } from '../starter/temporal/settings.ts'
+import { createLogger } from './logger.ts'
 
 /** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
 export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
-  const parsed = readConfig(env)
-  const reached = readTemporalSettings(env)
-  if (parsed.kind === 'errors' || reached.kind === 'errors') {
-    for (const result of [parsed, reached])
-      if (result.kind === 'errors') for (const error of result.errors) console.error(error)
+  const conversion = readConversionConfig(env)
+  if (conversion !== undefined)
+    return run(conversion, async ({ config, ...process }) => {
+      // Loaded here: this process needs neither Temporal's nor Azure's library.
+      const { runConversion } = await import('./conversion-process.ts')
+      await runConversion({ config, ...process })
+    })
+  const { readTemporalSettings } = await import('../starter/temporal/settings.ts')
+  return run(bothOf(readConfig(env), readTemporalSettings(env)), async ({ config, notes, log, signal }) => {
+    const { installRuntime } = await import('./telemetry.ts')
+    const { startTracing } = await import('./tracing.ts')
+    const { runJoiner } = await import('./joiner-process.ts')
+    const temporal = await installRuntime(log)
+    const tracing = await startTracing(env, log)
+    for (const note of notes) log.info(note)
+    for (const warning of config.warnings) log.warn(warning)
+    try {
+      await runJoiner({ ...config, log, signal, temporal, tracing })
+    } finally {
+      await tracing.stop()
+    }
+  })
+}
+
+/** Settings of a process that uses Temporal, or all that is wrong with them. */
+function bothOf(own: ConfigResult, reached: TemporalSettingsResult): Read<Both> {
+  if (own.kind === 'config' && reached.kind === 'settings') {
+    const { settings, warnings } = reached
+    const config = { config: own.config, LOG_LEVEL: own.config.LOG_LEVEL, settings, warnings }
+    return { kind: 'config', config, notes: own.notes }
+  }
+  return { kind: 'errors', errors: [own, reached].flatMap((read) => (read.kind === 'errors' ? read.errors : [])) }
+}
+
+interface Both {
+  readonly config: Config
+  readonly LOG_LEVEL: string
+  readonly settings: TemporalSettings
+  readonly warnings: readonly string[]
+}
+
+type Read<C> =
+  | { readonly kind: 'config'; readonly config: C; readonly notes?: readonly string[] }
+  | { readonly kind: 'errors'; readonly errors: readonly string[] }
+
+interface Running<C> {
+  readonly config: C
+  readonly notes: readonly string[]
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+async function run<C extends { readonly LOG_LEVEL: string }>(
+  read: Read<C>,
+  work: (running: Running<C>) => Promise<void>,
+): Promise<number> {
+  if (read.kind === 'errors') {
+    for (const error of read.errors) console.error(error)
     return 2
   }
-  const log = createLogger(parsed.config.LOG_LEVEL)
-  const temporal = await installRuntime(log)
-  const tracing = await startTracing(env, log)
-  for (const note of parsed.notes) log.info(note)
-  for (const warning of reached.warnings) log.warn(warning)
+  const { config, notes = [] } = read
+  const log = createLogger(config.LOG_LEVEL)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
@@ -27,12 +76,10 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
     })
   }
   try {
-    await runJoiner({ config: parsed.config, settings: reached.settings, log, signal: stop.signal, temporal, tracing })
+    await work({ config, notes, log, signal: stop.signal })
     return 0
   } catch (error) {
     log.fatal({ err: error }, 'joiner ends because a part of it failed')
     return 1
-  } finally {
-    await tracing.stop()
   }
 }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { scrubbedMessage } from '../activities/azure/arm/azure-error.ts'
 import { translatingFailures } from '../activities/failure.ts'
 import { fakeArm } from '../test/fake-arm.ts'
-import { createLogger } from './telemetry.ts'
+import { createLogger } from './logger.ts'
 
 const secret = Buffer.from('tls_bootstrapping_token: abcdef.0123456789abcdef').toString('base64')
 
@@ -68,4 +68,13 @@ describe.each([...refusals, ['a connection that breaks', new Error('socket hang 
       expect(text, where).not.toContain(secret.slice(0, 24))
     }
   })
+})
+
+it('what a terminal would obey is escaped in a log line, and the line means the same', () => {
+  let text = ''
+  const log = createLogger('info', { write: (line) => void (text += line) })
+  const pod = 'a\u001b[31m\u009b\u202e\n'
+  log.child({ component: 'x' }).info({ pod }, 'said')
+  expect(text).toMatch(/^[\x20-\x7e]+\n$/)
+  expect(JSON.parse(text)).toMatchObject({ pod, msg: 'said' })
 })

@@ -1,23 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { makeTelemetryFilterString, Runtime, type Logger as TemporalLogger } from '@temporalio/worker'
-import { type DestinationStream, type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { request } from 'undici'
 
 const timestampKey = Symbol.for('log_timestamp')
-
-/** The process's logger: one JSON object per line, with the field names that Karpenter's logs use. */
-export function createLogger(level: string, destination: DestinationStream = pino.destination(1)): Logger {
-  return pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    destination,
-  )
-}
 
 /**
  * Installs Temporal's runtime with its logs joined into ours. Must come before any connection or worker.

@@ -4,7 +4,7 @@ import { checkNamespace, connectWith } from '../starter/temporal/connect.ts'
 import { type ConnectOptions, fingerprint } from '../starter/temporal/credentials.ts'
 import { explainTemporal, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
-import { pauseOf } from './pause.ts'
+import { pauseOf, whenAborted } from './pause.ts'
 
 /** How often files of certificates and profiles are read again. */
 const readEveryMs = 10_000
@@ -191,13 +191,5 @@ export async function connectNative(options: ConnectOptions, namespace: string):
     tls,
     metadata: { ...metadata },
     ...(apiKey === undefined ? {} : { apiKey }),
-  })
-}
-
-/** Resolves when the signal fires. */
-export function whenAborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined)
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
 }

@@ -75,14 +75,22 @@ export const azure = () =>
   })
 
 /** An operator waits for the answer, so it comes soon, be it a failure. */
+const answeredSoon = {
+  startToCloseTimeout: '1m',
+  scheduleToCloseTimeout: '2m',
+  retry: { ...steadyRetry, maximumAttempts: 3 },
+} as const
+
 export const forcing = () =>
   proxyActivities<Pick<AzureActivities, 'forceFinish'>>({
+    ...answeredSoon,
     taskQueue: queueOf('azure'),
-    startToCloseTimeout: '1m',
-    scheduleToCloseTimeout: '2m',
     heartbeatTimeout: '10s',
-    retry: { ...steadyRetry, maximumAttempts: 3 },
   })
+
+/** The end of a life whose VM is gone, where an operator waits for it. */
+export const forcedEnds = () =>
+  proxyActivities<Pick<KubernetesActivities, 'finalize'>>({ ...answeredSoon, taskQueue: queueOf('core') })
 
 /** A look at one VM. It gives up soon: who asks goes on without an answer. */
 export const instanceLooks = () =>

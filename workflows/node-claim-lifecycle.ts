@@ -200,6 +200,8 @@ class Lifecycle {
         return this.#giveUp('insufficient_capacity', outcome.message)
       case 'nodeClassNotReady':
         return this.#giveUp('nodeclass_not_ready', outcome.message)
+      case 'invalid':
+        return this.#giveUp('invalid_nodeclaim', outcome.message)
       case 'claimGone':
         return undefined
     }
@@ -269,11 +271,14 @@ class Lifecycle {
     if (drained === 'cutShort') return undefined
     this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
-    const last = { claim: this.#claim, ...(drained === 'vmGone' ? { isVmGone: true } : {}) }
+    const isVmGone = drained === 'vmGone'
+    const last = { claim: this.#claim, ...(isVmGone ? { isVmGone } : {}) }
+    // Pods that were not drained are deleted with the last step, which only the role core may do.
+    const endsInCore = !this.#hasJoinedSteps || (isVmGone && patched('lost-pods-in-core'))
     await azure().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
-      this.#hasJoinedSteps ? { ...last, finalize: true } : { claim: this.#claim },
+      endsInCore ? { claim: this.#claim } : { ...last, finalize: true },
     ])
-    if (!this.#hasJoinedSteps) await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [last])
+    if (endsInCore) await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [last])
     return { kind: 'finished' }
   }
 
@@ -311,9 +316,11 @@ class Lifecycle {
     }
   }
 
-  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep> {
-    await kubernetes().giveUp.executeWithOptions({ summary: reason }, [{ claim: this.#claim, reason, message }])
-    return { kind: 'terminate' }
+  async #giveUp(reason: GiveUpReason, message: string): Promise<NextStep | undefined> {
+    const outcome = await kubernetes().giveUp.executeWithOptions({ summary: reason }, [
+      { claim: this.#claim, reason, message },
+    ])
+    return outcome?.kind === 'kept' ? undefined : { kind: 'terminate' }
   }
 
   #lastFailureText(): string {

@@ -20,7 +20,7 @@ import {
   type WantedHold,
 } from '../core/node-claim/node-requests.ts'
 import { objectOf } from '../core/operator-requests.ts'
-import { forcing, kubernetes } from './activities.ts'
+import { forcedEnds, forcing, kubernetes } from './activities.ts'
 import {
   forceFinishSignal,
   forceFinishUpdate,
@@ -165,11 +165,14 @@ export class NodeRequests {
       { claim: this.#claim, asked, leaveVm },
     ])
     if (outcome.kind === 'refused') return outcome
-    const { vm, warning } = outcome
-    const left = vm === undefined ? 'its VM is gone' : `VM ${vm} is left to garbage collection`
+    const { vm, left = 'its VM is gone' } = outcome
+    if (outcome.isVmGone === true)
+      await forcedEnds().finalize.executeWithOptions({ summary: 'delete lost pods, remove finalizers' }, [
+        { claim: this.#claim, isVmGone: true },
+      ])
     return {
       kind: 'done',
-      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}${warning ?? ''}`,
+      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}`,
       ...(vm === undefined ? {} : { vm }),
     }
   }

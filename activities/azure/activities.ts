@@ -39,7 +39,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
-    deleteInstance: ({ claim, finalize: isLast = false, ...how }) =>
+    deleteInstance: ({ claim, finalize: isLast = false }) =>
       withHeartbeats(async (signal) => {
         const found = await inTurn(
           deps.budget,
@@ -47,7 +47,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
           { patienceMs: deletionPatienceMs, signal },
           () => deleteInstance(deps, claim, signal),
         )
-        if (isLast) await finalize(deps, claim, how)
+        if (isLast) await finalize(deps, claim)
         return found
       }),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
@@ -55,7 +55,7 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
     refreshNodeClasses: () => withHeartbeats(() => refreshNodeClasses(deps)),
     updateInPlace: () =>
       withHeartbeats(async (signal) => {
-        await ensureBillingExtensions(deps)
+        await ensureBillingExtensions(deps, signal)
         return updateInPlace(deps, signal)
       }),
     refreshCatalogue: () => withHeartbeats(() => deps.catalogue.refresh()),

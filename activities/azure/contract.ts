@@ -29,6 +29,8 @@ export type LaunchOutcome =
   | { readonly kind: 'exhausted'; readonly message: string }
   /** The node class exists but is not ready, or is missing. */
   | { readonly kind: 'nodeClassNotReady'; readonly message: string }
+  /** The claim holds a value that no node can have. */
+  | { readonly kind: 'invalid'; readonly message: string }
   /** The claim is being deleted, or gone, or has another UID. */
   | { readonly kind: 'claimGone' }
 
@@ -42,8 +44,11 @@ export type InstanceOutcome =
 
 /** What came of an operator's wish to end a life by force. */
 export type ForceFinishOutcome =
-  /** The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `warning`: it could not be tagged so. */
-  | { readonly kind: 'finished'; readonly vm?: string; readonly warning?: string }
+  /**
+   * The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: what became of the VM, in words.
+   * `isVmGone`: the finalizers are still there, and the lifecycle has them removed together with the pods, which run nowhere.
+   */
+  | { readonly kind: 'finished'; readonly vm?: string; readonly left?: string; readonly isVmGone?: true }
   /** Nothing was done. */
   | { readonly kind: 'refused'; readonly message: string }
 
@@ -64,8 +69,6 @@ export interface GarbageReport {
   readonly nodeClaims: readonly string[]
   /** Nodes that were being deleted and had neither NodeClaim nor VM; their finalizer was removed. */
   readonly nodes: readonly string[]
-  /** Tokens of NodeClaims that are gone. */
-  readonly bootstrapTokens: readonly string[]
 }
 
 export interface InPlaceReport {
@@ -82,7 +85,10 @@ export interface AzureActivities {
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
   /** Waits until the VM has failed, or its Node has joined and is registered; when the Node is ready soon, until it is initialized. */
   awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
-  /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`, `isVmGone`: then the last step of the life follows. */
+  /**
+   * Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. `isVmGone` of
+   * older workflow code is ignored.
+   */
   deleteInstance(input: {
     readonly claim: ClaimRef
     readonly finalize?: boolean
@@ -94,7 +100,7 @@ export interface AzureActivities {
     readonly asked: Asked
     readonly leaveVm: boolean
   }): Promise<ForceFinishOutcome>
-  /** Deletes VMs, NICs, disks and tokens without a claim, and registered claims without a VM; lets Nodes go that have neither. */
+  /** Deletes VMs, NICs and disks without a claim, and registered claims without a VM; lets Nodes go that have neither. */
   collectGarbage(): Promise<GarbageReport>
   /** Kubernetes version, images, subnet and readiness of each AKSNodeClass; readiness, validation and hash of each NodePool. */
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>

@@ -20,7 +20,7 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
     writeHold: (input) => writeHold(deps, input),
     giveUp: async ({ claim, reason, message }) => {
       await launchEnds(deps, claim, `${reason}: ${message}`)
-      await giveUp(deps, claim, reason, message)
+      return giveUp(deps, claim, reason, message)
     },
     finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),

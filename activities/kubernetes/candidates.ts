@@ -1,4 +1,4 @@
-import { conditionOf } from '../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { heldText } from '../../core/disruption/candidates.ts'
 import { type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
 import { annotations, labels } from '../../core/labels.ts'
@@ -35,6 +35,9 @@ export async function deleteCandidates(
     const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
     if (why !== undefined) return { kind: 'refused', message: why }
   }
+  const unready = hasBegun ? undefined : await unreadyReplacement(deps, commandId)
+  if (unready !== undefined)
+    return { kind: 'refused', message: `replacement ${unready} of the command is not initialized` }
   const free = looks.flatMap((look) => (look.kind === 'free' ? [look] : []))
   if (free.length === 0 && going.length === 0)
     return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
@@ -44,6 +47,17 @@ export async function deleteCandidates(
   await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept: true })))
   measureSavings(deps, work)
   return { kind: 'deleted' }
+}
+
+/** A replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
+async function unreadyReplacement(deps: KubernetesDeps, commandId: string): Promise<string | undefined> {
+  const isUnready = ({ metadata, status }: NodeClaim) =>
+    metadata.annotations[annotations.replacementFor] === commandId && !isTrue(status.conditions, 'Initialized')
+  for (const { metadata } of [...deps.cache.nodeClaims.values()].filter(isUnready)) {
+    const claim = await liveClaim(deps, metadata)
+    if (claim !== undefined && isUnready(claim)) return metadata.name
+  }
+  return undefined
 }
 
 type Look =

@@ -54,6 +54,9 @@ export interface WatchEvent {
   readonly object: Json
 }
 
+/** Is told of each request for which the client lacks a right: of what the API server says about it. */
+export type OnForbidden = (message: string) => void
+
 interface RequestOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly body?: unknown
@@ -75,19 +78,22 @@ export class KubernetesClient {
   readonly server: string
   readonly #dispatcher: Dispatcher
   readonly #token: () => string | undefined
+  readonly #onForbidden: OnForbidden
 
   constructor(options: {
     readonly server: string
     readonly dispatcher: Dispatcher
     readonly token: () => string | undefined
+    readonly onForbidden?: OnForbidden
   }) {
     this.server = options.server
     this.#dispatcher = options.dispatcher
     this.#token = options.token
+    this.#onForbidden = options.onForbidden ?? (() => {})
   }
 
   /** From a kubeconfig file, or from the pod's own service account when no file is named. */
-  static async load(kubeconfig: string | undefined): Promise<KubernetesClient> {
+  static async load(kubeconfig: string | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
     const config = new KubeConfig()
     if (kubeconfig === undefined) config.loadFromCluster()
     else config.loadFromFile(kubeconfig)
@@ -103,6 +109,7 @@ export class KubernetesClient {
       server: cluster.server.replace(/\/$/, ''),
       dispatcher: new Agent({ connect: tlsOptions(tls, cluster), connections: 64, keepAliveTimeout: 30_000 }),
       token: tokenSource(user, kubeconfig),
+      ...(onForbidden === undefined ? {} : { onForbidden }),
     })
   }
 
@@ -261,8 +268,10 @@ export class KubernetesClient {
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
       ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
     })
-    if (response.statusCode >= 300) throw await apiError(method, path, response)
-    return response
+    if (response.statusCode < 300) return response
+    const error = await apiError(method, path, response)
+    if (error.code === 403) this.#onForbidden(error.message)
+    throw error
   }
 }
 

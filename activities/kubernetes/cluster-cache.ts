@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { annotations } from '../../core/labels.ts'
+import { isAksMachine } from '../../core/node-claim/aks-machine.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../core/node-claim/node-health.ts'
 import type {
   CsiNode,
@@ -156,7 +157,10 @@ export class ClusterCache {
       )
       return
     }
-    if (isOfAnotherProvider(after)) return
+    if (isOfAnotherProvider(after)) {
+      if (before !== undefined) this.#delete(kind, json)
+      return
+    }
     store.set(key, after)
     this.#tell(kind, key, before, after)
   }
@@ -293,11 +297,12 @@ export function keyOf(meta: Pick<ObjectMeta, 'name' | 'namespace'>): string {
 }
 
 /**
- * NodePools and NodeClaims can belong to another provider that lives in the same cluster. Joiner never sees them; their Nodes count as nodes that
- * nobody manages.
+ * NodePools and NodeClaims can belong to another provider that lives in the same cluster, and NodeClaims to node auto-provisioning, whose machines AKS
+ * makes and deletes. Joiner never sees them; their Nodes count as nodes that nobody manages.
  */
 function isOfAnotherProvider(object: CachedObject): boolean {
   if (object.kind !== 'NodeClaim' && object.kind !== 'NodePool') return false
+  if (object.kind === 'NodeClaim' && isAksMachine(object)) return true
   const { group, kind } = object.kind === 'NodeClaim' ? object.spec.nodeClassRef : object.template.spec.nodeClassRef
   return group !== 'karpenter.azure.com' || kind !== 'AKSNodeClass'
 }

@@ -67,7 +67,18 @@ export type DrainOutcome =
   | { readonly kind: 'notReady' }
 
 /** Why a claim is ended by its own lifecycle: the reason label of `karpenter_nodeclaims_disrupted_total`. */
-export type GiveUpReason = 'insufficient_capacity' | 'nodeclass_not_ready' | 'launch_timeout' | 'registration_timeout'
+export type GiveUpReason =
+  | 'insufficient_capacity'
+  | 'nodeclass_not_ready'
+  | 'invalid_nodeclaim'
+  | 'launch_timeout'
+  | 'registration_timeout'
+
+export type GiveUpOutcome =
+  /** The claim is deleted, or was gone. */
+  | { readonly kind: 'ended' }
+  /** Its Node has registered meanwhile. */
+  | { readonly kind: 'kept' }
 
 /** What an operator asked of a loop: a pause, or to lift some. With neither, the time of the whole loop's pause is over. */
 export interface PauseChange {
@@ -131,8 +142,12 @@ export interface KubernetesActivities {
   awaitRegistration(input: { readonly claim: ClaimRef }): Promise<RegistrationOutcome>
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
-  /** Ends a claim that cannot become a node: event, then deletion of the claim. */
-  giveUp(input: { readonly claim: ClaimRef; readonly reason: GiveUpReason; readonly message: string }): Promise<void>
+  /** Ends a claim that cannot become a node: event, then deletion of the claim. Versions up to 0.2.0 had no result. */
+  giveUp(input: {
+    readonly claim: ClaimRef
+    readonly reason: GiveUpReason
+    readonly message: string
+  }): Promise<GiveUpOutcome | undefined>
   /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. Without `told` it answers at the end only. */
   drain(input: { readonly claim: ClaimRef; readonly told?: DrainTold }): Promise<DrainOutcome>
   /** Removes the finalizers of Nodes and claim; the last step of a life. `isVmGone`: before that, the pods that were not drained. */

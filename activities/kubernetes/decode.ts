@@ -20,6 +20,7 @@ import type {
   TopologySpreadConstraint,
   VolumeAttachment,
 } from '../../core/objects.ts'
+import { withValidPreferences } from '../../core/pod-preferences.ts'
 import { podLimits, podRequests } from '../../core/pod-requests.ts'
 import { integerQuantity } from '../../core/quantity.ts'
 import { parseResources } from '../../core/resources.ts'
@@ -111,7 +112,7 @@ export function decodePod(json: Json): Pod {
     resourceClaims: resourceClaims(spec),
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
-    ...(spec.affinity === undefined ? {} : { affinity: spec.affinity }),
+    ...(spec.affinity === undefined ? {} : withValidPreferences(spec.affinity)),
     ...(spec.priority === undefined ? {} : { priority: spec.priority }),
     ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),
     ...(status.startTime === undefined ? {} : { startTime: status.startTime }),

@@ -104,6 +104,19 @@ describe('limits', () => {
     expect(server.messages().slice(11)).toEqual(['100', '101', '102', '103', '104'])
   })
 
+  test('what a terminal would obey is escaped, and no message is longer than the API server takes', async () => {
+    const server = api()
+    const recorder = new EventRecorder(server, log)
+    const say = (name: string, message: string) =>
+      recorder.record({ about: pod(name), reason: 'FailedScheduling', message })
+    say('a', 'label "\u001b[31mred\u202e" is odd;\nremove it')
+    say('b', '\u0007'.repeat(500))
+    await pass(0)
+    const [first, second] = server.messages()
+    expect(first).toBe('label "\\u001b[31mred\\u202e" is odd;\nremove it')
+    expect(second).toHaveLength(1024)
+  })
+
   test('a burst is written at a pace, and nothing of it is lost', async () => {
     const server = api()
     const recorder = new EventRecorder(server, log)

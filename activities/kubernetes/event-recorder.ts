@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { dedupeKey, type EventReason, eventRule, rateLimits, transitions } from '../../core/events.ts'
 import type { Condition, ObjectMeta } from '../../core/objects.ts'
+import { printableLines } from '../../core/printable.ts'
 import type { KubernetesClient } from './client.ts'
 import { resourcePath } from './resources.ts'
 import { TokenBucket } from './token-bucket.ts'
@@ -132,6 +133,9 @@ export class EventRecorder {
   }
 }
 
+/** What the API server takes. */
+const longestMessage = 1024
+
 function eventObject({ about, type, reason, message, at }: Waiting): Record<string, unknown> {
   const time = new Date(at).toISOString()
   const namespace = about.metadata.namespace ?? 'default'
@@ -149,7 +153,8 @@ function eventObject({ about, type, reason, message, at }: Waiting): Record<stri
     },
     type,
     reason,
-    message: message.length > 1000 ? `${message.slice(0, 997)}...` : message,
+    // It may quote what anybody has written, and is read in terminals.
+    message: printableLines(message.length > 1000 ? `${message.slice(0, 997)}...` : message).slice(0, longestMessage),
     source: { component: 'karpenter' },
     reportingComponent: 'karpenter',
     reportingInstance: 'joiner',

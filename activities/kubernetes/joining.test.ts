@@ -45,8 +45,10 @@ function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at
   }
   const client = { get: async () => claim, mergePatch: write, patchStatus: write }
   cache.upsert('NodeClaim', claim)
-  for (const name of nodes)
-    cache.upsert('Node', { metadata: { name, uid: name, resourceVersion: '1' }, spec: { providerID } })
+  for (const name of nodes) {
+    const labels = { 'karpenter.sh/capacity-type': 'spot' }
+    cache.upsert('Node', { metadata: { name, uid: name, resourceVersion: '1', labels }, spec: { providerID } })
+  }
   const events = { record: () => {}, recordTransitions: () => {} }
   const deps = { client, cache, log, events, now: () => clock.now } as never
   const end = new AbortController()

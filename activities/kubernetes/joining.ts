@@ -7,6 +7,7 @@ import {
   registrationFailed,
   wakeOf,
 } from '../../core/node-claim/lifecycle.ts'
+import { isNodeOf } from '../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import type { ClaimRef } from '../azure/contract.ts'
@@ -15,7 +16,7 @@ import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
 import { recordRegistration } from './node-pool-health.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from './object-writes.ts'
-import { claimNode, claimNodes } from './observe.ts'
+import { claimNode, nodesOfVm } from './observe.ts'
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000
@@ -53,8 +54,8 @@ export async function awaitRegistration(
     if (claim === 'gone') return { kind: 'claimGone' }
     if (isTrue(claim.status.conditions, 'Registered'))
       return { kind: 'registered', nodeName: claim.status.nodeName ?? '' }
-    const nodes = registrationFailed(claim) ? [] : claimNodes(deps, claim)
-    return nodes.length === 0 ? undefined : { nodes, claim }
+    const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
+    return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
   }
   const found = await untilRegistrationEnds(deps, ref, first, joined, signal)
   if ('kind' in found) return found

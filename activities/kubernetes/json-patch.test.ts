@@ -44,3 +44,11 @@ test('says the same as the merge patch that it was made of', () => {
     }),
   )
 })
+
+test('adds and removes keys that every object inherits something under', () => {
+  const patch = { metadata: { labels: { constructor: 'x', toString: null } } }
+  expect(guardedPatch(patch, { metadata: { uid: 'u', labels: { app: 'a' } } } as never).slice(2)).toEqual([
+    { op: 'add', path: '/metadata/labels/constructor', value: 'x' },
+    { op: 'test', path: '/metadata/labels/toString', value: null },
+  ])
+})

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { entryOf } from '../../core/records.ts'
 
 /** One operation of a JSON patch (RFC 6902). */
 export type Operation =
@@ -29,7 +30,7 @@ export function guardedPatch(
 function operations(patch: Fields, before: Fields, parent: string): readonly Operation[] {
   return Object.entries(patch).flatMap(([key, value]): readonly Operation[] => {
     const path = `${parent}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    const known = before[key]
+    const known = entryOf(before, key)
     if (Array.isArray(value)) return replaced(value, (known ?? []) as readonly unknown[], path)
     if (value === null) return [known === undefined ? absent(path) : { op: 'remove', path }]
     if (!isFields(value)) return [{ op: 'add', path, value }]

@@ -21,12 +21,19 @@ export function cachedClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | un
 }
 
 /**
- * A claim that should be going by now, read past the cache unless the cache knows that it goes: a deletion is never taken back, and what is being
- * deleted gets no finalizer any more.
+ * The claim that an irreversible step is about; undefined when it is gone. Whoever scheduled the step, it is refused for a claim that lives: Temporal
+ * decides when a step is taken, the cluster whether (docs/temporal.md). The claim is read past the cache unless the cache knows that it is being
+ * deleted: a deletion is never taken back, and what is being deleted gets no finalizer any more.
+ * Errors: the claim is not being deleted.
  */
-export async function goingClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export async function claimBeingDeleted(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const known = cachedClaim(deps, ref)
-  return known?.metadata.deletionTimestamp === undefined ? liveClaim(deps, ref) : known
+  const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+    throw new Error(
+      `NodeClaim ${ref.name}: metadata.deletionTimestamp is not set, so neither its pods nor its VM are touched; to end the node: kubectl delete nodeclaim ${ref.name}`,
+    )
+  return claim
 }
 
 /** The claim as the API server has it now. It enters the cache at once. */

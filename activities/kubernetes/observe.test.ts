@@ -7,13 +7,17 @@ import { liveNodes } from './observe.ts'
 
 const group = 'azure:///subscriptions/s/resourceGroups/mc/providers/Microsoft.Compute/virtualMachines'
 
-/** The Node that is found where the API server has `nodes`: provider ids by name. */
-async function found(nodes: Readonly<Record<string, string>>, status: object): Promise<string | undefined> {
+/** The Node that is found where the API server has `nodes`: provider ids by name. They joined, and `labels` are what they registered with. */
+async function found(
+  nodes: Readonly<Record<string, string>>,
+  status: object,
+  labels: Readonly<Record<string, string>> = { 'karpenter.sh/nodepool': 'general' },
+): Promise<string | undefined> {
   const get = async (path: string) => {
     const name = path.slice(path.lastIndexOf('/') + 1)
     const providerID = nodes[name]
     if (providerID === undefined) throw new ApiError(404, 'NotFound', path)
-    return { metadata: { name, uid: name, resourceVersion: '1' }, spec: { providerID } }
+    return { metadata: { name, uid: name, resourceVersion: '1', labels }, spec: { providerID } }
   }
   const cache = new ClusterCache({} as never, pino({ level: 'silent' }))
   const sample = sampleClaim('', { metadata: { name: 'general-x1' } })
@@ -33,5 +37,10 @@ describe('the Node of a claim, where the cache has none', () => {
     ['there is none', {}, {}, undefined],
   ])('%s', async (_, nodes, status, name) => {
     expect(await found(nodes, status)).toBe(name)
+  })
+  test("a Node of an AKS node pool is not the claim's, though it has the name and the provider id of its VM", async () => {
+    const status = { providerId: `${group}/aks-general-x1` }
+    expect(await found(own, status, { 'kubernetes.azure.com/agentpool': 'general' })).toBeUndefined()
+    expect(await found(own, {}, { 'kubernetes.azure.com/agentpool': 'general' })).toBeUndefined()
   })
 })

@@ -1,12 +1,14 @@
+import { isTrue } from '../../core/conditions.ts'
 import type { EventReason } from '../../core/events.ts'
 import { labels, terminationFinalizer } from '../../core/labels.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../core/node-claim/lifecycle.ts'
+import { isNodeOf } from '../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pod-rules.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { isConflict, isNotFound } from './client.ts'
-import type { GiveUpReason, KubernetesActivities, NextStep, Observation } from './contract.ts'
+import type { GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from './contract.ts'
 import { decodeNode } from './decode.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { subject } from './event-recorder.ts'
@@ -107,9 +109,14 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
 }
 
-/** The Nodes of a claim's VM as the cache has them: one, or by a mistake of somebody's several. */
-export function claimNodes(deps: KubernetesDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
+/** The Nodes with the provider id of a claim as the cache has them, whoever's they are: one, or by mistake several. */
+export function nodesOfVm(deps: KubernetesDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
   return providerId === undefined ? [] : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())
+}
+
+/** Those of them that are proven to be the claim's. */
+function claimNodes(deps: KubernetesDeps, claim: NodeClaim): readonly Node[] {
+  return nodesOfVm(deps, claim).filter((node) => isNodeOf(claim, node))
 }
 
 /** The Node of a claim, found by its provider id; of several the one that it was registered with. */
@@ -143,7 +150,7 @@ export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<
       providerId === undefined
         ? found?.endsWith(`/virtualmachines/${vm.toLowerCase()}`) === true
         : found === providerId.toLowerCase()
-    if (!isOwn) return undefined
+    if (!isOwn || !isNodeOf(claim, node)) return undefined
     deps.cache.upsert('Node', json)
     return node
   } catch (error) {
@@ -175,19 +182,21 @@ export async function deleteClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<
 const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
   insufficient_capacity: 'InsufficientCapacityError',
   nodeclass_not_ready: 'NodeClassNotReady',
+  invalid_nodeclaim: 'InvalidNodeClaim',
   launch_timeout: 'LaunchTimeout',
   registration_timeout: 'RegistrationTimeout',
 }
 
-/** Ends a claim that cannot become a node: its pods are planned anew. */
+/** Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks. */
 export async function giveUp(
   deps: KubernetesDeps,
   ref: ClaimRef,
   reason: GiveUpReason,
   message: string,
-): Promise<void> {
+): Promise<GiveUpOutcome> {
   const claim = await liveClaim(deps, ref)
-  if (claim === undefined) return
+  if (claim === undefined) return { kind: 'ended' }
+  if (isTrue(claim.status.conditions, 'Registered')) return { kind: 'kept' }
   deps.events.record({
     about: subject(claim),
     reason: eventReasons[reason],
@@ -197,4 +206,5 @@ export async function giveUp(
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   await deleteClaim(deps, ref)
   if (claim.metadata.deletionTimestamp === undefined) countDisruption(deps, claim, reason)
+  return { kind: 'ended' }
 }

@@ -56,7 +56,7 @@ export async function writePause(deps: PauseDeps, change: PauseChange, now: numb
     return { lifted: [], inForce: storedPauses(after, loop, now).inForce }
   }
   const data = (await readConfigMap(deps.client, ref)) ?? {}
-  const cleared = clearedKeys(change, storedPauses(data, loop, now)).filter((key) => key in data)
+  const cleared = clearedKeys(change, storedPauses(data, loop, now)).filter((key) => Object.hasOwn(data, key))
   if (cleared.length > 0) await writeConfigMap(deps.client, ref, Object.fromEntries(cleared.map((key) => [key, null])))
   const part = (isCleared: boolean) =>
     Object.fromEntries(Object.entries(data).filter(([key]) => cleared.includes(key) === isCleared))

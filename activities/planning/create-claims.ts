@@ -1,4 +1,6 @@
 import { randomInt } from 'node:crypto'
+import { nodeClaimErrors } from '../../api/rules/node-claim-errors.ts'
+import { errorText } from '../../core/field-error.ts'
 import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { annotations, terminationFinalizer } from '../../core/labels.ts'
 import { nodePoolHashVersion } from '../../core/node-pool-hash.ts'
@@ -80,7 +82,7 @@ async function createClaim(
   limits: PoolLimits,
 ): Promise<string | undefined> {
   const made = await createOne(deps, { fence, limits }, planned, { name: `${planned.nodePool}-${randomSuffix()}` })
-  if (made.kind === 'limitExceeded') tellRefused(deps, planned, made.message)
+  if (made.kind === 'limitExceeded' || made.kind === 'invalid') tellRefused(deps, planned, made.message)
   if (made.kind !== 'created') return undefined
   const { name } = made.claim.metadata
   for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: name })
@@ -95,17 +97,26 @@ export interface NewClaim {
   readonly reason?: string
 }
 
+/** What became of a planned claim. */
+type Creation =
+  | { readonly kind: 'created'; readonly claim: NodeClaim }
+  /** The API server would refuse it, or no node could come of it. */
+  | { readonly kind: 'invalid'; readonly message: string }
+  | Exclude<Admission, { readonly kind: 'admitted' }>
+
 /** Creates one claim, if its pool is there and has room for it, and starts its lifecycle. Errors: as `Fence.check`, and the API server's. */
 export async function createOne(
   deps: PlanningDeps,
   { fence, limits }: { readonly fence: Fence; readonly limits: PoolLimits },
   planned: PlannedNodeClaim,
   { name, annotations: own = {}, reason }: NewClaim,
-): Promise<
-  { readonly kind: 'created'; readonly claim: NodeClaim } | Exclude<Admission, { readonly kind: 'admitted' }>
-> {
+): Promise<Creation> {
   const admission = await limits.admit(planned)
   if (admission.kind !== 'admitted') return admission
+  const body = claimBody(admission.nodePool, planned, name, own)
+  const [error] = nodeClaimErrors(body)
+  if (error !== undefined)
+    return { kind: 'invalid', message: `NodeClaim of NodePool ${planned.nodePool}: ${errorText(error)}` }
   await fence.checkIfStale()
   const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
   return deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
@@ -137,7 +148,7 @@ async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClai
 
 /** The pods stay pending and are planned anew, with the limits as they are now. */
 function tellRefused({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
-  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created; raise the limit')
+  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created')
   for (const pod of pods) {
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
   }

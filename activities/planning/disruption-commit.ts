@@ -2,6 +2,7 @@ import { conditionOf } from '../../core/conditions.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { annotations, taintKeys } from '../../core/labels.ts'
+import { replacementName } from '../../core/node-names.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses.ts'
 import { sameTaint } from '../../core/taints.ts'
@@ -347,7 +348,7 @@ class Commit {
     const refs: ClaimRef[] = []
     for (const [at, planned] of replacements.entries()) {
       const made = await createOne(this.#deps, this.#shared, planned, {
-        name: `${planned.nodePool}-${commandDigest(id)}-${at}`,
+        name: replacementName(planned.nodePool, commandDigest(id), at),
         annotations: { [annotations.replacementFor]: id },
         reason: reason.toLowerCase(),
       })

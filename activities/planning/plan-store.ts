@@ -1,11 +1,9 @@
 import { parseDisruptionPlan } from '../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../core/disruption/plan.ts'
+import { planMapName, planPlaces } from '../../core/disruption/plan-requests.ts'
 import { isConflict, isNotFound, type Json, type KubernetesClient } from '../kubernetes/client.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
 
-/** So many plans are kept. Places have fixed names, so that Joiner needs rights on no other ConfigMap. */
-const places = ['0', '1', '2', '3', '4', '5', '6', '7'] as const
-export const planPlaces: readonly string[] = places.map(nameOf)
 const planHours = 24
 const entry = 'plan.json'
 const annotationOf = { id: 'joiner.sh/plan-id', expires: 'joiner.sh/plan-expires' } as const
@@ -38,7 +36,7 @@ export class PlanStore {
     if (stored?.id !== id)
       return {
         kind: 'missing',
-        message: `there is no plan ${id} in namespace "${this.#namespace}": the latest ${places.length} are kept, for ${planHours} h. Make a new one with joiner plan, or apply the file it was saved to`,
+        message: `there is no plan ${id} in namespace "${this.#namespace}": the latest ${planPlaces.length} are kept, for ${planHours} h. Make a new one with joiner plan, or apply the file it was saved to`,
       }
     if (stored.expiresMs <= now)
       return {
@@ -49,7 +47,7 @@ export class PlanStore {
     if (read.kind === 'ok') return { kind: 'found', plan: read.plan }
     return {
       kind: 'missing',
-      message: `plan ${id} in ConfigMap ${this.#namespace}/${nameOf(id.charAt(0))} cannot be read: ${read.message}; make a new one with joiner plan`,
+      message: `plan ${id} in ConfigMap ${this.#namespace}/${planMapName(id.charAt(0))} cannot be read: ${read.message}; make a new one with joiner plan`,
     }
   }
 
@@ -58,20 +56,20 @@ export class PlanStore {
    * first; the plan of the same key keeps its place. Plans whose time is over are removed.
    */
   async newId(key: string, now: number): Promise<string> {
-    const stored = await Promise.all(places.map((place) => this.#read(place)))
+    const stored = await Promise.all(planPlaces.map((place) => this.#read(place)))
     const known = stored.filter((each) => each !== undefined)
     const same = known.find(({ id }) => id.slice(1) === key)
     if (same !== undefined) return same.id
     const over = known.filter(({ expiresMs }) => expiresMs <= now)
     await Promise.all(over.map(({ place }) => this.#remove(place)))
-    const free = places.find((place) => !known.some((each) => each.place === place && each.expiresMs > now))
+    const free = planPlaces.find((place) => !known.some((each) => each.place === place && each.expiresMs > now))
     const [oldest] = known.toSorted((a, b) => a.expiresMs - b.expiresMs)
     return `${free ?? oldest?.place ?? '0'}${key}`
   }
 
   /** Keeps a plan in its place for its time from `now` on, in epoch ms; what was there is replaced. */
   async write(plan: DisruptionPlan, now: number): Promise<void> {
-    const name = nameOf(plan.id.charAt(0))
+    const name = planMapName(plan.id.charAt(0))
     const body = {
       metadata: {
         labels: { 'app.kubernetes.io/managed-by': 'joiner', 'joiner.sh/plan': 'true' },
@@ -105,7 +103,7 @@ export class PlanStore {
   async #read(place: string): Promise<Stored | undefined> {
     let map: Json
     try {
-      map = await this.#client.get(this.#path(nameOf(place)))
+      map = await this.#client.get(this.#path(planMapName(place)))
     } catch (error) {
       if (isNotFound(error)) return undefined
       throw error
@@ -127,7 +125,7 @@ export class PlanStore {
 
   async #remove(place: string): Promise<void> {
     try {
-      await this.#client.delete(this.#path(nameOf(place)))
+      await this.#client.delete(this.#path(planMapName(place)))
     } catch (error) {
       if (!isNotFound(error)) throw error
     }
@@ -136,8 +134,4 @@ export class PlanStore {
   #path(name: string): string {
     return resourcePath('configmaps', name, this.#namespace)
   }
-}
-
-function nameOf(place: string): string {
-  return `joiner-plan-${place}`
 }

@@ -56,6 +56,7 @@ async function planOnce(
   const solvesSinceMs = deps.now()
   const plan = await solve(deps, pods.length)
   deps.metrics.passed(plan)
+  tellIgnoredPreferences(deps, pods)
   recordPlacements(deps, plan, tried)
   logPass(deps, pods.length, plan)
   if (plan.newNodeClaims.length === 0) return undefined
@@ -105,6 +106,13 @@ function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<s
     const why = byMinValues ? ' due to minValues incompatibility' : ''
     const message = `NodePool requirements filtered out all compatible available instance types${why}`
     if (found) deps.events.record({ about: subject(found), reason: 'NoCompatibleInstanceTypes', message })
+  }
+}
+
+function tellIgnoredPreferences({ events }: PlanningDeps, pods: readonly Pod[]): void {
+  for (const pod of pods) {
+    const { ignoredPreferences: message } = pod
+    if (message !== undefined) events.record({ about: subject(pod), reason: 'PreferenceIgnored', message })
   }
 }
 

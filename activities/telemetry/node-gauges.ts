@@ -1,6 +1,7 @@
 import { labels, wellKnownLabels } from '../../core/labels.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal } from '../../core/pod-rules.ts'
+import { entryOf } from '../../core/records.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 import { amountOf, resourceSamples } from './resource-samples.ts'
@@ -107,7 +108,7 @@ function* utilization(
   const used = mergeResources(...all.map(requests))
   for (const [name, amount] of Object.entries(available)) {
     if (amount.nano === 0n) continue
-    const percent = (100 * amountOf(used[name] ?? { ...amount, nano: 0n })) / amountOf(amount)
+    const percent = (100 * amountOf(entryOf(used, name) ?? { ...amount, nano: 0n })) / amountOf(amount)
     yield [labelText(labelPairs({ resource_type: name.toLowerCase().replaceAll('-', '_') })), percent] as const
   }
 }

@@ -50,7 +50,7 @@ export function toNewest(object: Json): Conversion | undefined {
   const { apiVersion, kind } = object
   if (kind === 'AKSNodeClass' && apiVersion === 'karpenter.azure.com/v1alpha2')
     return { kind: 'converted', object: { ...object, apiVersion: 'karpenter.azure.com/v1beta1' } }
-  if (!Object.hasOwn(kinds, String(kind)) || apiVersion !== `${group}/v1beta1`) return undefined
+  if (typeof kind !== 'string' || !Object.hasOwn(kinds, kind) || apiVersion !== `${group}/v1beta1`) return undefined
   const conversion = convert(object, `${group}/v1`)
   if (conversion.kind === 'refused') return conversion
   const annotations = without(annotationsOf(conversion.object), oldResidue, nodeClassAnnotation)
@@ -70,11 +70,11 @@ type Checked =
 function check(object: unknown, wanted: string): Checked {
   const refused = (path: string, message: string) => ({ kind: 'refused', path, message }) as const
   if (!isObject(object)) return refused('', 'is not an object')
-  const kind = String(object['kind'])
+  const kind = textOf(object['kind'])
   const changers = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   if (changers === undefined) return refused('kind', `"${kind}" is not converted; NodePool and NodeClaim are`)
   const names: readonly string[] = versions.map((version) => `${group}/${version}`)
-  const from = String(object['apiVersion'])
+  const from = textOf(object['apiVersion'])
   if (!names.includes(from)) return refused('apiVersion', `"${from}" is not known; use ${names.join(' or ')}`)
   if (!names.includes(wanted)) return refused('apiVersion', `there is no "${wanted}"; use ${names.join(' or ')}`)
   for (const path of shapes[kind] ?? []) {
@@ -84,6 +84,11 @@ function check(object: unknown, wanted: string): Checked {
   const target: Version = wanted === `${group}/v1` ? 'v1' : 'v1beta1'
   const other: Version = target === 'v1' ? 'v1beta1' : 'v1'
   return { kind: 'checked', source: object, change: changers[target], back: changers[other], target }
+}
+
+/** Never fails, as `String` would on a map with a key such as `toString`. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 const shapes: Readonly<Record<string, readonly string[]>> = {

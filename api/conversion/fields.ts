@@ -45,7 +45,7 @@ function newReference(reference: Json): Json {
 }
 
 function oldReference({ group, kind, name }: Json): Json {
-  return { apiVersion: `${String(group)}/v1beta1`, kind, name }
+  return { apiVersion: `${typeof group === 'string' ? group : 'undefined'}/v1beta1`, kind, name }
 }
 
 interface Converted {

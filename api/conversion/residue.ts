@@ -1,6 +1,8 @@
 // What one version has no field for travels in an annotation of the object in the other version, as a list of guarded changes: each is
 // undone to the original only where the converted value still stands, so that an edit made in the other version wins.
 
+import { isDeeper, mostLevels } from '../../core/shape.ts'
+
 export type Json = { readonly [key: string]: unknown }
 
 /** A change of some keys of the object at `path`, or of one element of the list there. */
@@ -91,10 +93,13 @@ function withElement(list: readonly unknown[], change: Change & { readonly eleme
   return found < 0 ? list : list.with(found, change.to)
 }
 
+/** An object has a field or two that the other version does not know; each change costs a look at all of it. */
+const mostChanges = 1000
+
 /** The changes in an annotation. What somebody spoilt is as if it were not there: an object must stay readable. */
 export function readChanges(text: unknown): readonly Change[] {
   const list = parsed(text)
-  return Array.isArray(list) ? list.filter(isChange) : []
+  return Array.isArray(list) && list.length <= mostChanges ? list.filter(isChange) : []
 }
 
 function isChange(value: unknown): value is Change {
@@ -108,11 +113,12 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((text) => typeof text === 'string')
 }
 
-/** JSON, or undefined where the value is no text or no JSON. */
+/** JSON, or undefined where the value is no text, no JSON, or nested deeper than an object may be. */
 export function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return undefined
   try {
-    return JSON.parse(text) as unknown
+    const value: unknown = JSON.parse(text)
+    return isDeeper(value, mostLevels) ? undefined : value
   } catch {
     return undefined
   }

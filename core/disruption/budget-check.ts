@@ -1,5 +1,6 @@
 import { parseGoDuration } from '../duration.ts'
 import type { Budget } from '../objects.ts'
+import { printableStart } from '../printable.ts'
 import { amountOf, windowOf } from './budgets.ts'
 import { cronProblem, nextTime } from './cron.ts'
 
@@ -22,15 +23,21 @@ export function budgetFindings(budgets: readonly Budget[], now: number): readonl
   })
 }
 
-function blockingProblem({ nodes, schedule, duration }: Budget): string | undefined {
+/** Why a budget blocks all disruption of its pool, with the field, its value and what to write instead; undefined: it does not. */
+export function blockingProblem({ nodes, schedule, duration }: Budget): string | undefined {
   if (amountOf(nodes, 0) === undefined)
-    return `nodes: "${nodes}" is neither a number nor a percentage, so it blocks all disruption; write such as "3" or "10%"`
+    return `nodes: "${shown(nodes)}" is neither a number nor a percentage, so it blocks all disruption; write such as "3" or "10%"`
   if (duration && parseGoDuration(duration) === undefined)
-    return `duration: "${duration}" is not a duration, so it blocks all disruption; write hours and minutes such as 1h30m`
+    return `duration: "${shown(duration)}" is not a duration, so it blocks all disruption; write hours and minutes such as 1h30m`
   if (duration && !schedule)
-    return `duration: "${duration}" has no schedule, so it blocks all disruption; add a schedule, or remove the duration`
+    return `duration: "${shown(duration)}" has no schedule, so it blocks all disruption; add a schedule, or remove the duration`
   const problem = schedule === undefined || schedule === null ? undefined : cronProblem(schedule)
-  return problem && `schedule: "${schedule}" cannot be read, so it blocks all disruption: ${problem}`
+  return problem && `schedule: "${shown(schedule ?? '')}" cannot be read, so it blocks all disruption: ${problem}`
+}
+
+/** Nobody who reads a condition needs more of it. */
+function shown(text: string): string {
+  return printableStart(text, 100)
 }
 
 function oddity(budget: Budget, now: number): string | undefined {

@@ -75,12 +75,19 @@ describe('the next time', () => {
     ['0 9 * * 1-7', 'its day of the week "1-7" is not within 0-6 or sun-sat; Sunday is 0'],
     ['0 9 * * fri-mon', 'its day of the week "fri-mon" is not within 0-6 or sun-sat; Sunday is 0'],
     ['@every day', '"day" is not a duration such as 1h30m'],
+    ['0 9 * * \u001b[31m', 'its day of the week "\\u001b[31m" is not within 0-6 or sun-sat; Sunday is 0'],
+    [`${'*,'.repeat(50_000)} * * * *`, 'it has 100008 characters; write at most 1000'],
     [
       '@never',
       'write @every with a duration, or one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly',
     ],
   ])('says what is wrong with %s', (schedule, expected) => {
     expect(cronProblem(schedule)).toBe(expected)
+  })
+
+  it('takes a field that allows nothing for one that never comes', () => {
+    expect(nextCronTime(', * * * *', Date.parse(wednesday))).toBe('never')
+    expect(nextCronTime('* , * * *', Date.parse(wednesday))).toBe('never')
   })
 
   it('finds the first time after the given one, whichever that is', () => {

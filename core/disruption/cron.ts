@@ -1,4 +1,5 @@
 import { parseGoDuration } from '../duration.ts'
+import { printable } from '../printable.ts'
 
 /** When a budget's window opens: at the minutes that the fields allow, or at a fixed distance (karpenter-core.md 4.10). Always in UTC. */
 export type CronSchedule =
@@ -41,6 +42,8 @@ const macros: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ])
 
+/** A list of every minute of an hour has 170 characters. */
+const longestSchedule = 1000
 const second = 1000
 const minute = 60 * second
 const day = 24 * 60 * minute
@@ -52,8 +55,9 @@ export function nextTime(schedule: CronSchedule, after: number): number | 'never
   return nextFieldTime(schedule.fields, (Math.floor(after / minute) + 1) * minute)
 }
 
-/** What a text means: five fields, a macro, or `@every` with a duration. Undefined when it is none of these; time zones are not taken. */
+/** What a text means: five fields, a macro, or `@every` with a duration. Undefined when it is none of these or very long; time zones are not taken. */
 export function parseCron(text: string): CronSchedule | undefined {
+  if (text.length > longestSchedule) return undefined
   const trimmed = text.trim()
   if (trimmed.startsWith('@every ')) {
     const nanoseconds = parseGoDuration(trimmed.slice('@every '.length))
@@ -69,9 +73,11 @@ export function parseCron(text: string): CronSchedule | undefined {
 /** What is wrong with a text that is not a schedule, and what to write instead; undefined when it is one. */
 export function cronProblem(text: string): string | undefined {
   if (parseCron(text) !== undefined) return undefined
+  if (text.length > longestSchedule) return `it has ${text.length} characters; write at most ${longestSchedule}`
   const trimmed = text.trim()
   if (/^(CRON_)?TZ=/.test(trimmed)) return 'schedules are in UTC and take no time zone; remove it and shift the hours'
-  if (trimmed.startsWith('@every ')) return `"${trimmed.slice('@every '.length)}" is not a duration such as 1h30m`
+  if (trimmed.startsWith('@every '))
+    return `"${printable(trimmed.slice('@every '.length))}" is not a duration such as 1h30m`
   if (trimmed.startsWith('@')) return `write @every with a duration, or one of ${[...macros.keys()].join(', ')}`
   const parts = trimmed === '' ? [] : trimmed.split(/\s+/)
   if (parts.length !== bounds.length)
@@ -79,7 +85,7 @@ export function cronProblem(text: string): string | undefined {
   const at = parts.findIndex((part, index) => parseField(part, bounds[index] as FieldBounds) === undefined)
   const { name, min, max, names } = bounds[at] as FieldBounds
   const words = names.length === 0 ? '' : ` or ${names[0]}-${names.at(-1)}`
-  return `its ${name} "${parts[at]}" is not within ${min}-${max}${words}${name.endsWith('week') ? '; Sunday is 0' : ''}`
+  return `its ${name} "${printable(parts[at] ?? '')}" is not within ${min}-${max}${words}${name.endsWith('week') ? '; Sunday is 0' : ''}`
 }
 
 function parseField(text: string, limits: FieldBounds): CronField | undefined {
@@ -131,6 +137,8 @@ function nextFieldTime(fields: readonly CronField[], from: number): number | 'ne
     CronField,
     CronField,
   ]
+  // A field such as "," allows nothing; each day would be looked at in vain.
+  if (hours.allowed.size === 0 || minutes.allowed.size === 0) return 'never'
   const lastYear = new Date(from).getUTCFullYear() + yearsAhead
   for (let start = from; ; start = (Math.floor(start / day) + 1) * day) {
     const date = new Date(start)

@@ -64,6 +64,14 @@ export function isPlanId(text: string): boolean {
   return /^[0-7][0-9a-f]{7}$/.test(text)
 }
 
+/** Places for plans: a plan's first digit. Their ConfigMaps have fixed names, so that Joiner needs rights on no other. */
+export const planPlaces = ['0', '1', '2', '3', '4', '5', '6', '7'] as const
+
+/** Name of the ConfigMap of a place. */
+export function planMapName(place: string): string {
+  return `joiner-plan-${place}`
+}
+
 /**
  * What a `consolidateNow` asks for, whatever it holds: a signal cannot be answered, and its handler must not fail. Undefined: what it is
  * limited to cannot be read, so nothing is done.

@@ -1,6 +1,7 @@
 import { labels } from '../labels.ts'
 import type { Pod } from '../objects.ts'
 import { isProvisionable, podName } from '../pod-rules.ts'
+import { entryOf } from '../records.ts'
 import { settled } from '../scheduling/settled.ts'
 import type { SchedulableNode, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
@@ -156,5 +157,5 @@ export function reservationOf(
   { reservationIdLabel = '' }: SchedulingOptions,
 ): string | undefined {
   const own = node.metadata.labels
-  return own[labels.capacityType] === 'reserved' ? own[reservationIdLabel] || undefined : undefined
+  return own[labels.capacityType] === 'reserved' ? entryOf(own, reservationIdLabel) || undefined : undefined
 }

@@ -101,10 +101,7 @@ function typeDrift(view: PoolDriftView, nodePool: NodePool): Drift | undefined {
  * How the claim's node was bought. A node that lost its reservation goes on as on-demand with the labels it had, so both count as the same, and
  * which reservation it is does not matter (reference/karpenter-core.md 5.2).
  */
-function purchaseOf(
-  { metadata }: NodeClaim,
-  reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id',
-): Requirements {
+function purchaseOf({ metadata }: NodeClaim, reservationIdLabel: string = labels.reservationId): Requirements {
   const wanted = requirementsOfLabels(metadata.labels)
   if (metadata.labels[labels.capacityType] !== 'reserved') return wanted
   const widened = new Map(wanted)

@@ -1,5 +1,6 @@
 import type { Node, NodeClaim } from '../objects.ts'
 import { formatQuantity } from '../quantity.ts'
+import { entryOf } from '../records.ts'
 
 /** A node that has less than this of what its claim promised is not what pods were planned on. */
 const leastPercent = 90
@@ -9,9 +10,9 @@ export function shortfalls({ spec, status }: NodeClaim, node: Node): readonly st
   return Object.keys(spec.requests)
     .sort()
     .flatMap((name) => {
-      const expected = status.capacity[name]
+      const expected = entryOf(status.capacity, name)
       if (expected === undefined || expected.nano === 0n) return []
-      const found = node.capacity[name]
+      const found = entryOf(node.capacity, name)
       const percent = Number(((found?.nano ?? 0n) * 10_000n) / expected.nano) / 100
       if (percent >= leastPercent) return []
       const amount = found === undefined ? '0' : formatQuantity(found)

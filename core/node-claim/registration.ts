@@ -1,5 +1,6 @@
 import { labels, taintKeys, terminationFinalizer } from '../labels.ts'
 import type { Node, NodeClaim, OwnerReference, Taint } from '../objects.ts'
+import { entryOf } from '../records.ts'
 import { describeTaint, isEphemeralTaint, mergeTaints, sameTaint } from '../taints.ts'
 
 /** What a Node should look like once its claim has registered it. Lists are complete, maps hold what to set. */
@@ -59,7 +60,7 @@ export function initializationState(claim: NodeClaim, node: Node | undefined): I
   }
   const missing = Object.keys(claim.spec.requests)
     .sort()
-    .find((name) => claim.spec.requests[name]?.nano !== 0n && (node.allocatable[name]?.nano ?? 0n) === 0n)
+    .find((name) => claim.spec.requests[name]?.nano !== 0n && (entryOf(node.allocatable, name)?.nano ?? 0n) === 0n)
   if (missing !== undefined)
     return not('ResourceNotRegistered', `Resource "${missing}" was requested but not registered`)
   return { initialized: true }

@@ -1,6 +1,7 @@
 import { labels } from '../labels.ts'
 import type { Node, NodeClaim, NodePool } from '../objects.ts'
 import { integerQuantity, zero } from '../quantity.ts'
+import { entryOf } from '../records.ts'
 import { formatResources, mergeResources, noResources, type Resources } from '../resources.ts'
 import { isLeaving } from '../scheduling/state-nodes.ts'
 
@@ -70,8 +71,8 @@ export function countPatch(pool: NodePool, counted: Resources | undefined): Coun
   const wanted = poolResources(counted)
   const nodes = Number((wanted['nodes'] ?? zero).nano / integerQuantity(1).nano)
   const shown = pool.resources ?? {}
-  const outdated = Object.keys(shown).filter((name) => wanted[name] === undefined)
-  const same = Object.entries(wanted).every(([name, { nano }]) => shown[name]?.nano === nano)
+  const outdated = Object.keys(shown).filter((name) => !Object.hasOwn(wanted, name))
+  const same = Object.entries(wanted).every(([name, { nano }]) => entryOf(shown, name)?.nano === nano)
   if (same && outdated.length === 0 && pool.nodes === nodes) return undefined
   return {
     resources: { ...formatResources(wanted), ...Object.fromEntries(outdated.map((name) => [name, null])) },

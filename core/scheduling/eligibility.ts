@@ -1,7 +1,7 @@
-import { labelValueErrors, qualifiedNameErrors } from '../label-syntax.ts'
-import { isRestrictedLabel, labels, normalizedLabel } from '../labels.ts'
-import type { Pod, RequirementSpec } from '../objects.ts'
+import { labels } from '../labels.ts'
+import type { Pod } from '../objects.ts'
 import { operatorOf } from '../requirement.ts'
+import { requirementErrors } from '../requirement-rules.ts'
 import { podRequirements } from '../requirements.ts'
 
 /**
@@ -21,10 +21,10 @@ export function ignoredBecause(
   }))
   const reasons = [
     ...(shunsKarpenter(pod) ? [notOnKarpenter] : []),
-    ...selected.flatMap((entry) => invalidRequirement(entry, wellKnown)),
+    ...selected.flatMap((entry) => requirementErrors(entry, wellKnown)),
     ...terms.flatMap(({ matchFields = [], matchExpressions = [] }) => [
       ...(matchFields.length > 0 ? ['node selector term with matchFields is not supported'] : []),
-      ...matchExpressions.flatMap((entry) => invalidRequirement(entry, wellKnown)),
+      ...matchExpressions.flatMap((entry) => requirementErrors(entry, wellKnown)),
     ]),
     ...(volumes === undefined ? [] : [volumes]),
   ]
@@ -37,51 +37,4 @@ const notOnKarpenter = `configured to not run on a Karpenter provisioned node (r
 function shunsKarpenter(pod: Pod): boolean {
   const nodePool = podRequirements(pod, { strict: false }).get(labels.nodePool)
   return nodePool !== undefined && operatorOf(nodePool) === 'DoesNotExist'
-}
-
-const operators: ReadonlySet<string> = new Set(['In', 'NotIn', 'Gt', 'Lt', 'Gte', 'Lte', 'Exists', 'DoesNotExist'])
-const bounding: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
-
-function invalidRequirement(entry: RequirementSpec, wellKnown: ReadonlySet<string>): readonly string[] {
-  const key = normalizedLabel(entry.key)
-  const { operator } = entry
-  const values = entry.values ?? []
-  return [
-    ...(operators.has(operator)
-      ? []
-      : [`key ${key} has an unsupported operator ${operator} not in [${[...operators].join(' ')}]`]),
-    ...(isRestrictedLabel(key, wellKnown) ? [restrictedLabel(key, wellKnown)] : []),
-    ...unknownCapacityTypes(key, operator, values),
-    ...qualifiedNameErrors(key).map((error) => `key ${key} is not a qualified name, ${error}`),
-    ...values.flatMap((value) =>
-      labelValueErrors(value).map((error) => `invalid value ${value} for key ${key}, ${error}`),
-    ),
-    ...(operator === 'In' && values.length === 0 ? [`key ${key} with operator In must have a value defined`] : []),
-    ...(bounding.has(operator) && !isOneNaturalNumber(values)
-      ? [`key ${key} with operator ${operator} must have a single positive integer value`]
-      : []),
-  ]
-}
-
-function isOneNaturalNumber(values: readonly string[]): boolean {
-  return values.length === 1 && /^\+?[0-9]+$/.test(values[0] ?? '')
-}
-
-const capacityTypes: readonly string[] = ['on-demand', 'reserved', 'spot']
-
-function unknownCapacityTypes(key: string, operator: string, values: readonly string[]): readonly string[] {
-  if (key !== labels.capacityType || operator !== 'In' || values.some((value) => capacityTypes.includes(value))) {
-    return []
-  }
-  const known = capacityTypes.map((type) => `${type}:{}`).join(' ')
-  const listed = `[${values.join(' ')}]`
-  return [`no valid values found in ${listed} for ${key}, expected one of: map[${known}], got: ${listed}`]
-}
-
-function restrictedLabel(key: string, wellKnown: ReadonlySet<string>): string {
-  const known = [...wellKnown].sort().join(' ')
-  return (
-    `using label ${key} is not allowed as it might interfere with the internal provisioning logic; ` +
-    `specify a well known label: [${known}], or a custom label that does not use a restricted domain: [karpenter.sh]`
-  )
 }

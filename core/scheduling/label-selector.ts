@@ -1,4 +1,5 @@
 import type { LabelSelector } from '../objects.ts'
+import { entryOf } from '../records.ts'
 
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number]
 
@@ -6,12 +7,12 @@ type Expression = NonNullable<LabelSelector['matchExpressions']>[number]
 export function selects(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>>): boolean {
   if (selector === undefined) return false
   const { matchLabels = {}, matchExpressions = [] } = selector
-  for (const key in matchLabels) if (labels[key] !== matchLabels[key]) return false
+  for (const key in matchLabels) if (entryOf(labels, key) !== matchLabels[key]) return false
   return matchExpressions.every(isValid) && matchExpressions.every((expression) => matches(expression, labels))
 }
 
 function matches({ key, operator, values = [] }: Expression, labels: Readonly<Record<string, string>>): boolean {
-  const value = labels[key]
+  const value = entryOf(labels, key)
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value)

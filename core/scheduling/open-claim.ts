@@ -1,6 +1,8 @@
+import { unclaimable } from '../claim-requirements.ts'
 import type { InstanceType } from '../instance-type.ts'
 import { labels } from '../labels.ts'
 import type { ContainerPort, Pod, Taint } from '../objects.ts'
+import { entryOf } from '../records.ts'
 import { inValues, type Requirement } from '../requirement.ts'
 import { incompatibility, isCompatible, merge, type Requirements } from '../requirements.ts'
 import { mergeResources, minResources, noResources, type Resources } from '../resources.ts'
@@ -102,6 +104,8 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
       return refuse(() => `incompatible requirements, ${incompatibility(own, trial.requirements, wellKnown)}`)
     }
     const base = merge(own, trial.requirements.values())
+    const problem = unclaimable(base)
+    if (problem !== undefined) return refuse(() => problem)
     let refusal: Refusal | undefined
     for (const alternative of trial.alternatives) {
       const fit = this.#fit(trial, types, base, alternative, relaxMinValues)
@@ -127,12 +131,16 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
       return refuse(() => `incompatible volume requirements, ${incompatibility(base, alternative, wellKnown)}`)
     }
     const withVolumes = merge(base, alternative.values())
+    const problem = unclaimable(withVolumes)
+    if (problem !== undefined) return refuse(() => `incompatible volume requirements, ${problem}`)
     const answer = topology.narrow(pod, this.pool.taints, strict, withVolumes)
     if (answer.kind === 'unsatisfiable') return refuse(answer.explain)
     if (!isCompatible(withVolumes, answer.requirements, wellKnown)) {
       return refuse(() => incompatibility(withVolumes, answer.requirements, wellKnown) ?? '')
     }
     const narrowed = merge(withVolumes, answer.requirements.values())
+    const tooNarrow = unclaimable(narrowed)
+    if (tooNarrow !== undefined) return refuse(() => tooNarrow)
     const requests = mergeResources(this.#requests, pod.requests)
     const filtered = filterTypes(types, {
       groups: this.pool.groups,
@@ -175,7 +183,7 @@ function withMinValues(sets: Requirements, lowered: ReadonlyMap<string, number>)
 }
 
 const hasRoom = ({ volumeAttachmentLimits }: InstanceType, driver: string, ids: readonly string[]) =>
-  ids.length <= (volumeAttachmentLimits?.[driver] ?? Number.POSITIVE_INFINITY)
+  ids.length <= (entryOf(volumeAttachmentLimits, driver) ?? Number.POSITIVE_INFINITY)
 
 function attaching(types: readonly InstanceType[], volumes: VolumesByDriver): readonly InstanceType[] {
   return types.filter((type) => Object.entries(volumes).every(([driver, ids]) => hasRoom(type, driver, ids)))
@@ -187,7 +195,10 @@ function attachmentError(types: readonly InstanceType[], volumes: VolumesByDrive
   for (const driver of Object.keys(volumes).sort()) {
     const ids = volumes[driver] ?? []
     if (types.some((type) => hasRoom(type, driver, ids))) continue
-    const limit = Math.max(-1, ...types.map(({ volumeAttachmentLimits }) => volumeAttachmentLimits?.[driver] ?? -1))
+    const limit = Math.max(
+      -1,
+      ...types.map(({ volumeAttachmentLimits }) => entryOf(volumeAttachmentLimits, driver) ?? -1),
+    )
     return structuredError(message, { provisioner: driver, 'volume-count': ids.length, 'volume-limit': limit })
   }
   return message

@@ -1,4 +1,5 @@
 import type { LabelSelector, Pod, PodController, Service, TopologySpreadConstraint } from '../objects.ts'
+import { emptyRecord } from '../records.ts'
 import { selects } from './label-selector.ts'
 
 export type DefaultSpreadConstraint = Omit<TopologySpreadConstraint, 'labelSelector' | 'matchLabelKeys'>
@@ -22,7 +23,7 @@ export function withDefaultSpread(pod: Pod, defaults: SpreadDefaults): Pod {
 
 /** What the Services that select a pod and its controller have in common with kube-scheduler's own rule. */
 function deducedSelector(pod: Pod, { services, controllers }: SpreadDefaults): LabelSelector | undefined {
-  const matchLabels: Record<string, string> = {}
+  const matchLabels = emptyRecord<string>()
   for (const { metadata, selector } of services) {
     if (metadata.namespace !== pod.metadata.namespace || selector === undefined) continue
     if (selects({ matchLabels: selector }, pod.metadata.labels)) Object.assign(matchLabels, selector)

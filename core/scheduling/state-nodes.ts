@@ -2,6 +2,7 @@ import type { InstanceType } from '../instance-type.ts'
 import { annotations, labels } from '../labels.ts'
 import type { CsiNode, DaemonSet, Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pod-rules.ts'
+import { emptyRecord } from '../records.ts'
 import { operatorOf } from '../requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../resources.ts'
@@ -156,7 +157,7 @@ export function labelsOfClaim(
   own: Readonly<Record<string, string>>,
   asked: readonly RequirementSpec[],
 ): Readonly<Record<string, string>> {
-  const all: Record<string, string> = { ...own }
+  const all = Object.assign(emptyRecord<string>(), own)
   for (const set of requirements(asked).values()) {
     if (operatorOf(set) === 'In' && set.values.size === 1) all[set.key] = [...set.values][0] as string
   }
@@ -227,7 +228,7 @@ function attachments(
   const type = instanceTypes
     ?.get(nodeLabels[labels.nodePool] ?? '')
     ?.find(({ name }) => name === nodeLabels[labels.instanceType])
-  const limits: Record<string, number> = { ...type?.volumeAttachmentLimits }
+  const limits = Object.assign(emptyRecord<number>(), type?.volumeAttachmentLimits)
   const own = node === undefined ? undefined : csiNodes.find(({ metadata }) => metadata.name === node.metadata.name)
   for (const { name, count } of own?.drivers ?? []) {
     if (count === undefined) delete limits[name]

@@ -1,4 +1,5 @@
 import type { LabelSelector, Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../objects.ts'
+import { entryOf } from '../records.ts'
 import { describe, type Requirement } from '../requirement.ts'
 import { type Requirements, requirements } from '../requirements.ts'
 import { selects } from './label-selector.ts'
@@ -113,7 +114,7 @@ function withMatchLabelKeys(
   { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint,
 ): LabelSelector | undefined {
   const own = matchLabelKeys.flatMap((key) => {
-    const value = metadata.labels[key]
+    const value = entryOf(metadata.labels, key)
     return value === undefined ? [] : [{ key, operator: 'In' as const, values: [value] }]
   })
   if (own.length === 0) return labelSelector

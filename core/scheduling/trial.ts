@@ -1,4 +1,5 @@
 import type { Pod } from '../objects.ts'
+import { emptyRecord } from '../records.ts'
 import { hasPreferredNodeAffinity, podRequirements, type Requirements, requirements } from '../requirements.ts'
 import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
 
@@ -29,7 +30,7 @@ export function trialOf(pod: Pod, volumes: PodVolumes | undefined, ignorePrefere
 
 /** The distinct volumes of both. */
 export function unionOfVolumes(a: VolumesByDriver, b: VolumesByDriver): VolumesByDriver {
-  const result: Record<string, readonly string[]> = { ...a }
-  for (const [driver, ids] of Object.entries(b)) result[driver] = [...new Set([...(a[driver] ?? []), ...ids])]
+  const result = Object.assign(emptyRecord<readonly string[]>(), a)
+  for (const [driver, ids] of Object.entries(b)) result[driver] = [...new Set([...(result[driver] ?? []), ...ids])]
   return result
 }

@@ -1,6 +1,7 @@
 import { labels } from '../labels.ts'
 import type { PersistentVolume, PersistentVolumeClaim, Pod, RequirementSpec, StorageClass } from '../objects.ts'
 import { podName } from '../pod-rules.ts'
+import { emptyRecord, entryOf } from '../records.ts'
 import { requirements, sharedKeysIntersect } from '../requirements.ts'
 import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
 import { structuredError } from './structured-error.ts'
@@ -64,7 +65,7 @@ export class Storage {
 
   /** The volumes in use by pods, as far as they are known. */
   inUse(pods: readonly Pod[]): VolumesByDriver {
-    const result: Record<string, Set<string>> = {}
+    const result = emptyRecord<Set<string>>()
     for (const pod of pods) {
       const found = this.#byDriver(pod)
       if (found.kind === 'missing') continue
@@ -134,7 +135,7 @@ export class Storage {
 
   /** Claims that are gone take up nothing, nor do volumes that no CSI driver serves. */
   #byDriver(pod: Pod): Found<VolumesByDriver> {
-    const result: Record<string, string[]> = {}
+    const result = emptyRecord<string[]>()
     for (const name of pod.persistentVolumeClaims) {
       const claim = this.#claim(pod, name)
       if (claim.kind === 'missing') continue
@@ -152,7 +153,7 @@ export class Storage {
       return volume.kind === 'missing' ? volume : { kind: 'found', value: volume.value.driver ?? '' }
     }
     const provisioner = this.#classes.get(storageClassName ?? '')?.provisioner ?? ''
-    return { kind: 'found', value: inTreeDrivers[provisioner] ?? provisioner }
+    return { kind: 'found', value: entryOf(inTreeDrivers, provisioner) ?? provisioner }
   }
 
   /** Every combination of the ways to reach each volume; those that contradict themselves only where there is no other. */

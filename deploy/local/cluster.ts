@@ -200,7 +200,7 @@ function apiserverSpec({ binaries, ports, pki }: LocalCluster, tokens: string): 
       `--client-ca-file=${pki.caFile}`,
       `--token-auth-file=${tokens}`,
       '--authorization-mode=Node,RBAC',
-      '--enable-admission-plugins=NodeRestriction',
+      '--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement',
       '--enable-bootstrap-token-auth',
       `--service-account-key-file=${pki.serviceAccountPublicFile}`,
       `--service-account-signing-key-file=${pki.serviceAccountKeyFile}`,
@@ -268,7 +268,7 @@ function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): Simu
     ...azureIds,
     subnetId,
     clusterName,
-    federatedSubject: 'system:serviceaccount:joiner:joiner',
+    federatedSubject: 'system:serviceaccount:joiner:joiner-azure',
   }
 }
 

@@ -51,8 +51,18 @@ const stateFile = (stateDir: string) => join(stateDir, 'state.json')
 
 function readState(stateDir: string): State | undefined {
   if (!existsSync(stateFile(stateDir))) return undefined
-  const state = JSON.parse(readFileSync(stateFile(stateDir), 'utf8')) as State
-  return isSupervisor(state.pid) ? state : undefined
+  const state = stateIn(readFileSync(stateFile(stateDir), 'utf8'))
+  return state !== undefined && isSupervisor(state.pid) ? state : undefined
+}
+
+/** Undefined: it is none, as of an earlier version or half a file. */
+function stateIn(text: string): State | undefined {
+  try {
+    const state = JSON.parse(text) as State | null
+    return Number.isInteger(state?.pid) ? (state ?? undefined) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether a process id still is a `local up`, and not somebody who got the number later. */

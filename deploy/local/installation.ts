@@ -3,7 +3,7 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { parseDocument } from 'yaml'
+import { parseDocument, stringify } from 'yaml'
 import { azureIds, clusterName, kubeconfig, type LocalCluster, subnetId } from './cluster.ts'
 import type { Operator } from './operator.ts'
 import type { ProcessSpec } from './supervisor.ts'
@@ -12,14 +12,29 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const namespace = 'joiner'
-const serviceAccount = 'joiner'
+
+/** The Deployments of the chart, by the name of their ServiceAccount: the roles that each has. */
+const deployments = {
+  joiner: 'core,bridge',
+  'joiner-azure': 'azure',
+  'joiner-planner': 'planner',
+  'joiner-conversion': 'conversion',
+} as const
+type Account = keyof typeof deployments
+const accounts = Object.keys(deployments) as Account[]
+
+/** Account of a process with all roles, of which the chart knows nothing: it has the rights of all of them together. */
+const unitedAccount = 'joiner-united'
+/** Account of a person with the command line, who is bound to what the chart has for such people. */
+const operatorAccount = 'an-operator'
+const everyAccount = [unitedAccount, operatorAccount, ...accounts] as const
 /** Nobody logs in to a simulated VM. */
 const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
 const tokenSeconds = 600
 /** Tokens are made anew long before they end, as the kubelet does for pods. */
 const renewMs = 120_000
 
-/** Joiner as it is installed in a local cluster: CRDs and RBAC of its chart, and the ServiceAccount's tokens, kept fresh. */
+/** Joiner as it is installed in a local cluster: CRDs, RBAC and policies of its chart, and tokens of its ServiceAccounts, kept fresh. */
 export class Installation {
   readonly #cluster: LocalCluster
   readonly #operator: Operator
@@ -30,7 +45,7 @@ export class Installation {
     this.#operator = operator
   }
 
-  /** Applies exactly what the chart holds besides the Deployments, which are processes here. */
+  /** Applies what the chart holds besides the Deployments, which are processes here, and an account with all their rights. */
   async install(): Promise<void> {
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#crds())
     await this.#operator.kubectl(
@@ -39,12 +54,16 @@ export class Installation {
     )
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#rights())
     await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
+    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], localRights())
     await this.#writeTokens()
     const { server, pki } = this.#cluster
-    await writeFile(this.kubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { tokenFile: this.#tokenFile } }))
+    for (const account of everyAccount) {
+      const user = { tokenFile: this.#tokenFile(account) }
+      await writeFile(this.kubeconfigOf(account), kubeconfig({ server, caFile: pki.caFile, user }))
+    }
     this.#timer = setInterval(() => {
       this.#writeTokens().catch((error: unknown) =>
-        console.error(`the ServiceAccount token could not be renewed: ${String(error)}`),
+        console.error(`the tokens of the ServiceAccounts could not be renewed: ${String(error)}`),
       )
     }, renewMs)
     this.#timer.unref()
@@ -54,12 +73,22 @@ export class Installation {
     clearInterval(this.#timer)
   }
 
-  /** Kubeconfig with the rights of Joiner's ServiceAccount. */
+  /** Kubeconfig with the rights of all of Joiner's roles together. */
   get kubeconfig(): string {
-    return join(this.#cluster.stateDir, 'joiner.kubeconfig')
+    return this.kubeconfigOf(unitedAccount)
   }
 
-  /** A Joiner process as the chart would run it. Names tell replicas apart. */
+  /** Kubeconfig with the rights of a person who uses the command line. */
+  get operatorKubeconfig(): string {
+    return this.kubeconfigOf(operatorAccount)
+  }
+
+  /** Kubeconfig with the rights of one ServiceAccount. */
+  kubeconfigOf(account: (typeof everyAccount)[number]): string {
+    return join(this.#cluster.stateDir, account === unitedAccount ? 'joiner.kubeconfig' : `${account}-alone.kubeconfig`)
+  }
+
+  /** A Joiner process with all roles and their rights. Names tell replicas apart. */
   processSpec(name = 'joiner', overrides: Readonly<Record<string, string>> = {}): ProcessSpec {
     return {
       name,
@@ -68,6 +97,17 @@ export class Installation {
       cwd: root,
       env: { ...this.#environment(name), ...overrides },
     }
+  }
+
+  /** A process for each Deployment of the chart, with its roles, its account's rights alone, and no credentials that the chart does not give it. */
+  apartSpecs(overrides: Readonly<Record<string, string>> = {}): readonly ProcessSpec[] {
+    return accounts.map((account) => {
+      const environment = { ...this.#environment(account), ...overrides, KUBECONFIG: this.kubeconfigOf(account) }
+      const own = Object.entries({ ...environment, JOINER_ROLES: deployments[account] }).filter(
+        ([name]) => !isWithheld(name, account),
+      )
+      return { ...this.processSpec(account), env: Object.fromEntries(own) }
+    })
   }
 
   #environment(name: string): Record<string, string> {
@@ -97,8 +137,8 @@ export class Installation {
     }
   }
 
-  get #tokenFile(): string {
-    return join(this.#cluster.stateDir, 'joiner.token')
+  #tokenFile(account: (typeof everyAccount)[number]): string {
+    return join(this.#cluster.stateDir, account === unitedAccount ? 'joiner.token' : `${account}-alone.token`)
   }
 
   get #federatedFile(): string {
@@ -129,34 +169,39 @@ export class Installation {
       'azure.sshPublicKey': sshPublicKey,
     }
     const sets = Object.entries(values).flatMap(([key, value]) => ['--set-string', `${key}=${value}`])
-    const shown = ['serviceaccount', 'rbac', 'admission-policy'].flatMap((name) => [
-      '--show-only',
-      `templates/${name}.yaml`,
+    const templates = ['accounts', 'rights', 'privilege-policies', 'admission-policy', 'conversion']
+    const shown = templates.flatMap((name) => ['--show-only', `templates/${name}.yaml`])
+    const { stdout } = await run(this.#cluster.binaries.helm, [
+      'template',
+      'joiner',
+      join(root, 'deploy', 'chart'),
+      '--namespace',
+      namespace,
+      ...sets,
+      ...shown,
     ])
-    return (
-      await run(this.#cluster.binaries.helm, [
-        'template',
-        'joiner',
-        join(root, 'deploy', 'chart'),
-        '--namespace',
-        namespace,
-        ...sets,
-        ...shown,
-      ])
-    ).stdout
+    // What policies forbid the accounts they forbid the united one as well.
+    const user = (account: string) => `'system:serviceaccount:${namespace}:${account}'`
+    return accounts
+      .slice(1)
+      .reduce(
+        (text, account) => text.replaceAll(`in [${user(account)}]`, `in [${user(account)}, ${user(unitedAccount)}]`),
+        stdout,
+      )
+      .replaceAll(`in [${accounts.map(user).join(', ')}]`, `in [${[...accounts, unitedAccount].map(user).join(', ')}]`)
   }
 
   async #writeTokens(): Promise<void> {
     await Promise.all([
-      this.#writeToken(this.#tokenFile),
-      this.#writeToken(this.#federatedFile, 'api://AzureADTokenExchange'),
+      ...everyAccount.map((account) => this.#writeToken(account, this.#tokenFile(account))),
+      this.#writeToken('joiner-azure', this.#federatedFile, 'api://AzureADTokenExchange'),
     ])
   }
 
-  async #writeToken(path: string, audience?: string): Promise<void> {
+  async #writeToken(account: string, path: string, audience?: string): Promise<void> {
     const answer = await this.#operator.api<{ status: { token: string } }>(
       'POST',
-      `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`,
+      `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`,
       {
         apiVersion: 'authentication.k8s.io/v1',
         kind: 'TokenRequest',
@@ -166,5 +211,49 @@ export class Installation {
     // Readers never see half a token.
     await writeFile(`${path}.tmp`, answer.status.token, { mode: 0o600 })
     await rename(`${path}.tmp`, path)
+  }
+}
+
+/** What the chart keeps from the other processes: an identity at Azure, and, where nothing but the API server is talked to, Temporal. */
+function isWithheld(variable: string, account: Account): boolean {
+  if (account === 'joiner-azure') return false
+  return variable.startsWith('AZURE_') ? variable !== 'AZURE_NODE_RESOURCE_GROUP' : isOfTemporal(variable, account)
+}
+
+function isOfTemporal(variable: string, account: Account): boolean {
+  return account === 'joiner-conversion' && variable.startsWith('TEMPORAL_')
+}
+
+/** Accounts that the chart does not have: one with all its roles, and one with what it has for people. */
+function localRights(): string {
+  const roles = Object.values(deployments).flatMap((each) => each.split(','))
+  const united = { kind: 'ServiceAccount', name: unitedAccount, namespace }
+  const operator = { kind: 'ServiceAccount', name: operatorAccount, namespace }
+  return [
+    ...[united, operator].map(({ kind, ...metadata }) => ({ apiVersion: 'v1', kind, metadata })),
+    ...roles.flatMap((role) => bindings(`joiner-${role}`, united)),
+    binding('Role', 'joiner-azure-kube-system', { namespace: 'kube-system' }, united),
+    ...bindings('joiner-operator', operator),
+  ]
+    .map((object) => stringify(object))
+    .join('---\n')
+}
+
+function bindings(name: string, subject: { readonly name: string }): readonly object[] {
+  return [binding('ClusterRole', name, {}, subject), binding('Role', name, { namespace }, subject)]
+}
+
+function binding(
+  kind: 'Role' | 'ClusterRole',
+  name: string,
+  place: object,
+  subject: { readonly name: string },
+): object {
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: `${kind}Binding`,
+    metadata: { name: `${subject.name}-${name}`, ...place },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
+    subjects: [subject],
   }
 }

@@ -2,6 +2,7 @@ import type { BudgetPeriod } from '../../core/disruption/budget-forecast.ts'
 import { unlimited } from '../../core/disruption/budgets.ts'
 import type { Budget } from '../../core/objects.ts'
 import { pauseText } from '../../core/pauses.ts'
+import { printable } from '../../core/printable.ts'
 import { aligned, counted, few } from '../simulate/words.ts'
 import type { Gate, PoolBudgets, ReasonBudget } from './report.ts'
 import type { Times } from './times.ts'
@@ -31,7 +32,7 @@ export function budgetsText(pools: readonly PoolBudgets[], { days, times }: Show
   const header = ['NODEPOOL', 'REASON', 'NODES', 'BUDGET', 'IN USE', 'LEFT', 'LIMITED BY']
   const sections = pools.flatMap((pool) => {
     const lines = detailsOf(pool, { days, times })
-    return lines.length === 0 ? [] : [[`${pool.nodePool}:`, ...lines.map((line) => `  ${line}`)].join('\n')]
+    return lines.length === 0 ? [] : [[`${pool.nodePool}:`, ...lines.map((line) => `  ${printable(line)}`)].join('\n')]
   })
   return [aligned([header, ...rows]), ...sections].join('\n\n')
 }

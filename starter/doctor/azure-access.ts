@@ -228,13 +228,25 @@ export function isAllowed(permissions: readonly Permission[], action: string): b
   )
 }
 
-/** `*` stands for any text. Between slashes it may stand for nothing, as in Azure's own role Managed Identity Operator. */
+/**
+ * `*` stands for any text. Between slashes it may stand for nothing, as in Azure's own role Managed Identity Operator. Anybody may write a role, so all
+ * ways to match are followed at once: an expression would try one after the other.
+ */
 function covers(pattern: string, action: string): boolean {
-  const source = pattern
-    .replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`)
-    .replaceAll('/*/', '/(?:.*/)?')
-    .replaceAll(/(?<!\.)\*(?!\/\)\?)/g, '.*')
-  return new RegExp(`^${source}$`, 'i').test(action)
+  const [wanted, text] = [pattern.toLowerCase(), action.toLowerCase()]
+  let ends: ReadonlySet<number> = new Set([0])
+  for (let at = 0; at < wanted.length && ends.size > 0; at++) {
+    if (wanted[at] !== '*') {
+      ends = new Set([...ends].filter((end) => text[end] === wanted[at]).map((end) => end + 1))
+      continue
+    }
+    const first = Math.min(...ends)
+    const any = Array.from({ length: text.length - first + 1 }, (_, further) => first + further)
+    // Of `/*/` the second slash may be the first one.
+    const isBetween = wanted[at - 1] === '/' && wanted[at + 1] === '/'
+    ends = new Set([...any, ...(isBetween ? [...ends].map((end) => end - 1) : [])])
+  }
+  return ends.has(text.length)
 }
 
 /** A subnet's parts for commands of az. */

@@ -71,8 +71,8 @@ export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
   const namespace = config.JOINER_NAMESPACE
   const remedies = [
     `kubectl get endpointslices --namespace ${namespace} --selector kubernetes.io/service-name=joiner-conversion; it must list Joiner's pods`,
-    `kubectl logs --namespace ${namespace} deployment/joiner | grep -i conversion`,
-    `kubectl rollout restart --namespace ${namespace} deployment/joiner; it writes the CA bundle into the CRDs again`,
+    `kubectl logs --namespace ${namespace} deployment/joiner-conversion`,
+    `kubectl rollout restart --namespace ${namespace} deployment/joiner-conversion; it writes the CA bundle into the CRDs again`,
   ]
   return {
     name: 'conversion webhook',
@@ -84,7 +84,7 @@ export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
       } catch (error) {
         if (error instanceof ApiError && error.code === 403)
           return warn(`it was not tried, since this identity may not create NodeClaims: ${reason(error)}`, [
-            "run joiner doctor in Joiner's pod, or with the rights of an administrator",
+            'run joiner doctor with the rights of an administrator',
           ])
         return fail(`a NodeClaim of v1beta1 cannot be stored as v1: ${reason(error)}`, remedies)
       }

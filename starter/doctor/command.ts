@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import { type Command, Option } from 'commander'
 import pc from 'picocolors'
 import { readConfig } from '../../api/config.ts'
+import { writeStyled } from '../terminal.ts'
 import type { CheckResult } from './check.ts'
 import { reason } from './check.ts'
 import { asJson, findingText, summaryText } from './report.ts'
@@ -21,11 +22,11 @@ export function registerDoctor(program: Command): void {
     )
     .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
     .option('--env-file <file>', 'settings as NAME=value lines, over those of the environment')
-    .option('--service-account <name>', 'the ServiceAccount that Joiner runs under', 'joiner')
+    .option('--service-account <name>', 'the ServiceAccount of joiner-azure', 'joiner-azure')
     .addHelpText(
       'after',
       `
-Settings are those of joiner worker. In a cluster: kubectl exec --namespace joiner deployment/joiner -- node starter/joiner.ts doctor
+Settings are those of joiner worker. In a cluster: kubectl exec --namespace joiner deployment/joiner-azure -- node starter/joiner.ts doctor
 From elsewhere, with az login and a kubeconfig: KUBECONFIG=~/.kube/config joiner doctor --env-file joiner.env
 Nothing is changed. Exit code: 0 when nothing failed (warnings included), 1 when something did, 2 for settings that cannot be read.`,
     )
@@ -58,7 +59,7 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
   const open = new Set<string>()
   const progress = () => {
     if (process.stderr.isTTY)
-      process.stderr.write(`\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
+      writeStyled(process.stderr, `\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
   }
   try {
     results.push(
@@ -75,7 +76,8 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
         onEnd: (result) => {
           open.delete(result.name)
           progress()
-          if (output === 'text') console.log(findingText(result, pc.createColors(process.stdout.isTTY)))
+          if (output === 'text')
+            writeStyled(process.stdout, `${findingText(result, pc.createColors(process.stdout.isTTY))}\n`)
         },
       })),
     )

@@ -15,6 +15,10 @@ describe('permissions of Azure', () => {
     ['Microsoft.Compute/virtualMachines/write', ['Microsoft.Compute/virtualMachines'], [], false],
     [assign, ['Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action'], [], true],
     [assign, ['Microsoft.ManagedIdentity/userAssignedIdentities/*/read'], [], false],
+    [assign, ['Microsoft.ManagedIdentity/userAssignedIdentities/assign/*/action'], [], true],
+    [assign, ['Microsoft.*/userAssignedIdentities/*/action'], [], true],
+    [assign, ['Microsoft.ManagedIdentity/userAssignedIdentities/a.*'], [], false],
+    ['a'.repeat(200), [`${'*a'.repeat(100)}b`], [], false],
   ])('%s with %j without %j: %s', (action, actions, notActions, expected) => {
     expect(isAllowed([{ actions, notActions }], action)).toBe(expected)
   })

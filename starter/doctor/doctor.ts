@@ -12,6 +12,7 @@ import { apiServerCheck, clocksCheck, conversionCheck } from './cluster.ts'
 import { type DoctorContext, type Pools, readPools } from './context.ts'
 import { customResourcesCheck } from './custom-resources.ts'
 import { clusterIdentityCheck } from './identity.ts'
+import { instancesCheck } from './instances.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
 import { temporalCheck } from './temporal.ts'
@@ -20,7 +21,7 @@ export interface DoctorInput {
   readonly config: Config
   readonly temporal: TemporalSettings
   readonly env: NodeJS.ProcessEnv
-  /** Name of the ServiceAccount that Joiner runs under. */
+  /** Name of the ServiceAccount with the identity at Azure. */
   readonly serviceAccount: string
   readonly onStart: (names: readonly string[]) => void
   readonly onEnd: (result: CheckResult) => void
@@ -66,6 +67,7 @@ export async function examine({
         subnetCheck(context),
         quotaCheck(context),
         imagesCheck(context),
+        instancesCheck(context),
       ].map((check) => withToken(check, context)),
       pricesCheck(context),
       apiServerCheck(context),

@@ -1,19 +1,20 @@
 import pc from 'picocolors'
+import { printable } from '../../core/printable.ts'
 import type { CheckResult, Status } from './check.ts'
 
 const marks: Readonly<Record<Status, string>> = { ok: '✓', warn: '!', fail: '✗' }
 
 type Colors = ReturnType<typeof pc.createColors>
 
-/** One finding as text: what was found, what lies behind it, and what to run. */
+/** One finding as text with colours: what was found, what lies behind it, and what to run. What others have written stays on its line. */
 export function findingText(
   { name, status, summary, details = [], remedies = [] }: CheckResult,
   colors: Colors,
 ): string {
   const paint = { ok: colors.green, warn: colors.yellow, fail: colors.red }[status]
-  const lines = [`${paint(`${marks[status]} ${status.padEnd(4)}`)} ${colors.bold(name)}: ${summary}`]
-  lines.push(...details.map((detail) => `       ${detail}`))
-  lines.push(...remedies.map((remedy) => `       ${colors.cyan('->')} ${remedy}`))
+  const lines = [`${paint(`${marks[status]} ${status.padEnd(4)}`)} ${colors.bold(name)}: ${printable(summary)}`]
+  lines.push(...details.map((detail) => `       ${printable(detail)}`))
+  lines.push(...remedies.map((remedy) => `       ${colors.cyan('->')} ${printable(remedy)}`))
   return lines.join('\n')
 }
 

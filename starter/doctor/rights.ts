@@ -1,97 +1,9 @@
-import type { KubernetesClient } from '../../activities/kubernetes/client.ts'
-import { planPlaces } from '../../activities/planning/plan-store.ts'
-import { verdictMapName, verdictShards } from '../../core/disruption/verdict.ts'
-import { type Check, fail, ok } from './check.ts'
+import { compareVersions } from '../../activities/azure/node-class/kubernetes-version.ts'
+import { ApiError, type KubernetesClient } from '../../activities/kubernetes/client.ts'
+import type { Config, Role } from '../../api/config.ts'
+import { type Right, type RightCondition, rights } from '../../api/rights.ts'
+import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
-
-/** A rule as a Role or ClusterRole has it; `own` stands for the release's namespace. */
-interface Right {
-  readonly namespace?: 'own' | 'kube-system'
-  readonly group: string
-  readonly resources: readonly string[]
-  readonly names?: readonly string[]
-  readonly verbs: readonly string[]
-}
-
-const read = ['get', 'list', 'watch'] as const
-
-/** What Joiner does in the cluster: the rules of the chart, which a test compares with this table. */
-export const rights: readonly Right[] = [
-  { group: 'karpenter.sh', resources: ['nodeclaims'], verbs: [...read, 'create', 'delete', 'patch'] },
-  { group: 'karpenter.sh', resources: ['nodepools'], verbs: [...read, 'patch'] },
-  { group: 'karpenter.sh', resources: ['nodeclaims/status', 'nodepools/status'], verbs: ['patch'] },
-  { group: 'karpenter.sh', resources: ['nodepools/finalizers'], verbs: ['update'] },
-  { group: 'karpenter.azure.com', resources: ['aksnodeclasses'], verbs: [...read, 'patch'] },
-  { group: 'karpenter.azure.com', resources: ['aksnodeclasses/status'], verbs: ['patch'] },
-  { group: '', resources: ['nodes'], verbs: [...read, 'patch', 'delete'] },
-  { group: '', resources: ['pods'], verbs: [...read, 'delete'] },
-  { group: '', resources: ['pods/eviction'], verbs: ['create'] },
-  { group: 'apps', resources: ['daemonsets'], verbs: read },
-  { group: 'policy', resources: ['poddisruptionbudgets'], verbs: read },
-  { group: 'storage.k8s.io', resources: ['volumeattachments'], verbs: read },
-  { group: '', resources: ['persistentvolumeclaims', 'persistentvolumes', 'namespaces'], verbs: read },
-  { group: 'storage.k8s.io', resources: ['storageclasses', 'csinodes'], verbs: read },
-  { group: '', resources: ['namespaces'], names: ['kube-system', 'own'], verbs: ['get'] },
-  { group: '', resources: ['services', 'replicationcontrollers'], verbs: read },
-  { group: 'apps', resources: ['replicasets', 'statefulsets'], verbs: read },
-  { group: 'networking.k8s.io', resources: ['networkpolicies'], verbs: ['list'] },
-  { group: 'cilium.io', resources: ['ciliumnetworkpolicies', 'ciliumclusterwidenetworkpolicies'], verbs: ['list'] },
-  { group: 'crd.projectcalico.org', resources: ['networkpolicies', 'globalnetworkpolicies'], verbs: ['list'] },
-  { group: '', resources: ['events'], verbs: ['create'] },
-  {
-    group: 'apiextensions.k8s.io',
-    resources: ['customresourcedefinitions'],
-    names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'],
-    verbs: [...read, 'patch'],
-  },
-  { namespace: 'own', group: '', resources: ['configmaps'], verbs: ['create'] },
-  {
-    namespace: 'own',
-    group: '',
-    resources: ['configmaps'],
-    names: [
-      'joiner-pauses',
-      'joiner-catalogue',
-      'joiner-prices',
-      'joiner-unavailable-offerings',
-      'joiner-image-versions',
-    ],
-    verbs: ['get', 'patch'],
-  },
-  { namespace: 'own', group: '', resources: ['configmaps'], names: planPlaces, verbs: ['get', 'patch', 'delete'] },
-  {
-    namespace: 'own',
-    group: '',
-    resources: ['configmaps'],
-    names: Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard)),
-    verbs: ['get', 'patch'],
-  },
-  {
-    namespace: 'own',
-    group: '',
-    resources: ['configmaps'],
-    names: ['joiner-unavailable-offerings'],
-    verbs: ['list', 'watch'],
-  },
-  { namespace: 'own', group: '', resources: ['configmaps'], names: ['upcoming-maintenance-window'], verbs: ['get'] },
-  { namespace: 'own', group: 'coordination.k8s.io', resources: ['leases'], verbs: ['create'] },
-  {
-    namespace: 'own',
-    group: 'coordination.k8s.io',
-    resources: ['leases'],
-    names: ['joiner-bridge', 'joiner-planner-fence', 'joiner-disruption-fence'],
-    verbs: ['get', 'patch'],
-  },
-  { namespace: 'own', group: '', resources: ['secrets'], verbs: ['create'] },
-  {
-    namespace: 'own',
-    group: '',
-    resources: ['secrets'],
-    names: ['joiner-conversion'],
-    verbs: ['list', 'watch', 'patch'],
-  },
-  { namespace: 'kube-system', group: '', resources: ['secrets'], verbs: ['create', 'list', 'delete'] },
-]
 
 interface Question {
   readonly group: string
@@ -102,20 +14,13 @@ interface Question {
   readonly namespace: string
 }
 
-function questions(ownNamespace: string): readonly Question[] {
-  return rights.flatMap(({ namespace = '', group, resources, names = [''], verbs }) =>
+function questions(asked: readonly Right[], ownNamespace: string): readonly Question[] {
+  const namespaces = { own: ownNamespace, cluster: '', 'kube-system': 'kube-system' } as const
+  return asked.flatMap(({ where, group, resources, names = [''], verbs }) =>
     resources.flatMap((text) => {
       const [resource = '', subresource = ''] = text.split('/')
-      const where = namespace === 'own' ? ownNamespace : namespace
       return names.flatMap((name) =>
-        verbs.map((verb) => ({
-          group,
-          resource,
-          subresource,
-          verb,
-          name: name === 'own' ? ownNamespace : name,
-          namespace: where,
-        })),
+        verbs.map((verb) => ({ group, resource, subresource, verb, name, namespace: namespaces[where] })),
       )
     }),
   )
@@ -124,36 +29,101 @@ function questions(ownNamespace: string): readonly Question[] {
 /** Questions that are asked of the API server at one time. */
 const atOnce = 10
 
-/** Whether Joiner's ServiceAccount may do all that Joiner does: asked for itself, or, by somebody else, about it. */
-export function rightsCheck({ kubernetes, config }: DoctorContext, serviceAccount: string): Check {
+/** A ServiceAccount of the chart, and the roles of its Deployment. */
+interface Account {
+  readonly name: string
+  readonly roles: readonly Role[]
+}
+
+/** The chart's ServiceAccounts; the one with an identity at Azure may have a name of its own. */
+const accounts = (azureAccount: string): readonly Account[] => [
+  { name: 'joiner', roles: ['core', 'bridge'] },
+  { name: azureAccount, roles: ['azure'] },
+  { name: 'joiner-planner', roles: ['planner'] },
+  { name: 'joiner-conversion', roles: ['conversion'] },
+]
+
+/**
+ * Whether each of Joiner's ServiceAccounts may do what its roles do. One of them can ask for itself only; an administrator asks about all.
+ */
+export function rightsCheck({ kubernetes, config }: DoctorContext, azureAccount: string): Check {
   const namespace = config.JOINER_NAMESPACE
-  const user = `system:serviceaccount:${namespace}:${serviceAccount}`
+  const userOf = ({ name }: Account) => `system:serviceaccount:${namespace}:${name}`
+  const all = accounts(azureAccount)
   return {
     name: 'kubernetes rights',
-    remedy: `kubectl auth can-i --list --as ${user} --namespace ${namespace}`,
+    remedy: `kubectl auth can-i --list --as system:serviceaccount:${namespace}:joiner --namespace ${namespace}`,
     run: async () => {
       const self = await ownName(kubernetes)
-      const asked = questions(namespace)
-      const refused: Question[] = []
-      for (let i = 0; i < asked.length; i += atOnce) {
-        const batch = asked.slice(i, i + atOnce)
-        const answers = await Promise.all(
-          batch.map((question) => isAllowed(kubernetes, question, self === user ? undefined : user)),
+      const conditions = conditionsOf(config, await kubernetes.version())
+      const asked = ({ roles }: Account) =>
+        questions(
+          rights.filter(
+            ({ to, when }) => roles.some((role) => role === to) && (when === undefined || conditions[when]),
+          ),
+          namespace,
         )
-        refused.push(...batch.filter((_, at) => answers[at] !== true))
+      const own = all.find((account) => userOf(account) === self)
+      if (own !== undefined) {
+        const others = all.filter((account) => account !== own).map(({ name }) => name)
+        const found = await examined(kubernetes, own, { namespace, asked: asked(own) })
+        return { ...found, details: [...(found.details ?? []), `${self} cannot ask about ${others.join(', ')}`] }
       }
-      const whose = `ServiceAccount ${namespace}/${serviceAccount}`
-      if (refused.length === 0) return ok(`${whose} may do all ${asked.length} things that Joiner does`)
-      return fail(
-        `${whose} may not do ${refused.length} of ${asked.length} things that Joiner does`,
-        [
-          `helm upgrade --install joiner deploy/chart --namespace ${namespace} --reuse-values; it renews the ClusterRole and the Roles "joiner"`,
-          `if the ServiceAccount has another name: joiner doctor --service-account NAME`,
-        ],
-        refused.map(worded),
-      )
+      try {
+        return worst(
+          await Promise.all(
+            all.map((account) =>
+              examined(kubernetes, account, { namespace, asked: asked(account), user: userOf(account) }),
+            ),
+          ),
+        )
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 403) throw error
+        return warn(`not looked at, since ${self} may not ask about the rights of others`, [
+          'run joiner doctor with the rights of an administrator',
+        ])
+      }
     },
   }
+}
+
+function conditionsOf(config: Config, version: string): Readonly<Record<RightCondition, boolean>> {
+  return {
+    defaultSpread: config.SCHEDULER_CONFIG.length > 0,
+    dnsServiceIpUnset: config.DNS_SERVICE_IP === undefined,
+    localDnsPreferred:
+      ['cilium', 'calico'].includes(config.NETWORK_POLICY) && compareVersions(version.replace(/^v/, ''), '1.99.0') >= 0,
+  }
+}
+
+interface Examined {
+  readonly namespace: string
+  readonly asked: readonly Question[]
+  /** Whom it is about; undefined: who asks. */
+  readonly user?: string
+}
+
+async function examined(
+  kubernetes: KubernetesClient,
+  { name }: Account,
+  { namespace, asked, user }: Examined,
+): Promise<Finding> {
+  const refused: Question[] = []
+  for (let i = 0; i < asked.length; i += atOnce) {
+    const batch = asked.slice(i, i + atOnce)
+    const answers = await Promise.all(batch.map((question) => isAllowed(kubernetes, question, user)))
+    refused.push(...batch.filter((_, at) => answers[at] !== true))
+  }
+  const whose = `ServiceAccount ${namespace}/${name}`
+  if (refused.length === 0) return ok(`${whose} may do all ${asked.length} things that its roles do`)
+  return fail(
+    `${whose} may not do ${refused.length} of ${asked.length} things that its roles do`,
+    [
+      `helm upgrade --install joiner deploy/chart --namespace ${namespace} --reuse-values; it renews Roles and ClusterRoles`,
+      'if the ServiceAccount of joiner-azure has another name: joiner doctor --service-account NAME',
+    ],
+    refused.map(worded),
+  )
 }
 
 function worded({ group, resource, subresource, verb, name, namespace }: Question): string {

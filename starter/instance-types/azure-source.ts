@@ -8,13 +8,14 @@ import { readAzureAccess } from '../../api/config.ts'
 import { readCloud } from '../../workers/azure-config.ts'
 import { azureIdentity } from '../../workers/azure-identity.ts'
 import { readPrices } from '../azure-files.ts'
+import type { InputFile } from '../bounded/input.ts'
 import { InputError } from '../simulate/shape.ts'
 import type { RegionSale } from './sources.ts'
 
 /** Asks Azure, as the environment says. Errors: InputError with what the environment lacks, or with what Azure refuses. */
 export async function readAzure(
   env: NodeJS.ProcessEnv,
-  priceFiles: readonly string[],
+  priceFiles: readonly InputFile[],
   asked: string | undefined,
 ): Promise<RegionSale> {
   const result = readAzureAccess({ ...env, ...(asked === undefined ? {} : { LOCATION: asked }) })

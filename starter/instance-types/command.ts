@@ -45,10 +45,32 @@ export function registerInstanceTypes(program: Command): void {
     .description('list the instance types that the planner sees, in price order')
     .addHelpText('after', help)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
-    .action(async (settings: InstanceTypesSettings) => {
-      const { runInstanceTypes } = await import('./run.ts')
-      process.exitCode = await runInstanceTypes(settings)
+    .action(async (options: Options) => {
+      process.exitCode = await instanceTypes(options)
     })
+}
+
+interface Options extends InstanceTypesSettings {
+  readonly catalogue?: string
+  readonly prices: readonly string[]
+  readonly nodeClass?: string
+}
+
+/** Answers of Azure are larger than files that anybody writes, and come from Azure. */
+const azureMs = 120_000
+
+async function instanceTypes(options: Options): Promise<number> {
+  const [{ needInput }, { boundsOf, runBounded }] = await Promise.all([
+    import('../bounded/input.ts'),
+    import('../bounded/run.ts'),
+  ])
+  const { catalogue: catalogueFile, prices: priceFiles, nodeClass: classFile, ...settings } = options
+  const catalogue = catalogueFile === undefined ? undefined : await needInput(catalogueFile)
+  const nodeClass = classFile === undefined ? undefined : await needInput(classFile)
+  const prices = await Promise.all(priceFiles.map(needInput))
+  const files = [...prices, ...(catalogue ? [catalogue] : []), ...(nodeClass ? [nodeClass] : [])]
+  const input = { settings, prices, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
+  return runBounded('instance-types', input, files, boundsOf(files, catalogue === undefined ? azureMs : undefined))
 }
 
 function another(value: string, before: readonly string[]): readonly string[] {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { needInput } from '../bounded/input.ts'
 import { readCatalog } from '../simulate/catalog.ts'
 
 const joiner = new URL('../joiner.ts', import.meta.url).pathname
@@ -149,8 +150,8 @@ describe('joiner instance-types', () => {
     const { out } = await run(...files, '-o', 'json')
     writeFileSync(join(folder, 'types.json'), out)
     const [printed, direct] = await Promise.all([
-      readCatalog(join(folder, 'types.json'), []),
-      readCatalog(join(folder, 'skus.json'), [join(folder, 'prices.json')]),
+      readCatalog(await needInput(join(folder, 'types.json')), []),
+      readCatalog(await needInput(join(folder, 'skus.json')), [await needInput(join(folder, 'prices.json'))]),
     ])
     const bare = (catalog: typeof printed) =>
       catalog

@@ -4,24 +4,33 @@ import { parseSku, type VmSize } from '../../activities/azure/catalogue/sku.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
 import { cheapestPrice, compatibleOfferings, type InstanceType, typeMatches } from '../../core/instance-type.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
+import { printable } from '../../core/printable.ts'
 import { sortedValues } from '../../core/requirement.ts'
 import { type Requirements, requirements } from '../../core/requirements.ts'
 import { plainNodeClass } from '../azure-files.ts'
+import { doing } from '../bounded/doing.ts'
+import type { InputFile } from '../bounded/input.ts'
 import { InputError } from '../simulate/shape.ts'
 import { counted, few } from '../simulate/words.ts'
 import { parseSelector } from './selector.ts'
 import type { RegionSale } from './sources.ts'
 import { excludedText, namesText, tableText, wideText } from './table.ts'
 
+/** Options of the command line that name no file. */
 export interface InstanceTypesSettings {
   readonly region?: string
   readonly requirements: readonly string[]
-  readonly catalogue?: string
-  readonly prices: readonly string[]
-  readonly nodeClass?: string
   readonly limit?: number
   readonly excluded?: boolean
   readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml'
+}
+
+/** What the command line asks for, with its files. */
+export interface InstanceTypesInput {
+  readonly settings: InstanceTypesSettings
+  readonly catalogue?: InputFile
+  readonly prices: readonly InputFile[]
+  readonly nodeClass?: InputFile
 }
 
 /** An instance type with the offerings that the requirements leave, and its lowest price; without one it cannot be had. */
@@ -38,30 +47,24 @@ export interface ExcludedSize {
   readonly reason: string
 }
 
-/** Runs the command. Returns its exit status. */
-export async function runInstanceTypes(settings: InstanceTypesSettings): Promise<number> {
-  // A reader that has seen enough, such as head, is no failure.
-  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
-  try {
-    const wanted = requirements(settings.requirements.flatMap(parseSelector))
-    const nodeClass = settings.nodeClass === undefined ? plainNodeClass : await readNodeClass(settings.nodeClass)
-    const sale = await readSale(settings)
-    const all = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
-    for (const remark of sale.remarks) console.error(remark)
-    process.stdout.write(await answer(all, wanted, settings))
-    return 0
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error
-    console.error(error.message)
-    return 1
-  }
+/** Runs the command. Returns its exit status. Errors: InputError. */
+export async function runInstanceTypes(input: InstanceTypesInput): Promise<number> {
+  const { settings } = input
+  const wanted = requirements(settings.requirements.flatMap(parseSelector))
+  const nodeClass = input.nodeClass === undefined ? plainNodeClass : await readNodeClass(input.nodeClass)
+  const sale = await readSale(input)
+  doing('the list of instance types')
+  const all = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
+  for (const remark of sale.remarks) console.error(printable(remark))
+  process.stdout.write(await answer(all, wanted, settings))
+  return 0
 }
 
-async function readNodeClass(file: string) {
+async function readNodeClass(file: InputFile) {
   return (await import('./node-class-file.ts')).readNodeClass(file)
 }
 
-async function readSale({ catalogue, prices, region }: InstanceTypesSettings): Promise<RegionSale> {
+async function readSale({ catalogue, prices, settings: { region } }: InstanceTypesInput): Promise<RegionSale> {
   if (catalogue !== undefined) return (await import('./sources.ts')).readFiles(catalogue, prices, region)
   return (await import('./azure-source.ts')).readAzure(process.env, prices, region)
 }
@@ -105,7 +108,7 @@ async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTyp
   const { output, limit = Number.POSITIVE_INFINITY } = settings
   if (settings.excluded === true) return excludedText(all.excluded, output === 'json' || output === 'yaml')
   const listed = inPriceOrder(all, wanted)
-  for (const remark of remarks(all, wanted, listed)) console.error(remark)
+  for (const remark of remarks(all, wanted, listed)) console.error(printable(remark))
   const shown = listed.slice(0, limit)
   if (shown.length < listed.length) console.error(`${counted(listed.length - shown.length, 'more type')} not shown`)
   if (output === 'name') return namesText(shown)
@@ -113,7 +116,9 @@ async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTyp
   if (output === 'wide') return wideText(shown)
   const { catalogJson } = await import('./catalog-json.ts')
   const json = catalogJson(shown)
-  return output === 'json' ? `${JSON.stringify(json, undefined, 2)}\n` : (await import('yaml')).stringify(json)
+  return output === 'json'
+    ? `${JSON.stringify(json, undefined, 2)}\n`
+    : (await import('../yaml-text.ts')).yamlText(json)
 }
 
 function inPriceOrder({ types, sizes }: AllSizes, wanted: Requirements): readonly ListedType[] {

@@ -22,6 +22,9 @@ const signs: Readonly<Record<string, RequirementOperator>> = {
   '<=': 'Lte',
 }
 
+/** The expressions below take a time that grows with the square of the length. */
+const longest = 10_000
+
 const grammar =
   'write KEY in (A,B), KEY notin (A,B), KEY=A, KEY!=A, KEY, !KEY, KEY > 4, KEY < 4, KEY >= 4 or KEY <= 4, with commas between them'
 
@@ -31,6 +34,10 @@ const grammar =
  * Errors: InputError.
  */
 export function parseSelector(text: string): readonly RequirementSpec[] {
+  if (text.length > longest)
+    throw new InputError(
+      `requirements: ${text.length} characters are more than the ${longest} that are read; write fewer`,
+    )
   const terms = splitTerms(text)
   if (terms.length === 0) throw new InputError(`requirements "${text}": are empty; ${grammar}`)
   return terms.map((term) => checked(term, parseTerm(term)))

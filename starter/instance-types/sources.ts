@@ -3,6 +3,7 @@ import type { AzureConfig } from '../../activities/azure/azure-config.ts'
 import type { Demand } from '../../activities/azure/capacity/quota-accounting.ts'
 import { modelledPrices, type Prices } from '../../activities/azure/catalogue/pricing.ts'
 import { onlyValue, readPrices, regionOf, skusOf } from '../azure-files.ts'
+import { type InputFile, inputName } from '../bounded/input.ts'
 import { InputError } from '../simulate/shape.ts'
 
 /** What a region sells, wherever that was read. */
@@ -27,11 +28,12 @@ const plainCluster: RegionSale['cluster'] = {
 
 /** Reads everything from files. Errors: InputError. */
 export async function readFiles(
-  catalogue: string,
-  priceFiles: readonly string[],
+  catalogueFile: InputFile,
+  priceFiles: readonly InputFile[],
   asked: string | undefined,
 ): Promise<RegionSale> {
-  const skus = skusOf(await onlyValue(catalogue))
+  const catalogue = inputName(catalogueFile.file)
+  const skus = skusOf(catalogue, await onlyValue(catalogueFile))
   if (skus === undefined)
     throw new InputError(`${catalogue}: holds no resource SKUs; give ARM's answer, or that of az vm list-skus -o json`)
   const region = regionOf(catalogue, skus)

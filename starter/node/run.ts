@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
@@ -83,8 +84,8 @@ export async function askOne(
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
     const answer = await askNode(access, life, { ...asking, request: { ...asking.request, by } } as NodeAsking)
     if (options.output === 'json') console.log(JSON.stringify({ nodeClaim: life.name, ...answer }, null, 2))
-    else if (answer.kind === 'done') console.log(answer.message)
-    else console.error(answer.message)
+    else if (answer.kind === 'done') console.log(printable(answer.message))
+    else console.error(printable(answer.message))
     return answer.kind === 'done' ? 0 : 1
   })
 }

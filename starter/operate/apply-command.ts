@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { isPlanId } from '../../core/disruption/plan-requests.ts'
+import type { InputFile } from '../bounded/input.ts'
 import { type RequestOptions, requestOptions } from './request-options.ts'
 import { CommandError, whereToRun } from './temporal-options.ts'
 
@@ -42,7 +43,7 @@ Exit code: 0 when all of the plan is done (or begun, with --no-wait), 1 when not
 
 async function apply(named: string, options: Options): Promise<number> {
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
-  const [{ withTemporal }, { askDisruption }, { clusterFacts }, { applyUpdate }, { keepPlan }, { carryOut }] =
+  const [{ withTemporal }, { askDisruption }, { clusterFacts }, { applyUpdate }, { keepPlan, planIn }, { carryOut }] =
     await Promise.all([
       import('./temporal-access.ts'),
       import('./ask-loop.ts'),
@@ -51,8 +52,9 @@ async function apply(named: string, options: Options): Promise<number> {
       import('./plan-files.ts'),
       import('./request-answer.ts'),
     ])
+  const saved = isPlanId(named) ? undefined : planIn(await readPlanFile(named))
   return withTemporal(options, async (access) => {
-    const id = isPlanId(named) ? named : await keepPlan(await readText(named), named, options.namespace)
+    const id = saved === undefined ? named : await keepPlan(saved, options.namespace)
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
     const request = { id, by, ...(options.partial === true ? { partial: true } : {}) }
     const answer = await askDisruption(access, applyUpdate, request, applyMs)
@@ -60,13 +62,11 @@ async function apply(named: string, options: Options): Promise<number> {
   })
 }
 
-async function readText(file: string): Promise<string> {
-  const { readFile } = await import('node:fs/promises')
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw new CommandError(
-      `"${file}" is neither the id of a plan (eight hexadecimal digits) nor a file that can be read: ${error instanceof Error ? error.message : String(error)}`,
-    )
-  }
+async function readPlanFile(file: string): Promise<InputFile> {
+  const { inputName, readInput } = await import('../bounded/input.ts')
+  const input = await readInput(file)
+  if ('bytes' in input) return input
+  throw new CommandError(
+    `"${inputName(file)}" is neither the id of a plan (eight hexadecimal digits) nor a file that can be read: ${input.message}`,
+  )
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type LoopName, pausableReasons } from '../../core/pauses.ts'
+import { printable } from '../../core/printable.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import { pauseJson } from './pause-json.ts'
 import { type EndOptions, endOf, type PauseTarget, type ScopeOptions, targetOf } from './scope-options.ts'
@@ -121,8 +122,8 @@ async function ask(
     if (options.output === 'json') console.log(JSON.stringify(results.map(asJson), null, 2))
     else
       for (const result of results) {
-        if (result.kind === 'done') console.log(result.answer.message)
-        else console.error(result.message)
+        if (result.kind === 'done') console.log(printable(result.answer.message))
+        else console.error(printable(result.message))
       }
     return results.every(({ kind }) => kind === 'done') ? 0 : 1
   })

@@ -3,9 +3,14 @@ import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { PlanStore } from '../../activities/planning/plan-store.ts'
 import { parseDisruptionPlan } from '../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../core/disruption/plan.ts'
+import { printableStart } from '../../core/printable.ts'
+import { type InputFile, inputName } from '../bounded/input.ts'
+import { type FileText, takeText } from '../bounded/text.ts'
 import { reason } from '../doctor/check.ts'
 import { kubeconfig } from '../kubeconfig.ts'
 import { CommandError } from './temporal-options.ts'
+
+const longestMessage = 500
 
 /** A plan that the cluster keeps. Errors: `CommandError` when it is not there or the cluster does not answer. */
 export async function readPlan(id: string, namespace: string): Promise<DisruptionPlan> {
@@ -14,11 +19,23 @@ export async function readPlan(id: string, namespace: string): Promise<Disruptio
   throw new CommandError(found.message)
 }
 
-/** Keeps a plan that was saved to a file in the cluster, so that it can be applied. Returns its id. Errors: it is no plan, or the cluster's. */
-export async function keepPlan(text: string, file: string, namespace: string): Promise<string> {
-  const read = parseDisruptionPlan(text)
-  if (read.kind === 'refused') throw new CommandError(`"${file}" is no plan of joiner plan: ${read.message}`)
-  const { plan } = read
+/** Plans are cut at a tenth of it. */
+const mostBytes = 16 * 1024 * 1024
+
+/** The plan that was saved to a file. Errors: `CommandError` when it is none. */
+export function planIn(input: InputFile): DisruptionPlan {
+  const name = inputName(input.file)
+  const taken: FileText =
+    input.bytes.byteLength > mostBytes
+      ? { kind: 'refused', message: `is larger than ${mostBytes / 1024 / 1024} MiB, as no plan is` }
+      : takeText(input)
+  const read = taken.kind === 'text' ? parseDisruptionPlan(taken.text) : taken
+  if (read.kind === 'ok') return read.plan
+  throw new CommandError(`"${name}" is no plan of joiner plan: ${printableStart(read.message, longestMessage)}`)
+}
+
+/** Keeps a plan in the cluster, so that it can be applied. Returns its id. Errors: `CommandError` with what the cluster says. */
+export async function keepPlan(plan: DisruptionPlan, namespace: string): Promise<string> {
   return withStore(namespace, async (store) => {
     const now = Date.now()
     const kept = await store.read(plan.id, now)

@@ -6,6 +6,7 @@ import type {
   PlannedDisruption,
   PlannedReplacement,
 } from '../../core/disruption/plan.ts'
+import { printable } from '../../core/printable.ts'
 import { aligned, counted, monthly } from '../simulate/words.ts'
 
 const mostPods = 20
@@ -33,9 +34,9 @@ function head({ id, commands, cost, createdAt, by, pauses, warnings, leftOut }: 
       ? 'there is nothing to do'
       : `${counted(going, 'node')} would go, ${counted(coming, 'new node')} would come, ${saved(cost.nodes.before - cost.nodes.after)}`
   return [
-    ...warnings.map((warning) => `NOTE    ${warning}`),
-    `PLAN    ${id} (${createdAt.slice(0, 19)}Z${by === undefined ? '' : `, ${by}`}): ${what}`,
-    ...pauses.map((pause) => `PAUSED  ${pause}`),
+    ...warnings.map((warning) => `NOTE    ${printable(warning)}`),
+    `PLAN    ${id} (${createdAt.slice(0, 19)}Z${by === undefined ? '' : `, ${printable(by)}`}): ${what}`,
+    ...pauses.map((pause) => `PAUSED  ${printable(pause)}`),
     ...(leftOut === undefined || leftOut.commands === 0
       ? []
       : [

@@ -1,3 +1,4 @@
+import { printable } from '../../core/printable.ts'
 import type { RequestAnswer, StartedCommand } from '../../workflows/messages.ts'
 import { counted, few, monthly } from '../simulate/words.ts'
 import type { Ended } from './follow.ts'
@@ -20,7 +21,7 @@ export async function carryOut(
   const isJson = options.output === 'json'
   const say = isJson ? console.error : console.log
   const tell = answer.kind === 'done' ? say : console.error
-  if (!isJson) for (const line of answerLines(answer, nothing)) tell(line)
+  if (!isJson) for (const line of answerLines(answer, nothing)) tell(printable(line))
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, say) : []
   if (isJson) console.log(JSON.stringify({ ...answer, ...(options.wait ? { ended } : {}) }, null, 2))

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { ToldError } from '../told-error.ts'
 
 /** How a command finds Joiner in Temporal: the settings of the worker (`starter/temporal/settings.ts`), which flags override. */
 export interface TemporalOptions {
@@ -8,7 +9,7 @@ export interface TemporalOptions {
 }
 
 /** Why a command cannot go on, and what to do: printed as it stands. */
-export class CommandError extends Error {}
+export class CommandError extends ToldError {}
 
 /** Adds the options that every command has which talks to Joiner's workflows. */
 export function temporalOptions(command: Command): Command {
@@ -26,7 +27,7 @@ export function temporalOptions(command: Command): Command {
 }
 
 /** Text for --help on where such a command can be run. */
-export const whereToRun = `In the cluster: kubectl exec --namespace joiner deployment/joiner -- node starter/joiner.ts ...
+export const whereToRun = `In the cluster: kubectl exec --namespace joiner deployment/joiner-planner -- node starter/joiner.ts ...
 From elsewhere: make Temporal's frontend reachable, such as by kubectl port-forward --namespace temporal service/temporal-frontend 7233, then
 give --temporal-address 127.0.0.1:7233. TLS, API keys and profiles are set by Temporal's own variables: TEMPORAL_TLS_CLIENT_CERT_PATH,
 TEMPORAL_API_KEY, TEMPORAL_PROFILE and so on (docs/temporal.md).`

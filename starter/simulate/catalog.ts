@@ -5,7 +5,8 @@ import type { KubeletConversion } from '../../core/kubelet-conversion.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
 import type { NodeClass } from '../../core/objects.ts'
 import { clusterSettings, onlyValue, plainNodeClass, readPrices, regionOf, skusOf } from '../azure-files.ts'
-import { withoutNulls } from './cluster-objects.ts'
+import type { InputFile } from '../bounded/input.ts'
+import { inputName } from '../bounded/input.ts'
 import { instanceTypes, type TypeJson, typeShape } from './instance-types.ts'
 import { InputError, list, pathText, record, text, valueText } from './shape.ts'
 
@@ -25,9 +26,10 @@ const catalogShape = record({
 })
 
 /** Reads a list of instance types, or ARM's resource SKUs with retail prices. Errors: InputError. */
-export async function readCatalog(file: string, prices: readonly string[]): Promise<Catalog> {
-  const json = withoutNulls(await onlyValue(file))
-  const skus = skusOf(json)
+export async function readCatalog(input: InputFile, prices: readonly InputFile[]): Promise<Catalog> {
+  const file = inputName(input.file)
+  const json = await onlyValue(input)
+  const skus = skusOf(file, json)
   if (skus !== undefined) {
     if (prices.length > 0) return skuCatalog(file, skus, prices)
     throw new InputError(
@@ -62,7 +64,11 @@ function typeCatalog(file: string, json: unknown): Catalog {
   }
 }
 
-async function skuCatalog(file: string, skus: readonly ResourceSku[], priceFiles: readonly string[]): Promise<Catalog> {
+async function skuCatalog(
+  file: string,
+  skus: readonly ResourceSku[],
+  priceFiles: readonly InputFile[],
+): Promise<Catalog> {
   const [{ parseSku }, { instanceTypes }, { nodeClassSettings }] = await Promise.all([
     import('../../activities/azure/catalogue/sku.ts'),
     import('../../activities/azure/catalogue/instance-types.ts'),

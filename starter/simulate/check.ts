@@ -1,3 +1,4 @@
+import { printableStart } from '../../core/printable.ts'
 import type { Json } from './cluster-objects.ts'
 import { namespaceOf } from './cluster-objects.ts'
 import { typeShape } from './instance-types.ts'
@@ -18,6 +19,7 @@ import {
 } from './shape.ts'
 import { type Manifest, placeOf, type SourceDocument } from './source.ts'
 
+const longestName = 300
 const defaultConstraints = list(record({ maxSkew: () => undefined, topologyKey: text, whenUnsatisfiable: text }))
 
 const scenarioShape = record({
@@ -55,8 +57,12 @@ export function checkScenario({ file, value }: SourceDocument): void {
   const [list, at, ...rest] = problem.path
   const entry = typeof at === 'number' ? entryOf(value, String(list), at) : undefined
   if (entry === undefined) throw new InputError(`${file}: ${sentence(problem.path, problem)}`)
-  const named = list === 'objects' ? subjectOf(entry) : `"${String(entry['name'])}"`
+  const named = list === 'objects' ? subjectOf(entry) : nameOf(entry)
   throw new InputError(`${file}: ${list}[${at}] ${named}: ${sentence(rest, problem)}`)
+}
+
+function nameOf({ name }: Json): string {
+  return typeof name === 'string' ? `"${printableStart(name, longestName)}"` : 'without a name'
 }
 
 function entryOf(value: unknown, name: string, at: number): Json | undefined {
@@ -79,7 +85,9 @@ function sentence(path: Problem['path'], { value, remedy }: Problem): string {
 
 function subjectOf({ kind, metadata }: Json): string {
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : undefined
-  if (name === undefined) return `${String(kind)} without a name`
+  const shownKind = typeof kind === 'string' ? printableStart(kind, longestName) : 'object'
+  if (name === undefined) return `${shownKind} without a name`
   const namespace = namespaceOf(kind, metadata)
-  return `${String(kind)} "${namespace === undefined ? '' : `${namespace}/`}${name}"`
+  const whole = `${namespace === undefined ? '' : `${namespace}/`}${name}`
+  return `${shownKind} "${printableStart(whole, longestName)}"`
 }

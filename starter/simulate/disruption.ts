@@ -9,6 +9,8 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import { annotations, coreWellKnownLabels, labels } from '../../core/labels.ts'
 import { staticClaimRequirements } from '../../core/node-claim-template.ts'
 import type { Condition, NodeClaim, NodeClassRef, NodePool, RequirementSpec } from '../../core/objects.ts'
+import { printable } from '../../core/printable.ts'
+import { emptyRecord } from '../../core/records.ts'
 import { serializeAll } from '../../core/requirements.ts'
 import { indexOf } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
@@ -155,7 +157,7 @@ function reconcile(
   now: string,
   wellKnown: ReadonlySet<string>,
 ): { readonly nodeClaims: readonly NodeClaim[]; readonly conditions: Record<string, ConditionsJson> } {
-  const conditions: Record<string, ConditionsJson> = {}
+  const conditions = emptyRecord<ConditionsJson>()
   const claims = nodeClaims.map((claim) => {
     const nodePool = nodePools.find(({ metadata }) => metadata.name === claim.metadata.labels[labels.nodePool])
     const found = reconciledConditions(claim, nodePool, types, Date.parse(now), wellKnown)
@@ -266,7 +268,7 @@ export function decisionText({ commands, blocked }: DisruptionResultJson): strin
   const done = commands.map(({ decision, reason, candidates, replacements }) => {
     const by = replacements.map(({ nodePool, instanceTypes: names, cheapestPrice }) => {
       const price = cheapestPrice === null ? '' : `, from USD ${monthly(cheapestPrice)} a month`
-      return `\n  by a node of ${nodePool}: ${few(names, 3) || 'as its template says'}${price}`
+      return `\n  by a node of ${printable(nodePool)}: ${few(names, 3) || 'as its template says'}${price}`
     })
     return `${decision} (${reason}) ${counted(candidates.length, 'node')}: ${few(candidates, 10)}${by.join('')}`
   })

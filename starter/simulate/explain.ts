@@ -1,5 +1,6 @@
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pod-rules.ts'
+import { printable } from '../../core/printable.ts'
 import type { PoolFunnel } from '../../core/scheduling/solver/funnel.ts'
 import type { ClaimReasons } from '../../core/scheduling/solver/funnel-claims.ts'
 import { shown } from './result.ts'
@@ -51,12 +52,17 @@ export function explanationText(explanation: Explanation): string {
   const { pod } = explanation
   switch (explanation.kind) {
     case 'existing node':
-      return `${pod} fits on the existing node ${explanation.node}; existing nodes come before new ones.`
+      return lines(`${pod} fits on the existing node ${explanation.node}; existing nodes come before new ones.`)
     case 'pending':
-      return [`${pod} stays pending: ${explanation.message}`, ...funnelLines(explanation.nodePools)].join('\n')
+      return lines(`${pod} stays pending: ${explanation.message}`, ...funnelLines(explanation.nodePools))
     case 'new node':
-      return [`${pod} gets a new node of NodePool ${explanation.nodePool}.`, ...claimLines(explanation)].join('\n')
+      return lines(`${pod} gets a new node of NodePool ${explanation.nodePool}.`, ...claimLines(explanation))
   }
+}
+
+/** Each text is one line, whatever names it holds. */
+export function lines(...texts: readonly string[]): string {
+  return texts.map(printable).join('\n')
 }
 
 /** One pool after the other, with what was left after each question. */

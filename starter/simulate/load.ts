@@ -1,3 +1,4 @@
+import { type InputFile, inputName } from '../bounded/input.ts'
 import { type Catalog, readCatalog } from './catalog.ts'
 import { checkScenario } from './check.ts'
 import { type DisruptionResultJson, decide } from './disruption.ts'
@@ -8,8 +9,8 @@ import { InputError, isObject } from './shape.ts'
 import { manifestsOf, readDocuments, type SourceDocument } from './source.ts'
 
 export interface LoadSettings {
-  readonly catalog?: string
-  readonly prices: readonly string[]
+  readonly catalog?: InputFile
+  readonly prices: readonly InputFile[]
   readonly overrides: Overrides
   readonly complete: boolean
 }
@@ -25,7 +26,7 @@ export interface Loaded {
 }
 
 /** Reads a scenario, or manifests. Errors: InputError. */
-export async function load(inputs: readonly string[], settings: LoadSettings): Promise<Loaded> {
+export async function load(inputs: readonly InputFile[], settings: LoadSettings): Promise<Loaded> {
   const documents = await readDocuments(inputs)
   const catalog = settings.catalog === undefined ? undefined : await readCatalog(settings.catalog, settings.prices)
   const scenario = documents.find(isScenario)
@@ -65,14 +66,15 @@ function scenarioRemarks({ value }: SourceDocument): readonly string[] {
   const objects = isObject(value) && Array.isArray(value['objects']) ? (value['objects'] as readonly unknown[]) : []
   const unknown = new Map<string, number>()
   for (const object of objects) {
-    if (!isObject(object) || isKnownKind(object['kind'])) continue
-    unknown.set(String(object['kind']), (unknown.get(String(object['kind'])) ?? 0) + 1)
+    const kind = isObject(object) ? object['kind'] : undefined
+    if (typeof kind !== 'string' || isKnownKind(kind)) continue
+    unknown.set(kind, (unknown.get(kind) ?? 0) + 1)
   }
   return unknownRemarks(unknown)
 }
 
 async function loadManifests(
-  inputs: readonly string[],
+  inputs: readonly InputFile[],
   documents: readonly SourceDocument[],
   catalog: Catalog | undefined,
   { overrides, complete }: LoadSettings,
@@ -80,7 +82,7 @@ async function loadManifests(
   const manifests = documents.flatMap(manifestsOf)
   if (manifests.length === 0)
     throw new InputError(
-      `${inputs.map((input) => (input === '-' ? 'standard input' : input)).join(', ')}: nothing to simulate; give a scenario or manifests`,
+      `${inputs.map(({ file }) => inputName(file)).join(', ')}: nothing to simulate; give a scenario or manifests`,
     )
   if (catalog === undefined)
     throw new InputError(

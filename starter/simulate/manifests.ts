@@ -2,6 +2,7 @@ import { decodeNodeClass } from '../../activities/kubernetes/decode.ts'
 import { kubeletConversion } from '../../core/kubelet-conversion.ts'
 import { wellKnownLabels } from '../../core/labels.ts'
 import type { NodeClass, NodePool } from '../../core/objects.ts'
+import { printable } from '../../core/printable.ts'
 import { schedulingSnapshot } from '../../core/scheduling/cluster.ts'
 import type { Catalog } from './catalog.ts'
 import { checkManifest } from './check.ts'
@@ -10,8 +11,10 @@ import { isKnownKind } from './object-shapes.ts'
 import type { Overrides, Scenario } from './scenario.ts'
 import { InputError, isObject } from './shape.ts'
 import { type Manifest, placeOf } from './source.ts'
+import { few } from './words.ts'
 
 const nodeClassGroup = 'karpenter.azure.com'
+const mostKindsShown = 50
 const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
 
 /** Objects of a cluster, checked, with what a reader should know about them. */
@@ -28,15 +31,15 @@ export async function checkedManifests(manifests: readonly Manifest[]): Promise<
   let doubles = 0
   for (const manifest of manifests) {
     const { kind, apiVersion } = manifest.json
-    if (!isKnownKind(kind, apiVersion)) {
-      unknown.set(String(kind), (unknown.get(String(kind)) ?? 0) + 1)
+    if (typeof kind !== 'string' || !isKnownKind(kind, apiVersion)) {
+      unknown.set(textOf(kind), (unknown.get(textOf(kind)) ?? 0) + 1)
       continue
     }
     const json = withoutNulls(await newest(manifest)) as Json
     const problem = checkManifest(manifest, json)
     if (problem !== undefined) problems.push(problem)
     const metadata = isObject(json['metadata']) ? json['metadata'] : {}
-    const key = `${String(kind)}/${namespaceOf(kind, metadata) ?? ''}/${String(metadata['name'])}`
+    const key = `${kind}/${namespaceOf(kind, metadata) ?? ''}/${textOf(metadata['name'])}`
     if (objects.has(key)) doubles += 1
     objects.set(key, json)
   }
@@ -47,7 +50,11 @@ export async function checkedManifests(manifests: readonly Manifest[]): Promise<
 export function unknownRemarks(unknown: ReadonlyMap<string, number>): readonly string[] {
   if (unknown.size === 0) return []
   const counts = [...unknown].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} ${count}`)
-  return [`objects of kinds that say nothing about placement were left aside: ${counts.join(', ')}`]
+  return [`objects of kinds that say nothing about placement were left aside: ${few(counts, mostKindsShown)}`]
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function doubleRemarks(doubles: number): readonly string[] {
@@ -55,14 +62,14 @@ function doubleRemarks(doubles: number): readonly string[] {
 }
 
 async function newest({ json, document, path }: Manifest): Promise<Json> {
-  if (!/^karpenter(\.azure\.com|\.sh)\/v1(beta1|alpha2)$/.test(String(json['apiVersion']))) return json
+  if (!/^karpenter(\.azure\.com|\.sh)\/v1(beta1|alpha2)$/.test(textOf(json['apiVersion']))) return json
   const { toNewest } = await import('../../api/conversion/convert.ts')
   const conversion = toNewest(json)
   if (conversion === undefined) return json
   if (conversion.kind === 'converted') return conversion.object
-  const subject = `${String(json['kind'])} of ${String(json['apiVersion'])}`
+  const subject = `${textOf(json['kind'])} of ${textOf(json['apiVersion'])}`
   throw new InputError(
-    `${placeOf(document, path)}: ${subject} cannot be converted: ${conversion.path} ${conversion.message}`,
+    `${placeOf(document, path)}: ${subject} cannot be converted: ${printable(`${conversion.path} ${conversion.message}`)}`,
   )
 }
 

@@ -1,4 +1,6 @@
+import { entryOf } from '../../core/records.ts'
 import {
+  anyOf,
   flag,
   list,
   map,
@@ -22,8 +24,11 @@ const metadata = record(
     name: text,
     namespace: text,
     uid: text,
+    resourceVersion: text,
+    generation: number,
     creationTimestamp: time,
     deletionTimestamp: time,
+    deletionGracePeriodSeconds: number,
     labels: texts,
     annotations: texts,
     finalizers: list(text),
@@ -39,14 +44,16 @@ export const requirement = record({ key: text, operator: operators, values: list
   'key',
   'operator',
 ])
-const expressions = list(record({ key: text, operator: text, values: list(text) }, ['key', 'operator']))
+const expressions = list(record({ key: text, operator: operators, values: list(text) }, ['key', 'operator']))
 const selector = record({
   matchLabels: texts,
   matchExpressions: list(record({ key: text, operator: selectorOperators, values: list(text) }, ['key', 'operator'])),
 })
 const effect = oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute')
-const taint = record({ key: text, value: text, effect }, ['key', 'effect'])
-const conditions = list(record({ type: text, status: text, reason: text, message: text }, ['type']))
+const taint = record({ key: text, value: text, effect, timeAdded: time }, ['key', 'effect'])
+const conditions = list(
+  record({ type: text, status: text, reason: text, message: text, lastTransitionTime: text }, ['type']),
+)
 const nodeTerm = record({ matchExpressions: expressions, matchFields: expressions })
 const podTerm = record(
   { labelSelector: selector, namespaceSelector: selector, namespaces: list(text), topologyKey: text },
@@ -55,14 +62,14 @@ const podTerm = record(
 const podTerms = record({
   requiredDuringSchedulingIgnoredDuringExecution: list(podTerm),
   preferredDuringSchedulingIgnoredDuringExecution: list(
-    record({ weight: number, podAffinityTerm: podTerm }, ['podAffinityTerm']),
+    record({ weight: number, podAffinityTerm: podTerm }, ['weight', 'podAffinityTerm']),
   ),
 })
 const affinity = record({
   nodeAffinity: record({
     requiredDuringSchedulingIgnoredDuringExecution: record({ nodeSelectorTerms: list(nodeTerm) }),
     preferredDuringSchedulingIgnoredDuringExecution: list(
-      record({ weight: number, preference: nodeTerm }, ['preference']),
+      record({ weight: number, preference: nodeTerm }, ['weight', 'preference']),
     ),
   }),
   podAffinity: podTerms,
@@ -90,6 +97,9 @@ const spread = record(
 )
 const podSpec = record({
   nodeName: text,
+  priority: number,
+  priorityClassName: text,
+  terminationGracePeriodSeconds: number,
   nodeSelector: texts,
   affinity,
   tolerations: list(record({ key: text, operator: text, value: text, effect: text })),
@@ -101,11 +111,16 @@ const podSpec = record({
   resourceClaims: list(record({ name: text }, ['name'])),
   volumes: list(record({ name: text, persistentVolumeClaim: record({ claimName: text }, ['claimName']) }, ['name'])),
 })
+const containerStatus = record({ name: text, resources: record({ requests: amounts }), allocatedResources: amounts }, [
+  'name',
+])
 const podStatus = record({
   phase: oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'),
   conditions,
   startTime: time,
   nominatedNodeName: text,
+  containerStatuses: list(containerStatus),
+  initContainerStatuses: list(containerStatus),
 })
 const claimFields = {
   taints: list(taint),
@@ -113,10 +128,29 @@ const claimFields = {
   requirements: list(requirement),
   nodeClassRef: record({ group: text, kind: text, name: text }, ['name']),
   resources: record({ requests: amounts }),
+  terminationGracePeriod: text,
+  expireAfter: text,
 }
-const template = record({ metadata: record({ labels: texts, annotations: texts }), spec: record(claimFields) }, [
-  'spec',
-])
+const claimSpec = record(claimFields, ['nodeClassRef'])
+const template = record({ metadata: record({ labels: texts, annotations: texts }), spec: claimSpec }, ['spec'])
+const disruption = record({
+  consolidateAfter: text,
+  consolidationPolicy: text,
+  budgets: list(record({ nodes: text, reasons: list(text), schedule: text, duration: text }, ['nodes'])),
+})
+const amount = anyOf('write a whole number or a percentage such as 10%', wholeNumber, text)
+/** What of a node class decides instance types. */
+const nodeClassSpec = record({
+  osDiskSizeGB: wholeNumber,
+  imageFamily: text,
+  fipsMode: text,
+  kubelet: record({}),
+  maxPods: wholeNumber,
+  security: record({ encryptionAtHost: flag, trustedLaunch: record({ vtpm: flag, secureBoot: flag }) }),
+  localDNS: record({ mode: text }),
+  gpu: record({ mode: text }),
+  artifactStreaming: record({ enabled: flag }),
+})
 const object = (fields: Readonly<Record<string, Shape>>, needed: readonly string[] = []) =>
   record({ metadata, ...fields }, ['metadata', ...needed])
 
@@ -124,23 +158,41 @@ const shapes: Readonly<Record<string, Shape>> = {
   Pod: object({ spec: podSpec, status: podStatus }),
   Node: object({
     spec: record({ providerID: text, taints: list(taint), unschedulable: flag }),
-    status: record({ capacity: amounts, allocatable: amounts, conditions }),
+    status: record({
+      capacity: amounts,
+      allocatable: amounts,
+      conditions,
+      nodeInfo: record({ kubeletVersion: text }),
+    }),
   }),
   NodeClaim: object(
     {
-      spec: record(claimFields),
-      status: record({ nodeName: text, providerID: text, capacity: amounts, allocatable: amounts, conditions }),
+      spec: claimSpec,
+      status: record({
+        nodeName: text,
+        providerID: text,
+        imageID: text,
+        capacity: amounts,
+        allocatable: amounts,
+        conditions,
+        lastPodEventTime: text,
+      }),
     },
     ['spec'],
   ),
   NodePool: object(
     {
-      spec: record({ template, limits: amounts, weight: wholeNumber, replicas: wholeNumber }, ['template']),
-      status: record({ conditions }),
+      spec: record({ template, disruption, limits: amounts, weight: wholeNumber, replicas: wholeNumber }, ['template']),
+      status: record({
+        conditions,
+        resources: amounts,
+        nodes: wholeNumber,
+        nodeClassObservedGeneration: wholeNumber,
+      }),
     },
     ['spec'],
   ),
-  AKSNodeClass: object({ spec: record({}), status: record({ conditions }) }),
+  AKSNodeClass: object({ spec: nodeClassSpec, status: record({ conditions, localDNSState: text }) }),
   DaemonSet: object(
     {
       spec: record(
@@ -150,7 +202,15 @@ const shapes: Readonly<Record<string, Shape>> = {
     },
     ['spec'],
   ),
-  PodDisruptionBudget: object({ spec: record({ selector }), status: record({ disruptionsAllowed: wholeNumber }) }),
+  PodDisruptionBudget: object({
+    spec: record({
+      selector,
+      minAvailable: amount,
+      maxUnavailable: amount,
+      unhealthyPodEvictionPolicy: text,
+    }),
+    status: record({ disruptionsAllowed: wholeNumber }),
+  }),
   Namespace: object({}),
   Service: object({ spec: record({ selector: texts }) }),
   ReplicaSet: object({ spec: record({ selector }) }),
@@ -201,5 +261,6 @@ export function isKnownKind(kind: unknown, apiVersion?: unknown): boolean {
 
 /** What is wrong with an object of a known kind. */
 export function problemOf(json: Readonly<Record<string, unknown>>): Problem | undefined {
-  return shapes[String(json['kind'])]?.(json)
+  const { kind } = json
+  return typeof kind === 'string' ? entryOf(shapes, kind)?.(json) : undefined
 }

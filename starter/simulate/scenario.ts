@@ -1,5 +1,6 @@
 import type { InstanceType } from '../../core/instance-type.ts'
 import { coreWellKnownLabels } from '../../core/labels.ts'
+import { entryOf } from '../../core/records.ts'
 import { schedulingSnapshot } from '../../core/scheduling/cluster.ts'
 import type { SchedulingOptions, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
@@ -87,7 +88,7 @@ export function readScenario(json: unknown, overrides: Overrides = {}): Scenario
 function typesByPool(pools: readonly string[], types: readonly InstanceType[], typesOfPools: TypesOfPools) {
   return new Map(
     pools.map((name) => {
-      const own = typesOfPools[name]
+      const own = entryOf(typesOfPools, name)
       return [name, own === undefined ? types : types.filter((type) => own?.includes(type.name))] as const
     }),
   )

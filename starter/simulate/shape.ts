@@ -1,5 +1,6 @@
 import { parseQuantity } from '../../core/quantity.ts'
 import { type Shape, wrong } from '../../core/shape.ts'
+import { ToldError } from '../told-error.ts'
 
 export * from '../../core/shape.ts'
 
@@ -14,5 +15,5 @@ export const quantity: Shape = (value) => {
   return undefined
 }
 
-/** Bad input: the command ends with its messages and without a stack. */
-export class InputError extends Error {}
+/** Bad input: the command ends with its messages. */
+export class InputError extends ToldError {}

@@ -1,4 +1,7 @@
 import { once } from 'node:events'
+import { printable } from '../../core/printable.ts'
+import { doing } from '../bounded/doing.ts'
+import type { InputFile } from '../bounded/input.ts'
 import { type DisruptionResultJson, decisionText } from './disruption.ts'
 import { type Explanation, explain, explanationText } from './explain.ts'
 import { type Loaded, load } from './load.ts'
@@ -8,41 +11,42 @@ import { readSettings, type SchedulerFlags } from './settings.ts'
 import { InputError } from './shape.ts'
 import { tableText } from './table.ts'
 
+/** Options of the command line that name no file. */
 export interface SimulateSettings extends SchedulerFlags {
   readonly output: 'text' | 'json'
-  readonly catalog?: string
-  readonly prices: readonly string[]
   readonly complete?: boolean
   readonly explain?: string
   readonly time?: boolean
   readonly rounds: number
 }
 
-/** Runs the command. Returns its exit status. */
-export async function simulate(inputs: readonly string[], settings: SimulateSettings): Promise<number> {
-  // A reader that has seen enough, such as head, is no failure.
-  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
-  try {
-    await run(inputs, settings)
-    return 0
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error
-    console.error(error.message)
-    return 1
-  }
+/** What the command line asks for, with its files. */
+export interface SimulateInput {
+  readonly files: readonly InputFile[]
+  readonly catalog?: InputFile
+  readonly prices: readonly InputFile[]
+  readonly schedulerConfig?: InputFile
+  readonly settings: SimulateSettings
 }
 
-async function run(inputs: readonly string[], settings: SimulateSettings): Promise<void> {
-  const { overrides, warnings } = await readSettings(settings)
-  const { catalog, prices, complete = false } = settings
+/** Runs the command. Returns its exit status. Errors: InputError. */
+export async function simulate({ files, settings, prices, catalog, schedulerConfig }: SimulateInput): Promise<number> {
+  const { overrides, warnings } = await readSettings(settings, schedulerConfig)
+  const { complete = false } = settings
   if (prices.length > 0 && catalog === undefined)
     throw new InputError('--prices: there are no resource SKUs to price; add --catalog FILE')
-  const loaded = await load(inputs, { prices, overrides, complete, ...(catalog === undefined ? {} : { catalog }) })
-  if (loaded.decide !== undefined) return printDecision(loaded, loaded.decide, settings, warnings)
+  const loaded = await load(files, { prices, overrides, complete, ...(catalog === undefined ? {} : { catalog }) })
+  doing('the simulation')
+  if (loaded.decide !== undefined) await printDecision(loaded, loaded.decide, settings, warnings)
+  else await printPlan(loaded, settings, warnings)
+  return 0
+}
+
+async function printPlan(loaded: Loaded, settings: SimulateSettings, warnings: readonly string[]): Promise<void> {
   const solved = solveRounds(loaded.read, settings.rounds, (times) => {
     if (settings.time === true) console.error(JSON.stringify(times))
   })
-  for (const remark of [...warnings, ...loaded.remarks()]) console.error(remark)
+  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
   await print(answer(solved, settings))
 }
 
@@ -55,7 +59,7 @@ async function printDecision(
   if (pod !== undefined)
     throw new InputError('--explain: a scenario with "method" decides about nodes, not about pods; leave it out')
   const result = decide()
-  for (const remark of [...warnings, ...loaded.remarks()]) console.error(remark)
+  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
   await print([output === 'json' ? `${JSON.stringify(result, undefined, 2)}\n` : decisionText(result)])
 }
 

@@ -1,78 +1,54 @@
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { readInput } from '../input.ts'
-import { InputError, isObject } from './shape.ts'
+import { printable } from '../../core/printable.ts'
+import { doing } from '../bounded/doing.ts'
+import { type InputFile, inputName } from '../bounded/input.ts'
+import { takeText } from '../bounded/text.ts'
+import { InputError, isDeeper, isObject, mostLevels, pathText } from './shape.ts'
 
 /** A JSON or YAML document as a file holds it. */
 export interface SourceDocument {
+  /** As messages name it. */
   readonly file: string
   readonly value: unknown
   /** The line on which a field stands; undefined where it cannot be told. */
   readonly lineOf: (path: readonly (string | number)[]) => number | undefined
 }
 
-const suffixes = ['.json', '.yaml', '.yml']
-
-/** The documents of files, of all manifests below directories, and of standard input (`-`), in the order given. Errors: InputError. */
-export async function readDocuments(inputs: readonly string[]): Promise<readonly SourceDocument[]> {
+/** The documents of files, in the order given. Errors: InputError. */
+export async function readDocuments(files: readonly InputFile[]): Promise<readonly SourceDocument[]> {
   const documents: SourceDocument[] = []
-  for (const file of inputs.flatMap(filesOf)) documents.push(...(await parse(file, await contentsOf(file))))
+  for (const input of files) {
+    const file = inputName(input.file)
+    doing(file)
+    const decoded = takeText(input)
+    if (decoded.kind === 'refused') throw new InputError(`${file}: ${decoded.message}`)
+    documents.push(...(await parse(file, decoded.text)))
+  }
   return documents
 }
-
-function filesOf(input: string): readonly string[] {
-  if (input === '-' || !isDirectory(input)) return [input]
-  const files = readdirSync(input, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && suffixes.some((suffix) => entry.name.endsWith(suffix)))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
-  if (files.length === 0)
-    throw new InputError(`${input}: the directory holds no manifests; files end in ${suffixes.join(', ')}`)
-  return files
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-}
-
-async function contentsOf(file: string): Promise<string> {
-  try {
-    return await readInput(file)
-  } catch (error) {
-    throw new InputError(`${nameOf(file)}: cannot be read: ${(error as Error).message}`)
-  }
-}
-
-const nameOf = (file: string) => (file === '-' ? 'standard input' : file)
 
 /** JSON is tried first where it may be: its parser is far faster. */
 async function parse(file: string, source: string): Promise<readonly SourceDocument[]> {
   if (!/^\s*[[{]/.test(source)) return parseYaml(file, source)
+  let value: unknown
   try {
-    return [{ file: nameOf(file), value: JSON.parse(source), lineOf: () => undefined }]
+    value = JSON.parse(source)
   } catch (error) {
     // It may be YAML that begins with a brace, or several documents; if not, the JSON parser's word is the clearer one.
     return parseYaml(file, source).catch(() => {
-      throw new InputError(`${nameOf(file)}: is not JSON: ${(error as Error).message}`)
+      throw new InputError(`${file}: is not JSON: ${printable((error as Error).message)}`)
     })
   }
+  if (isDeeper(value, mostLevels))
+    throw new InputError(`${file}: is nested more than ${mostLevels} levels deep; flatten it`)
+  return [{ file, value, lineOf: () => undefined }]
 }
 
 async function parseYaml(file: string, source: string): Promise<readonly SourceDocument[]> {
-  const { isNode, LineCounter, parseAllDocuments } = await import('yaml')
-  const lines = new LineCounter()
-  return parseAllDocuments(source, { lineCounter: lines, prettyErrors: false }).map((document) => {
-    const [error] = document.errors
-    if (error !== undefined)
-      throw new InputError(`${nameOf(file)}:${lines.linePos(error.pos[0]).line}: is not YAML: ${error.message}`)
-    const lineOf = (path: readonly (string | number)[]) => {
-      for (let length = path.length; length >= 0; length--) {
-        const node = document.getIn(path.slice(0, length), true)
-        if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
-      }
-      return undefined
-    }
-    return { file: nameOf(file), value: document.toJS({ maxAliasCount: -1 }), lineOf }
+  const { readYaml } = await import('../../api/yaml/read.ts')
+  return readYaml(source).map(({ value, problems, lineOf }) => {
+    const [problem] = problems
+    if (problem !== undefined) throw new InputError(`${file}:${problem.line}: is not YAML: ${problem.message}`)
+    return { file, value, lineOf }
   })
 }
 
@@ -114,6 +90,6 @@ function listed(
 export function placeOf(document: SourceDocument, path: readonly (string | number)[]): string {
   const line = document.lineOf(path)
   if (line !== undefined) return `${document.file}:${line}`
-  const at = path.map((key) => (typeof key === 'number' ? `[${key}]` : key)).join('')
+  const at = pathText(path)
   return at === '' ? document.file : `${document.file}: ${at}`
 }

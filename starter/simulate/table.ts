@@ -2,7 +2,7 @@ import { labels } from '../../core/labels.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pod-rules.ts'
 import type { PlannedNodeClaim, SchedulableNode, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
-import { funnelLines } from './explain.ts'
+import { funnelLines, lines } from './explain.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
 import { aligned, counted, few, monthly, podNames, valuesFor } from './words.ts'
@@ -75,7 +75,7 @@ function pendingText({ explained }: Solved): string {
   const parts = [...byMessage].map(([message, all]) => {
     const pods = all.map(({ pod }) => pod).sort((a, b) => (podName(a) < podName(b) ? -1 : 1))
     const funnels = explained.podFunnels(pods[0] as Pod)
-    return [`${few(podNames(pods), podsShown)}: ${message}`, ...funnelLines(funnels)].join('\n')
+    return lines(`${few(podNames(pods), podsShown)}: ${message}`, ...funnelLines(funnels))
   })
   return `PENDING\n${parts.sort().join('\n')}`
 }

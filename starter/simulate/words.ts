@@ -1,5 +1,6 @@
 import type { Pod, RequirementSpec } from '../../core/objects.ts'
 import { podName } from '../../core/pod-rules.ts'
+import { printable } from '../../core/printable.ts'
 
 /** Hours of a month, as clouds count them in their price lists. */
 const hoursOfMonth = 730
@@ -13,10 +14,10 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`
 }
 
-/** A few of many names. */
+/** A few of many names, which anybody may have chosen. */
 export function few(names: readonly string[], most: number): string {
-  if (names.length <= most) return names.join(', ')
-  return `${names.slice(0, most).join(', ')} and ${names.length - most} more`
+  const shown = names.slice(0, most).map(printable).join(', ')
+  return names.length <= most ? shown : `${shown} and ${names.length - most} more`
 }
 
 export const podNames = (pods: readonly Pod[]) => pods.map(podName).sort()
@@ -26,9 +27,12 @@ export function valuesFor(requirements: readonly RequirementSpec[], key: string)
   return requirements.find((one) => one.key === key && one.operator === 'In')?.values ?? []
 }
 
-/** Columns as wide as their widest cell; the last one is not padded. */
-export function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
+/** Columns as wide as their widest cell; the last one is not padded. Each row is one line, whatever its cells hold. */
+export function aligned(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0),
+  )
   return rows
     .map((row) =>
       row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  '),

@@ -1,4 +1,5 @@
 import { pauseText } from '../../core/pauses.ts'
+import { printable } from '../../core/printable.ts'
 import { pauseJson } from '../operate/pause-json.ts'
 import { aligned, counted, few, monthly } from '../simulate/words.ts'
 import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
@@ -20,7 +21,7 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
 
 function problems(report: StatusReport): string {
   return problemsOf(report)
-    .map((line) => `BROKEN  ${line}`)
+    .map((line) => `BROKEN  ${printable(line)}`)
     .join('\n')
 }
 
@@ -41,7 +42,7 @@ function pauses({ loops }: StatusReport, cluster: ClusterReport): string {
     const known = pausesOf(each, cluster)
     return known === undefined
       ? [`whether ${each.loop} is paused is not known: neither the loop nor the cluster's ConfigMap could be asked`]
-      : known.map((pause) => `PAUSED  ${pauseText(each.loop, pause)}`)
+      : known.map((pause) => `PAUSED  ${printable(pauseText(each.loop, pause))}`)
   })
   return lines.length === 0 ? 'nothing is paused' : lines.join('\n')
 }

@@ -1,4 +1,5 @@
 import type { BlockingPod, Move } from '../../core/disruption/verdict.ts'
+import { printable } from '../../core/printable.ts'
 import { counted, monthly } from '../simulate/words.ts'
 import { ago } from '../status/table.ts'
 import type { EventFacts } from './facts.ts'
@@ -33,8 +34,9 @@ function heading(report: NodeReport): string {
   return `${name}${claim}\n  ${facts.join(', ')}`
 }
 
+/** A title and its lines; what others have written, such as messages of events, stays on its line. */
 export function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`)]
+  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${printable(line)}`)]
 }
 
 function commandText({ id, workflow, reason, since }: CommandFacts): string {

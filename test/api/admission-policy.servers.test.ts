@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { warningsOf } from '../../api/rules/warnings-of.ts'
 import { type LocalCluster, startCluster } from '../../deploy/local/cluster.ts'
 import { Installation } from '../../deploy/local/installation.ts'
 import { Operator } from '../../deploy/local/operator.ts'
@@ -81,6 +82,8 @@ function localDns(mode: string) {
 
 const classOf = (spec: object) => ({ ...nodeClass('warned'), spec })
 
+const long = { ...pool({}), metadata: { name: 'n'.repeat(54) } }
+
 const overlay = {
   apiVersion: 'karpenter.sh/v1alpha1',
   kind: 'NodeOverlay',
@@ -94,7 +97,11 @@ beforeAll(async () => {
   installation = new Installation(cluster, new Operator(cluster))
   await installation.install()
   // Policies take effect a moment after they were created, each at its own time.
-  for (const object of [pool({ spec: { replicas: 1 } }), classOf({ kubelet: { failSwapOn: false } }), overlay])
+  for (const object of [
+    pool({ spec: { replicas: 1 } }),
+    classOf({ fipsMode: 'FIPS', imageFamily: 'AzureLinux' }),
+    overlay,
+  ])
     await vi.waitFor(async () => expect((await create(object)).warnings).not.toEqual([]), { timeout: 30_000 })
 })
 
@@ -132,11 +139,18 @@ describe('what works is not warned of', () => {
     ],
     ['an AKSNodeClass', nodeClass()],
     [
-      'kubelet settings with their defaults',
-      classOf({ kubelet: { cpuManagerPolicy: 'static' }, localDNS: localDns('Disabled') }),
+      'kubelet settings',
+      classOf({ kubelet: { cpuManagerPolicy: 'static', cpuCFSQuotaPeriod: '200ms', failSwapOn: false } }),
     ],
+    ['kernel settings', classOf({ linuxOSConfig: { transparentHugePageEnabled: 'always' } })],
+    ['swap', classOf({ linuxOSConfig: { swapFileSize: '2Gi' }, kubelet: { failSwapOn: false } })],
+    ...['Disabled', 'Preferred', 'Required'].map((mode): [string, ClusterObject] => [
+      `local DNS ${mode}`,
+      classOf({ localDNS: localDns(mode) }),
+    ]),
   ])('%s', async (_what, object) => {
     expect(await create(object)).toMatchObject({ status: 201, warnings: [] })
+    expect(warningsOf({ ...object })).toEqual([])
   })
 })
 
@@ -197,25 +211,24 @@ describe('what cannot work is accepted with a warning that names field, value an
     [
       'images with FIPS',
       classOf({ fipsMode: 'FIPS', imageFamily: 'AzureLinux' }),
-      /spec\.fipsMode FIPS: .*use Disabled$/,
+      /spec\.fipsMode FIPS: .*set azure\.sharedGallery of the chart$/,
     ],
+    ['a NodePool of a long name', long, /metadata\.name has 54 characters.*use at most 53$/],
     [
-      'kernel settings',
-      classOf({ linuxOSConfig: { transparentHugePageEnabled: 'always' } }),
-      /spec\.linuxOSConfig has no effect yet: .*remove it/,
+      'a node class of a long name',
+      pool({ template: { nodeClassRef: { ...nodePool().spec.template.spec.nodeClassRef, name: 'n'.repeat(64) } } }),
+      /nodeClassRef\.name has 64 characters.*use at most 63$/,
     ],
-    [
-      'a quota period',
-      classOf({ kubelet: { cpuCFSQuotaPeriod: '200ms' } }),
-      /cpuCFSQuotaPeriod 200ms has no effect yet: .*remove it$/,
-    ],
-    ['swap', classOf({ kubelet: { failSwapOn: false } }), /failSwapOn false has no effect yet; remove it$/],
-    ['local DNS', classOf({ localDNS: localDns('Preferred') }), /spec\.localDNS\.mode Preferred: .*use Disabled$/],
+    ['an AKSNodeClass of a long name', nodeClass('n'.repeat(64)), /metadata\.name has 64 characters.*use at most 63$/],
     ['a NodeOverlay', overlay, /kind NodeOverlay, metadata\.name warned: nothing reads .*do without it$/],
   ])('%s', async (_what, object, expected) => {
     const { status, warnings, message } = await create(object)
     expect({ status, message: status === 201 ? undefined : message }).toEqual({ status: 201, message: undefined })
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toMatch(expected)
+    // The server adds the names of policy and binding, and escapes quotes.
+    const [offline = '', ...others] = warningsOf({ ...object })
+    expect(others).toEqual([])
+    expect(warnings[0]?.replaceAll('\\"', '"').endsWith(`: ${offline}`)).toBe(true)
   })
 })

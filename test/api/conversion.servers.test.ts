@@ -14,7 +14,10 @@ interface Crd {
   readonly spec: {
     readonly conversion: {
       readonly webhook: {
-        readonly clientConfig: { readonly caBundle?: string; readonly service?: { readonly namespace: string } }
+        readonly clientConfig: {
+          readonly caBundle?: string
+          readonly service?: { readonly namespace: string; readonly path?: string }
+        }
       }
     }
   }
@@ -205,11 +208,29 @@ describe('what the conversion needs', () => {
       async () => {
         const { spec } = await world.operator.api<Crd>('GET', `${crdPath}/${crdNames[0]}`)
         const { caBundle, service: found } = spec.conversion.webhook.clientConfig
-        return caBundle !== undefined && found?.namespace === 'joiner'
+        const isSecret = /^\/convert\/[0-9a-f]{32}$/.test(found?.path ?? '')
+        return caBundle !== undefined && found?.namespace === 'joiner' && isSecret
       },
       5000,
     )
     await write(local)
+    await converts(5000)
+  })
+
+  it('is made anew, certificate and path, when somebody empties the Secret', async () => {
+    const read = () => world.operator.api<{ data?: Record<string, string> }>('GET', `${secretPath}/joiner-conversion`)
+    const { data: before = {} } = await read()
+    await world.operator.kubectl([
+      'patch',
+      'secret',
+      'joiner-conversion',
+      '--namespace=joiner',
+      '--type=merge',
+      '--patch={"data":null}',
+    ])
+    await world.until('the Secret is filled', async () => Object.keys((await read()).data ?? {}).length >= 4, 5000)
+    const { data: after = {} } = await read()
+    for (const key of ['tls.key', 'path']) expect(after[key]).not.toBe(before[key])
     await converts(5000)
   })
 
@@ -220,7 +241,7 @@ describe('what the conversion needs', () => {
     const trusted = (pem: string) => bundles().then((all) => all.every((bundle) => bundle.includes(pem.trim())))
     await world.crash('joiner')
     await world.operator.api('PATCH', `${secretPath}/joiner-conversion`, {
-      data: secretData({ served: old, trusted: old.cert }),
+      data: secretData({ served: old, trusted: old.cert, path: `/convert/${'0'.repeat(32)}` }),
     })
     for (const name of crdNames)
       await world.operator.api('PATCH', `${crdPath}/${name}`, {

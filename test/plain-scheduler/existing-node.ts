@@ -1,6 +1,7 @@
 import { hostPortConflict } from '../../core/host-ports.ts'
 import { labels } from '../../core/labels.ts'
 import type { ContainerPort, Pod } from '../../core/objects.ts'
+import { entryOf } from '../../core/records.ts'
 import { inValues, operatorOf, type Requirement } from '../../core/requirement.ts'
 import { isCompatible, merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements.ts'
 import { fits, type Resources, subtractResources } from '../../core/resources.ts'
@@ -66,7 +67,9 @@ export class ExistingNode {
 
   #attaches(volumes: VolumesByDriver): boolean {
     const limits = this.node.volumeLimits ?? {}
-    return Object.entries(volumes).every(([driver, ids]) => ids.length <= (limits[driver] ?? Number.POSITIVE_INFINITY))
+    return Object.entries(volumes).every(
+      ([driver, ids]) => ids.length <= (entryOf(limits, driver) ?? Number.POSITIVE_INFINITY),
+    )
   }
 
   /** Whether every value that a label may still get would do for all pods here. */

@@ -3,6 +3,7 @@ import { labels } from '../../core/labels.ts'
 import { type TemplateInput, templateRequirements } from '../../core/node-claim-template.ts'
 import type { DaemonSet, NodePool, Taint } from '../../core/objects.ts'
 import type { Quantity } from '../../core/quantity.ts'
+import { entryOf } from '../../core/records.ts'
 import { inValues } from '../../core/requirement.ts'
 import { merge, type Requirements } from '../../core/requirements.ts'
 import { maxResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
@@ -72,7 +73,7 @@ export class PoolTemplate {
 
 function isWithin(capacity: Resources, remaining: Resources): boolean {
   return Object.entries(remaining).every(
-    ([name, left]: [string, Quantity]) => (capacity[name]?.nano ?? 0n) <= left.nano,
+    ([name, left]: [string, Quantity]) => (entryOf(capacity, name)?.nano ?? 0n) <= left.nano,
   )
 }
 

@@ -1,10 +1,11 @@
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pod-rules.ts'
 import { compareQuantity, type Quantity, zero } from '../../core/quantity.ts'
+import { entryOf } from '../../core/records.ts'
 
 /** The order in which pods are placed: more cpu, more memory, older, lower UID, then by name (reference/karpenter-core.md 3.3). */
 function inQueueOrder(pods: readonly Pod[]): Pod[] {
-  const amount = (pod: Pod, name: string): Quantity => pod.requests[name] ?? zero
+  const amount = (pod: Pod, name: string): Quantity => entryOf(pod.requests, name) ?? zero
   return pods
     .map((pod) => ({ pod, created: Date.parse(pod.metadata.creationTimestamp) }))
     .sort(

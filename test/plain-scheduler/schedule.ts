@@ -1,5 +1,5 @@
 import type { InstanceType } from '../../core/instance-type.ts'
-import { wellKnownLabels } from '../../core/labels.ts'
+import { labels, wellKnownLabels } from '../../core/labels.ts'
 import { maxInstanceTypes } from '../../core/node-claim-template.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pod-rules.ts'
@@ -220,8 +220,7 @@ function isRelaxed({ pool, requirements }: OpenClaim): boolean {
   )
 }
 
-const reservationIdLabel = ({ reservationIdLabel: label }: SchedulingOptions) =>
-  label ?? 'karpenter.azure.com/capacity-reservation-id'
+const reservationIdLabel = ({ reservationIdLabel: label }: SchedulingOptions) => label ?? labels.reservationId
 
 function reservationsOf(types: readonly InstanceType[], options: SchedulingOptions): Reservations {
   return new Reservations(types, {

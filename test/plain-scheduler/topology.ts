@@ -2,6 +2,7 @@ import type { InstanceType } from '../../core/instance-type.ts'
 import { labels } from '../../core/labels.ts'
 import type { NodePool, Pod, Taint } from '../../core/objects.ts'
 import { isTerminating } from '../../core/pod-rules.ts'
+import { entryOf } from '../../core/records.ts'
 import { inValues, operatorOf, type Requirement, requirement } from '../../core/requirement.ts'
 import { merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements.ts'
 import { selects } from '../../core/scheduling/label-selector.ts'
@@ -111,7 +112,7 @@ export class Topology implements ClaimTopology {
     for (const rule of inverseRules(pod, this.#input)) {
       const group = this.#inverse.get(rule.id) ?? new TopologyGroup(rule, this.#domainsFor(rule, pod))
       this.#inverse.set(rule.id, group)
-      const domain = nodeLabels[rule.key]
+      const domain = entryOf(nodeLabels, rule.key)
       if (domain !== undefined) group.record(domain)
       group.owners.add(pod.metadata.uid)
     }
@@ -142,9 +143,9 @@ export class Topology implements ClaimTopology {
     const { key, selector, namespaces } = group.rule
     for (const { facts, pods, placeLabels } of this.#input.nodes) {
       if (!group.includes(requirementsOfLabels(facts.labels), facts.taints)) continue
-      const place = placeLabels?.[key]
+      const place = entryOf(placeLabels, key)
       if (place !== undefined) group.register(place)
-      const domain = facts.labels[key] ?? (key === labels.hostname ? facts.name : undefined)
+      const domain = entryOf(facts.labels, key) ?? (key === labels.hostname ? facts.name : undefined)
       if (domain === undefined) continue
       for (const pod of pods) {
         // No selector selects nothing when a pod is placed, but everything when pods are counted.

@@ -24,6 +24,8 @@ export const sizeKey = 'karpenter.test/size'
 export const teamKey = 'example.com/team'
 /** Types and pools may define it. */
 export const tierKey = 'example.com/tier'
+/** Nodes may have it; no NodeClaim can ask for it. */
+const restrictedKey = 'agentpool'
 /** Nobody defines it, unless a pod does. */
 export const absentKey = 'example.com/absent'
 
@@ -120,6 +122,12 @@ export function numberRequirement(draw: Draw, key = sizeKey): RequirementJson {
   return { key, operator, values: [value] }
 }
 
+/** Nothing that a NodeClaim can be created with. */
+function unclaimable(draw: Draw): RequirementJson {
+  if (draw.chance(0.5)) return requirementOn(draw, restrictedKey, teams)
+  return { key: draw.pick([sizeKey, tierKey]), operator: 'Lt', values: ['0'] }
+}
+
 /** Any relation to a custom key, each as likely. */
 function relation(draw: Draw): RequirementJson {
   const key = draw.pick([teamKey, teamKey, absentKey])
@@ -148,6 +156,7 @@ export function requirement(draw: Draw, about: Subjects): RequirementJson {
     ...(about.reserved ? [() => requirementOn(draw, reservationKey, ['r-1', 'r-2'])] : []),
     ...(about.hostnames ? [() => requirementOn(draw, hostnameKey, nodeNames)] : []),
     ...(draw.chance(0.1) ? [() => requirementOn(draw, 'beta.kubernetes.io/arch', ['amd64', 'arm64'])] : []),
+    ...(draw.chance(0.1) ? [() => unclaimable(draw)] : []),
     ...(draw.chance(0.1) ? [() => requirementOn(draw, poolKey, ['pool-0', 'pool-1'])] : []),
   ]
   return draw.pick(makers)()

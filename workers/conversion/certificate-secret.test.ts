@@ -5,7 +5,11 @@ import { dueKeys, type Keys, keysOf, secretData } from './certificate-secret.ts'
 const names = ['joiner-conversion.joiner.svc']
 const now = new Date('2026-11-21T00:00:00Z')
 const later = (days: number) => new Date(now.getTime() + days * 24 * 3_600_000)
+const path = `/convert/${'0'.repeat(32)}`
 const due = (keys: Keys | undefined, at: Date, isTrusted = true) => dueKeys(keys, names, at, () => isTrusted)
+
+const encoded = (text: string) => Buffer.from(text).toString('base64')
+const pem = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, encoded('-----BEGIN X')]))
 
 describe('the keys of the conversion webhook', () => {
   it('are made when there are none, and stay for most of a year', async () => {
@@ -22,8 +26,15 @@ describe('the keys of the conversion webhook', () => {
     expect(announced.trusted).toBe(`${old.served.cert}${announced.next?.cert}`)
     expect(await due(announced, later(320), false)).toBe(announced)
     const replaced = await due(announced, later(320))
-    expect(replaced).toEqual({ served: announced.next, trusted: announced.trusted })
+    expect(replaced).toEqual({ served: announced.next, trusted: announced.trusted, path: old.path })
     expect(await due(replaced, later(320))).toBe(replaced)
+  })
+
+  it('have a path that nobody can guess and that stays', async () => {
+    const [one, other] = [await due(undefined, now), await due(undefined, now)]
+    expect([one.path, other.path]).toEqual(Array(2).fill(expect.stringMatching(/^\/convert\/[0-9a-f]{32}$/)))
+    expect(one.path).not.toBe(other.path)
+    expect((await due(one, later(320))).path).toBe(one.path)
   })
 
   it('are announced anew when the one to come is too old itself', async () => {
@@ -42,6 +53,8 @@ describe('the keys of the conversion webhook', () => {
   it.each([
     ['has no data', {}],
     ['lacks a key', { data: { 'tls.crt': Buffer.from('-----BEGIN X').toString('base64') } }],
+    ['lacks the path', { data: { ...pem(['tls.crt', 'tls.key', 'ca.crt']) } }],
+    ['holds another path', { data: { ...pem(['tls.crt', 'tls.key', 'ca.crt']), path: encoded('/convert') } }],
     ['holds no PEM', { data: { 'tls.crt': 'eA==', 'tls.key': 'eA==', 'ca.crt': 'eA==' } }],
   ])('are unknown where the Secret %s', (_, secret) => {
     expect(keysOf(secret)).toBeUndefined()
@@ -49,6 +62,6 @@ describe('the keys of the conversion webhook', () => {
 
   it('are replaced when a name is missing', async () => {
     const served = await makeCertificate(['elsewhere'], now)
-    expect((await due({ served, trusted: served.cert }, now)).next).toBeDefined()
+    expect((await due({ served, trusted: served.cert, path }, now)).next).toBeDefined()
   })
 })

@@ -1,7 +1,7 @@
 import { request } from 'node:https'
-import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { isDue, makeCertificate } from './certificate.ts'
+import { webhookLimits } from './limits.ts'
 import { startConversionWebhook } from './webhook.ts'
 
 const name = 'joiner-conversion.joiner.svc'
@@ -10,11 +10,18 @@ const day = 24 * 3_600_000
 describe("the webhook's certificate", () => {
   it('is its own CA bundle to a client that checks the name', async () => {
     const certificate = await makeCertificate([name], new Date())
-    const webhook = await startConversionWebhook(0, certificate, pino({ level: 'silent' }))
+    const serving = { certificate, path: '/convert/secret' }
+    const webhook = await startConversionWebhook(0, serving, webhookLimits, { answered() {}, refused() {} })
     const ask = (servername: string) =>
       new Promise((resolve, reject) => {
-        const { port } = new URL(webhook.address)
-        const options = { host: '127.0.0.1', port, path: '/convert', ca: certificate.cert, servername, agent: false }
+        const options = {
+          host: '127.0.0.1',
+          port: webhook.port,
+          path: '/convert',
+          ca: certificate.cert,
+          servername,
+          agent: false,
+        }
         request({ ...options, headers: { host: servername } }, (response) => {
           response.resume()
           resolve(response.statusCode)

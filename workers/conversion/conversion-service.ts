@@ -6,7 +6,7 @@ import type { Json } from '../../api/conversion/residue.ts'
 import { markedCrd } from '../installation.ts'
 import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificate-secret.ts'
 import { conversionPatch, convertedCrds, serviceName, trusts } from './custom-resources.ts'
-import { type ConversionWebhook, startConversionWebhook } from './webhook.ts'
+import { WebhookThread } from './webhook-thread.ts'
 
 /** Certificates last a year, so a look now and then is enough; what others change is told by the watches. */
 const lookEveryMs = 3_600_000
@@ -26,8 +26,8 @@ interface ConversionInput {
 }
 
 /**
- * Serves the conversion of old API versions, and sees to what it needs: a certificate in one Secret that all replicas share, and CRDs that
- * trust it and point to this installation. Whatever somebody else takes away (a chart upgrade wipes the CA bundle) is put back at once.
+ * Serves the conversion of old API versions, and sees to what it needs: a certificate and a path in one Secret that all replicas share, and CRDs
+ * that trust it and point to this installation. Whatever somebody else takes away (a chart upgrade wipes the CA bundle) is put back at once.
  * It needs only the API server. Any replica may do any of it; the Secret's resource version decides who was first.
  */
 export class ConversionService {
@@ -36,8 +36,8 @@ export class ConversionService {
   readonly #crds = new Map<string, Json>()
   #secret: Json | undefined
   #listed = new Set<string>()
-  #webhook: ConversionWebhook | undefined
-  #servedCertificate = ''
+  readonly #webhook: WebhookThread
+  #served = ''
   #running: Promise<void> | undefined
   #again = false
   #failures = 0
@@ -46,6 +46,7 @@ export class ConversionService {
 
   constructor(input: ConversionInput) {
     this.#input = input
+    this.#webhook = new WebhookThread(input)
   }
 
   start(): void {
@@ -64,7 +65,7 @@ export class ConversionService {
     this.#stopped = true
     for (const watch of this.#watches) watch.stop()
     clearTimeout(this.#timer)
-    await this.#webhook?.close()
+    await this.#webhook.stop()
   }
 
   /** Watches one object by its name, which is all that Joiner may read of its kind. */
@@ -117,13 +118,13 @@ export class ConversionService {
     if (!this.#listed.has(secretName)) return
     const keys = await this.#keys()
     if (keys === undefined) return
-    await this.#serve(keys)
+    this.#serve(keys)
     const { client, log, namespace, mayWrite } = this.#input
     const marked = this.#crds.get(markedCrd)
     // Two installations would undo each other's writes for ever.
     if (marked === undefined || !(await mayWrite(marked))) return
     for (const [name, crd] of this.#crds) {
-      const patch = conversionPatch(crd, keys.trusted, namespace)
+      const patch = conversionPatch(crd, keys, namespace)
       if (patch === undefined) continue
       this.#crds.set(name, await client.mergePatch(resourcePath('customresourcedefinitions', name), patch))
       log.info({ crd: name }, 'the API server trusts the conversion webhook now')
@@ -154,29 +155,19 @@ export class ConversionService {
   }
 
   #write(client: KubernetesClient, namespace: string, keys: Keys): Promise<Json> {
-    const data = secretData(keys)
-    if (this.#secret !== undefined) {
-      const { resourceVersion } = this.#secret['metadata'] as { readonly resourceVersion: string }
-      const path = resourcePath('secrets', secretName, namespace)
-      return client.mergePatch(path, { metadata: { resourceVersion }, data })
-    }
-    return client.create(resourcePath('secrets', undefined, namespace), {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      type: 'kubernetes.io/tls',
-      metadata: { name: secretName, namespace },
-      data: Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)),
-    })
+    if (this.#secret === undefined)
+      throw new Error(
+        `Secret ${namespace}/${secretName} does not exist, and Joiner may not make it; the chart does: helm upgrade --install joiner deploy/chart --namespace ${namespace} --reuse-values`,
+      )
+    const { resourceVersion } = this.#secret['metadata'] as { readonly resourceVersion: string }
+    const path = resourcePath('secrets', secretName, namespace)
+    return client.mergePatch(path, { metadata: { resourceVersion }, data: secretData(keys) })
   }
 
-  async #serve({ served }: Keys): Promise<void> {
-    if (this.#servedCertificate === served.cert) return
-    if (this.#webhook === undefined) {
-      const { port, log, onServing } = this.#input
-      this.#webhook = await startConversionWebhook(port, served, log)
-      log.info({ address: this.#webhook.address }, 'converting old API versions')
-      onServing()
-    } else this.#webhook.useCertificate(served)
-    this.#servedCertificate = served.cert
+  #serve({ served, path }: Keys): void {
+    const now = served.cert + path
+    if (this.#served === now) return
+    this.#served = now
+    this.#webhook.use({ certificate: served, path })
   }
 }

@@ -1,76 +1,153 @@
-import { fastify } from 'fastify'
-import type { Logger } from 'pino'
-import { convert } from '../../api/conversion/convert.ts'
-import { isObject, type Json } from '../../api/conversion/residue.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { ConnectionLimit } from '../connection-limit.ts'
+import { Admission } from './admission.ts'
+import type { WebhookLimits } from './limits.ts'
+import { answerReview } from './review.ts'
 
 export interface Certificate {
   readonly cert: string
   readonly key: string
 }
 
+/** What the webhook serves with. */
+export interface Serving {
+  readonly certificate: Certificate
+  /** Path that the API server calls, such as `/convert/` and 32 digits. Whoever does not know it is not listened to. */
+  readonly path: string
+}
+
+/** Something that was refused or failed, as its status; `closed`: a connection that was one too many. */
+export type Refusal = 400 | 404 | 405 | 411 | 413 | 429 | 500 | 'closed'
+
+/** Is told what becomes of requests, without their content. */
+export interface WebhookEvents {
+  readonly answered: (failure: string | undefined) => void
+  readonly refused: (why: Refusal) => void
+}
+
 export interface ConversionWebhook {
-  readonly address: string
-  /** Serves with another certificate from now on; connections that are open stay. */
-  useCertificate(certificate: Certificate): void
+  readonly port: number
+  /** Serves with another certificate and path from now on; connections that are open stay. */
+  use(serving: Serving): void
   close(): Promise<void>
 }
 
-/** A list of some thousand objects comes in one request. */
-const bodyLimit = 256 * 1024 * 1024
-
 /**
- * Converts NodePools and NodeClaims for the API server (`POST /convert`). It needs nothing but its certificate, so that it can serve
- * before Temporal and the caches are up. Errors: the port is taken, or the certificate cannot be read.
+ * Converts NodePools and NodeClaims for the API server. Path, method, length and room are looked at in this order before a byte of a body is read;
+ * nothing is parsed that is larger than the limits. Errors: the port is taken, or the certificate cannot be read.
  */
 export async function startConversionWebhook(
   port: number,
-  certificate: Certificate,
-  log: Logger,
+  serving: Serving,
+  limits: WebhookLimits,
+  events: WebhookEvents,
 ): Promise<ConversionWebhook> {
-  const app = fastify({ https: { ...certificate, minVersion: 'TLSv1.2' }, bodyLimit, forceCloseConnections: true })
-  app.post('/convert', (request, reply) => {
-    const { body } = request
-    if (!isObject(body) || !isObject(body['request']) || body['apiVersion'] !== reviewVersion)
-      return reply.code(400).send(`expected a ConversionReview of ${reviewVersion} with a request\n`)
-    const response = answer(body['request'])
-    if (response.result.status === 'Failure') log.warn({ reason: response.result.message }, 'a conversion failed')
-    return { apiVersion: reviewVersion, kind: 'ConversionReview', response }
+  const admission = new Admission(limits)
+  const connections = new ConnectionLimit(limits.connections)
+  let { path } = serving
+  const server = createServer(
+    {
+      ...serving.certificate,
+      minVersion: 'TLSv1.2',
+      handshakeTimeout: limits.headersMs,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      // The API server keeps connections for longer; it opens another one when it has to.
+      keepAliveTimeout: 60_000,
+      connectionsCheckingInterval: 1000,
+      maxHeaderSize: 8192,
+    },
+    (request, response) => {
+      answer(request, response).catch(() => refuse(events, response, 500, 'the review could not be answered'))
+    },
+  )
+  // A client that takes its time to read an answer.
+  server.setTimeout(limits.requestMs)
+  server.on('connection', (socket) => {
+    if (connections.add(socket as Socket)) events.refused('closed')
   })
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refusalOf(request, path, limits)
+    if (refusal !== undefined) return refuse(events, response, ...refusal)
+    const length = Number(request.headers['content-length'])
+    const leave = admission.enter(request.socket.remoteAddress ?? '', length)
+    // client-go tries again after this many seconds, ten times.
+    if (leave === undefined)
+      return refuse(events, response, 429, 'too many conversions at once', { 'retry-after': '1' })
+    response.once('close', leave)
+    const body = await bodyOf(request, length)
+    if (body === undefined) return
+    const { status, body: text, failure } = answerReview(body, limits.values)
+    if (status !== 200) return refuse(events, response, status, text)
+    events.answered(failure)
+    response.setHeader('content-type', 'application/json')
+    response.end(text)
+  }
+
   // Replicas on one machine share a port, as those in a cluster share a Service.
-  const shared = { port, host: '0.0.0.0', reusePort: process.platform === 'linux' }
-  const address = await app.listen(shared)
+  server.listen({ port, host: '0.0.0.0', reusePort: process.platform === 'linux' })
+  await once(server, 'listening')
   return {
-    address,
-    useCertificate: (next) => app.server.setSecureContext({ ...next, minVersion: 'TLSv1.2' }),
-    close: () => app.close(),
+    port: (server.address() as AddressInfo).port,
+    use(next) {
+      path = next.path
+      server.setSecureContext({ ...next.certificate, minVersion: 'TLSv1.2' })
+    },
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
   }
 }
 
-const reviewVersion = 'apiextensions.k8s.io/v1'
-
-interface Answer {
-  readonly uid: unknown
-  readonly result: { readonly status: 'Success' | 'Failure'; readonly message?: string }
-  readonly convertedObjects?: readonly Json[]
+/** Why a request is not even read; undefined: it is. */
+function refusalOf(
+  { url = '', method, headers }: IncomingMessage,
+  path: string,
+  { bodyBytes }: WebhookLimits,
+): readonly [Refusal & number, string] | undefined {
+  if (!isSame(url.replace(/\?.*$/s, ''), path)) return [404, 'not found']
+  if (method !== 'POST') return [405, 'use POST']
+  const length = headers['content-length']
+  if (length === undefined) return [411, 'say how long the review is']
+  return Number(length) > bodyBytes ? [413, `a review has at most ${bodyBytes} bytes`] : undefined
 }
 
-/** All objects, or none: the API server takes no part of a list. */
-function answer({ uid, desiredAPIVersion, objects }: Json): Answer {
-  const failure = (message: string): Answer => ({ uid, result: { status: 'Failure', message } })
-  if (typeof desiredAPIVersion !== 'string') return failure('request.desiredAPIVersion is missing')
-  if (!Array.isArray(objects)) return failure('request.objects is not a list')
-  const converted: Json[] = []
-  for (const object of objects as readonly unknown[]) {
-    const result = convert(object, desiredAPIVersion)
-    if (result.kind === 'refused')
-      return failure(`${nameOf(object)} cannot become ${desiredAPIVersion}: field ${result.path} ${result.message}`)
-    converted.push(result.object)
+/** Compares in a time that does not tell how much of the path is right. */
+function isSame(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(one), digest(other))
+}
+
+/** Undefined: the client has gone, or took too long. */
+async function bodyOf(request: IncomingMessage, length: number): Promise<Uint8Array | undefined> {
+  // Of memory that was never written the system gives none, so a length that is only claimed costs nothing.
+  const body = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  try {
+    for await (const chunk of request) at += (chunk as Buffer).copy(body, at)
+  } catch {
+    return undefined
   }
-  return { uid, result: { status: 'Success' }, convertedObjects: converted }
+  return at === length ? body : undefined
 }
 
-function nameOf(object: unknown): string {
-  if (!isObject(object)) return 'an object'
-  const name = isObject(object['metadata']) ? object['metadata']['name'] : undefined
-  return `${String(object['kind'])} "${typeof name === 'string' ? name : ''}"`
+/** Refuses and closes, so that the rest of a body is not read. A client that is to come back keeps its connection. */
+function refuse(
+  events: WebhookEvents,
+  response: ServerResponse,
+  status: Refusal & number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  events.refused(status)
+  if (response.headersSent) return void response.destroy()
+  response.writeHead(status, { ...(status === 429 ? {} : { connection: 'close' }), ...headers })
+  response.end(text.endsWith('\n') ? text : `${text}\n`)
 }

@@ -105,7 +105,7 @@ async function workloadRemedy(code: string | undefined, { settings, namespace }:
     return `no identity has the client id "${clientId}" in tenant "${settings.tenantId}": take it from: az identity list --query "[].{name:name,clientId:clientId}" -o table; and set workloadIdentity.clientId of the chart`
   if (code === '700024')
     return `the federated token in ${file} is expired or not valid yet: compare this machine's clock, and restart the pod so that the kubelet projects a new one`
-  const subject = typeof claims['sub'] === 'string' ? claims['sub'] : `system:serviceaccount:${namespace}:joiner`
+  const subject = typeof claims['sub'] === 'string' ? claims['sub'] : `system:serviceaccount:${namespace}:joiner-azure`
   const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : 'THE-CLUSTERS-OIDC-ISSUER'
   return (
     `the identity must trust the ServiceAccount: az identity federated-credential create --name joiner --resource-group GROUP-OF-THE-IDENTITY ` +

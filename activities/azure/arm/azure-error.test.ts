@@ -7,7 +7,7 @@ import {
   armErrorCode,
   armErrorText,
   classifyRefusal,
-  isMissing,
+  isResourceGone,
   launchFailedReason,
   metricsErrorCode,
   type Refusal,
@@ -126,13 +126,29 @@ describe('an error of ARM', () => {
     'retry-after': '17',
   })
 
-  it('gives code, missing and Retry-After', () => {
+  it('gives code and Retry-After', () => {
     expect(armErrorCode(quota)).toBe('TooManyRequests')
     expect(retryAfterSeconds(quota)).toBe(17)
-    expect(isMissing(quota)).toBe(false)
-    expect(isMissing(restError(404, '{"error":{"code":"ResourceNotFound","message":"gone"}}'))).toBe(true)
     expect(retryAfterSeconds(new Error('reset'))).toBeUndefined()
     expect(armErrorCode(new Error('reset'))).toBeUndefined()
+  })
+
+  const about = (name: string) =>
+    `The Resource 'Microsoft.Compute/virtualMachines/${name}' under resource group 'MC_a' was not found. For more details please go to https://aka.ms/ARMResourceNotFoundFix`
+  it.each<[string, number, string, string, boolean]>([
+    ['this very VM', 404, 'ResourceNotFound', about('aks-a'), true],
+    ['this very VM, in another case', 404, 'ResourceNotFound', about('AKS-A'), true],
+    ['a VM without a name', 404, 'ResourceNotFound', 'gone', true],
+    ['another VM', 404, 'ResourceNotFound', about('aks-b'), false],
+    ['a part of the VM', 404, 'ResourceNotFound', about('aks-a/extensions/x'), false],
+    ['its resource group', 404, 'ResourceGroupNotFound', "Resource group 'MC_a' could not be found.", false],
+    ['its subscription', 404, 'SubscriptionNotFound', "The subscription 's' could not be found.", false],
+    ['its parent', 404, 'ParentResourceNotFound', about('aks-a'), false],
+    ['a type', 404, 'InvalidResourceType', 'no such type', false],
+    ['nothing that it names', 404, '', '', false],
+    ['the VM, with another status', 409, 'ResourceNotFound', about('aks-a'), false],
+  ])('that says that %s is missing proves that the VM is gone: HTTP %i %s', (_, status, code, message, isGone) => {
+    expect(isResourceGone(restError(status, JSON.stringify({ error: { code, message } })), 'aks-a')).toBe(isGone)
   })
 
   it('is shown by its first line only', () => {

@@ -155,9 +155,19 @@ export function armErrorText(error: unknown): string {
   return `${error.message} ${error.response?.bodyAsText ?? JSON.stringify(error.details ?? {})}`
 }
 
-/** The resource is not there: for a delete, success. */
-export function isMissing(error: unknown): boolean {
+/** The answer is HTTP 404, for whatever reason. It does not prove that a resource is gone; `isResourceGone` does. */
+export function isNotFoundAnswer(error: unknown): boolean {
   return error instanceof RestError && error.statusCode === 404
+}
+
+/**
+ * Whether ARM says that this very resource does not exist: `ResourceNotFound`, and about no other resource. `ResourceGroupNotFound`,
+ * `SubscriptionNotFound`, `ParentResourceNotFound` and the like come of a wrong setting and prove nothing (reference/real-aks.md, "Refusals").
+ */
+export function isResourceGone(error: unknown, name: string): boolean {
+  if (!isNotFoundAnswer(error) || armErrorCode(error)?.toLowerCase() !== 'resourcenotfound') return false
+  const about = /resource '([^']+)'/i.exec(armErrorText(error))?.[1]
+  return about === undefined || about.toLowerCase().endsWith(`/${name.toLowerCase()}`)
 }
 
 /** A message fit for conditions and histories: the code, the status and at most 300 characters of Azure's first line. */

@@ -246,7 +246,7 @@ function applies({ codes, also, onlyIf }: Rule, facts: FailureFacts): boolean {
 
 /** What Joiner itself finds in the way of a launch, before it asks Azure for a VM. The message names object, value and remedy. */
 export class LaunchBlocked extends Error {
-  readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused'
+  readonly reason: 'ClusterNetworkUnknown' | 'NodeConfigurationRefused' | 'InstanceNotOwned'
 
   constructor(reason: LaunchBlocked['reason'], message: string) {
     super(message)
@@ -254,6 +254,9 @@ export class LaunchBlocked extends Error {
     this.reason = reason
   }
 }
+
+/** What the rules look for stands at its beginning; they search in a time that grows with the square of its length. */
+const longestText = 10_000
 
 /** What of an error the rules look at; undefined when it comes from somewhere else than Azure. */
 export function azureFailure(error: unknown): Failure | undefined {
@@ -269,7 +272,7 @@ export function azureFailure(error: unknown): Failure | undefined {
     return failureOf({
       code: armErrorCode(error) ?? error.code ?? '',
       status: error.statusCode,
-      text: armErrorText(error),
+      text: armErrorText(error).slice(0, longestText),
       retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
     })
   }

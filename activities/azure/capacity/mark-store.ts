@@ -1,3 +1,4 @@
+import { entryOf } from '../../../core/records.ts'
 import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
 import { resourcePath } from '../../kubernetes/resources.ts'
 import { formatMarks, liveMarks, type Marks, noMarks, parseMarks, withinBytes } from './mark.ts'
@@ -93,9 +94,9 @@ function changesBetween(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
 ): Record<string, string | null> {
-  const removed = Object.keys(before).filter((key) => after[key] === undefined)
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
   return {
     ...Object.fromEntries(removed.map((key) => [key, null])),
-    ...Object.fromEntries(Object.entries(after).filter(([key, text]) => before[key] !== text)),
+    ...Object.fromEntries(Object.entries(after).filter(([key, text]) => entryOf(before, key) !== text)),
   }
 }

@@ -1,6 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  decodeUsages,
+  encodeUsages,
   freeOf,
   hasQuota,
   inFlight,
@@ -167,5 +169,22 @@ describe('laws of the accounting', () => {
         expect(a?.signature === b?.signature).toBe(a?.fitting.length === b?.fitting.length)
       }),
     )
+  })
+})
+
+describe('usages that are stored for other processes', () => {
+  it('come back as they were, whatever pools are called', () => {
+    const usage = fc.record({ limit: fc.integer(), current: fc.integer() })
+    const names = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor'))
+    fc.assert(
+      fc.property(fc.array(fc.tuple(names, usage)), (entries) => {
+        const usages = new Map(entries)
+        expect(decodeUsages(JSON.parse(JSON.stringify(encodeUsages(usages))))).toEqual(usages)
+      }),
+    )
+  })
+
+  it.each([null, {}, [1], [['cores']], [['cores', null]], [['cores', { limit: '10' }]]])('refuse %j', (json) => {
+    expect(() => decodeUsages(json)).toThrow('stored usages: not a list of pools')
   })
 })

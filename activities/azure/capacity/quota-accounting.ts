@@ -27,6 +27,21 @@ export function usagesOf(items: Iterable<UsageItem>): Usages {
   return usages
 }
 
+/** Usages as JSON holds them: a list of pools with their usage. */
+export function encodeUsages(usages: Usages): unknown {
+  return [...usages]
+}
+
+/** The inverse of `encodeUsages`. Errors: what is not such a list. */
+export function decodeUsages(json: unknown): Usages {
+  const isPool = (entry: unknown): entry is [string, Usage] =>
+    Array.isArray(entry) &&
+    typeof entry[0] === 'string' &&
+    typeof (entry[1] as Partial<Usage> | null)?.limit === 'number'
+  if (!Array.isArray(json) || !json.every(isPool)) throw new Error('stored usages: not a list of pools')
+  return new Map(json)
+}
+
 /** vCPUs that a VM takes of its pools. */
 export interface Demand {
   readonly family: string

@@ -5,9 +5,12 @@ import { labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { ClusterCache } from '../../kubernetes/cluster-cache.ts'
 import type { AzureClient } from '../arm/client.ts'
+import type { DurableDocument, StoredDocument } from '../catalogue/durable-document.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import {
   type Demand,
+  decodeUsages,
+  encodeUsages,
   inFlight,
   isTakenSince,
   quotaSignature,
@@ -40,10 +43,12 @@ interface Reservation extends Demand {
 
 /**
  * The subscription's vCPU quota in the region: Azure's count, polled, and what NodeClaims took and gave back since. That is derived from
- * the watched NodeClaims, so every replica knows it; what this very process is about to ask for counts from its choice on.
+ * the watched NodeClaims, so every replica knows it; what this very process is about to ask for counts from its choice on. A process with the
+ * role azure polls and stores the count, the others follow what is stored.
  */
 export class Quota {
-  readonly #azure: AzureClient
+  readonly #azure: AzureClient | undefined
+  readonly #document: Pick<DurableDocument, 'write' | 'follow'>
   readonly #location: string
   readonly #sizeOf: (instanceType: string) => VmSize | undefined
   readonly #log: Logger
@@ -60,9 +65,13 @@ export class Quota {
   #sums: ReadonlyMap<string, number> | undefined
   #timer: NodeJS.Timeout | undefined
   #isStarted = false
+  #endFollowing: () => void = () => {}
 
   constructor(deps: {
-    readonly azure: AzureClient
+    /** Undefined in a process without the role azure. */
+    readonly azure: AzureClient | undefined
+    /** Where processes with the role azure store Azure's count for the others. */
+    readonly document: Pick<DurableDocument, 'write' | 'follow'>
     readonly location: string
     readonly cache: ClusterCache
     readonly sizeOf: (instanceType: string) => VmSize | undefined
@@ -70,6 +79,7 @@ export class Quota {
     readonly now: () => number
   }) {
     this.#azure = deps.azure
+    this.#document = deps.document
     this.#location = deps.location
     this.#sizeOf = deps.sizeOf
     this.#log = deps.log
@@ -79,8 +89,12 @@ export class Quota {
     })
   }
 
-  /** Polls in the background until `stop`. */
+  /** Polls, or follows what others poll, in the background until `stop`. */
   start(): void {
+    if (this.#azure === undefined) {
+      this.#endFollowing = this.#document.follow((stored) => this.#takeStored(stored), this.#log)
+      return
+    }
     this.#isStarted = true
     this.#schedule(0)
   }
@@ -88,17 +102,36 @@ export class Quota {
   stop(): void {
     this.#isStarted = false
     clearTimeout(this.#timer)
+    this.#endFollowing()
     this.#endWatching()
   }
 
-  /** Asks Azure for its count. Errors: what Azure says; the last count stays. */
+  /** Asks Azure for its count, and stores it. Errors: what Azure says; the last count stays. */
   async poll(): Promise<void> {
+    if (this.#azure === undefined)
+      throw new Error('usages: this process has no role azure; only a process with it polls')
     const countedAtMs = this.#now()
     const items: UsageItem[] = []
     for await (const item of this.#azure.compute.usage.list(this.#location)) items.push(item)
-    this.#usages = usagesOf(items)
+    this.#take(usagesOf(items), countedAtMs, this.#now())
+    await this.#document
+      .write({ json: encodeUsages(this.#usages), readAtMs: countedAtMs })
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'usages could not be stored for the planners'))
+  }
+
+  #takeStored({ json, readAtMs }: StoredDocument): void {
+    if (readAtMs <= this.#countedAtMs) return
+    try {
+      this.#take(decodeUsages(json), readAtMs, readAtMs)
+    } catch (error) {
+      this.#log.warn({ err: error }, 'stored usages cannot be read')
+    }
+  }
+
+  #take(usages: Usages, countedAtMs: number, polledAtMs: number): void {
+    this.#usages = usages
     this.#countedAtMs = countedAtMs
-    this.#polledAtMs = this.#now()
+    this.#polledAtMs = polledAtMs
     for (const [uid, vm] of this.#launched) if (!isTakenSince(vm, countedAtMs)) this.#launched.delete(uid)
     this.#gone = this.#gone.filter(({ goneAtMs = 0 }) => goneAtMs >= countedAtMs)
     this.#sums = undefined

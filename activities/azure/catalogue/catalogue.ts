@@ -22,7 +22,8 @@ const mostCached = 100
 const loadPatienceMs = 10_000
 
 interface CatalogueDeps {
-  readonly azure: AzureClient
+  /** Undefined in a process without the role azure: it uses what a process with that role stores. */
+  readonly azure: AzureClient | undefined
   readonly config: AzureConfig
   readonly unavailable: UnavailableOfferings
   readonly quota: Quota
@@ -156,7 +157,8 @@ function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): An
   return {
     what: 'VM sizes',
     remedy: `Check LOCATION "${config.location}", the identity's right to read Microsoft.Compute/skus, and that ${config.armEndpoint ?? 'ARM'} can be reached`,
-    ask: () => readSizes(azure, config.location),
+    ask: azure && (() => readSizes(azure, config.location)),
+    follows: azure === undefined,
     asksAtStart: true,
     document: new DurableDocument(kubernetes, { namespace, name: 'joiner-catalogue', about }),
     encode: encodeSizes,
@@ -164,12 +166,13 @@ function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): An
   }
 }
 
-function priceSource({ config, kubernetes, namespace }: CatalogueDeps): AnswerSource<RegionPrices> {
+function priceSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<RegionPrices> {
   const { pricesEndpoint, location } = config
   return {
     what: 'prices',
     remedy: `Check that ${pricesEndpoint ?? ''} can be reached`,
-    ask: pricesEndpoint === undefined ? undefined : () => fetchPrices(pricesEndpoint, location),
+    ask: azure && pricesEndpoint !== undefined ? () => fetchPrices(pricesEndpoint, location) : undefined,
+    follows: azure === undefined,
     asksAtStart: false,
     document: new DurableDocument(kubernetes, {
       namespace,

@@ -1,6 +1,8 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
+import type { Logger } from 'pino'
 import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
+import { ListWatch } from '../../kubernetes/list-watch.ts'
 import { resourcePath } from '../../kubernetes/resources.ts'
 
 const compress = promisify(gzip)
@@ -42,15 +44,26 @@ export class DurableDocument {
   async read(newerThanMs = Number.NEGATIVE_INFINITY): Promise<StoredDocument | undefined> {
     const map = await this.#map()
     const readAtMs = map === undefined ? undefined : this.#readAt(map)
-    const packed = (map?.['binaryData'] as Record<string, string> | undefined)?.[entry]
-    if (readAtMs === undefined || packed === undefined || readAtMs <= newerThanMs) return undefined
-    try {
-      return { json: JSON.parse((await decompress(Buffer.from(packed, 'base64'))).toString()), readAtMs }
-    } catch (error) {
-      throw new Error(`ConfigMap ${this.#namespace}/${this.#name}: ${entry} cannot be read; delete the ConfigMap`, {
-        cause: error,
-      })
+    return map === undefined || readAtMs === undefined || readAtMs <= newerThanMs ? undefined : this.#stored(map)
+  }
+
+  /**
+   * Passes on the document as it is stored now and after each change, until the returned function is called. The process needs the right to list
+   * and watch the ConfigMap by name. A document that cannot be read is logged.
+   */
+  follow(changed: (document: StoredDocument) => void, log: Logger): () => void {
+    const take = (map: Json | undefined) => {
+      if (map === undefined) return
+      this.#stored(map).then(
+        (document) => document !== undefined && changed(document),
+        (error: unknown) => log.warn({ err: error }, 'stored document cannot be read'),
+      )
     }
+    const path = `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${this.#name}`
+    const handlers = { replaced: ([map]: readonly Json[]) => take(map), changed: take, deleted() {}, reached() {} }
+    const watch = new ListWatch(this.#client, path, handlers, log)
+    void watch.run()
+    return () => watch.stop()
   }
 
   /** Writes the document, unless a later one is there. Errors: it is too large, or the API server's. */
@@ -74,6 +87,20 @@ export class DurableDocument {
       } catch (error) {
         if (!isConflict(error) || attempt >= mostAttempts) throw error
       }
+    }
+  }
+
+  /** What a ConfigMap holds; undefined when it is about something else. Errors: the document is damaged. */
+  async #stored(map: Json): Promise<StoredDocument | undefined> {
+    const readAtMs = this.#readAt(map)
+    const packed = (map['binaryData'] as Record<string, string> | undefined)?.[entry]
+    if (readAtMs === undefined || packed === undefined) return undefined
+    try {
+      return { json: JSON.parse((await decompress(Buffer.from(packed, 'base64'))).toString()), readAtMs }
+    } catch (error) {
+      throw new Error(`ConfigMap ${this.#namespace}/${this.#name}: ${entry} cannot be read; delete the ConfigMap`, {
+        cause: error,
+      })
     }
   }
 

@@ -224,9 +224,9 @@ function fixedRequirements(
   ]
 }
 
-/** The node resource group as a label value (2.1). */
+/** The node resource group as a label value (2.1). It may hold letters of any alphabet; a label holds fewer. */
 export function clusterLabel(nodeResourceGroup: string): string {
-  const cut = nodeResourceGroup.replace(/[()]/g, '-').slice(0, 63)
+  const cut = nodeResourceGroup.replace(/[^A-Za-z0-9_.-]/g, '-').slice(0, 63)
   return /[-_.]$/.test(cut) ? `${cut.slice(0, 62)}z` : cut
 }
 

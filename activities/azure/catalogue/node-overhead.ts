@@ -1,6 +1,7 @@
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { KubeletConversion } from '../../../core/kubelet-conversion.ts'
 import { type Quantity, quantity, zero } from '../../../core/quantity.ts'
+import { entryOf } from '../../../core/records.ts'
 import { maxResources, parseResources, type Resources } from '../../../core/resources.ts'
 import { withoutEmpty } from '../node-config/kubelet-flags.ts'
 
@@ -49,7 +50,7 @@ const resourceOfSignal: Readonly<Record<string, string>> = {
 function thresholdsOf(capacity: Resources, signals: Readonly<Record<string, string>>): Resources {
   return Object.fromEntries(
     Object.entries(signals).flatMap(([signal, amount]) => {
-      const resource = resourceOfSignal[signal]
+      const resource = entryOf(resourceOfSignal, signal)
       return resource === undefined ? [] : [[resource, thresholdAmount(amount, capacity[resource] ?? zero)]]
     }),
   )

@@ -9,6 +9,7 @@ const start = Date.parse('2026-01-01T00:00:00Z')
 /** One ConfigMap for all that share it. */
 class Document {
   stored: StoredDocument | undefined
+  readonly #followers = new Set<(document: StoredDocument) => void>()
 
   read(newerThanMs = Number.NEGATIVE_INFINITY): Promise<StoredDocument | undefined> {
     return Promise.resolve(this.stored !== undefined && this.stored.readAtMs > newerThanMs ? this.stored : undefined)
@@ -16,7 +17,14 @@ class Document {
 
   write(document: StoredDocument): Promise<void> {
     this.stored = document
+    for (const changed of this.#followers) changed(document)
     return Promise.resolve()
+  }
+
+  follow(changed: (document: StoredDocument) => void): () => void {
+    this.#followers.add(changed)
+    if (this.stored !== undefined) changed(this.stored)
+    return () => this.#followers.delete(changed)
   }
 }
 
@@ -36,6 +44,7 @@ function replica(name: string, answers: readonly string[], changes: Partial<Answ
         const word = answers[next++]
         return word === undefined ? Promise.reject(new Error('silence')) : Promise.resolve(word)
       },
+      follows: false,
       asksAtStart: false,
       document,
       encode: (word) => ({ word }),
@@ -123,6 +132,19 @@ describe('a refreshed answer', () => {
     await expect(answer.refresh()).rejects.toThrow('words: nobody can be asked')
   })
 
+  it('is taken at once from whoever asks, by a process that follows and asks for nothing', async () => {
+    const follower = replica('b', ['never'], { follows: true })
+    const asker = replica('a', ['hello', 'again'])
+    await vi.advanceTimersByTimeAsync(0)
+    expect(follower.answer).toEqual({ value: 'hello', readAtMs: start, source: 'durable' })
+    await vi.advanceTimersByTimeAsync(1000)
+    await asker.refresh()
+    expect(follower.answer).toEqual({ value: 'again', readAtMs: start + 1000, source: 'durable' })
+    await document.write({ json: null, readAtMs: start + 2000 })
+    expect(follower.answer?.value).toBe('again')
+    expect(asked).toEqual(['a', 'a'])
+  })
+
   it('is asked for once when several ask for it at a time', async () => {
     document.stored = { json: { word: 'kept' }, readAtMs: start }
     const answer = replica('a', ['first', 'second'])
@@ -134,7 +156,11 @@ describe('a refreshed answer', () => {
 
   it('survives a document that cannot be read or written', async () => {
     const answer = replica('a', ['hello'], {
-      document: { read: () => Promise.reject(new Error('no')), write: () => Promise.reject(new Error('no')) },
+      document: {
+        read: () => Promise.reject(new Error('no')),
+        write: () => Promise.reject(new Error('no')),
+        follow: () => () => {},
+      },
     })
     await vi.advanceTimersByTimeAsync(0)
     expect(answer.answer?.value).toBe('hello')

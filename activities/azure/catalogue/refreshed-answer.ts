@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { DurableDocument } from './durable-document.ts'
+import type { DurableDocument, StoredDocument } from './durable-document.ts'
 
 const hourMs = 3_600_000
 /** Answers older than this are asked for anew. */
@@ -19,9 +19,11 @@ export interface AnswerSource<T> {
   readonly remedy: string
   /** Asks for it; undefined: there is nobody to ask, and only what was kept is used. */
   readonly ask: (() => Promise<T>) | undefined
+  /** Another process asks: this one takes what that one stores, at once. */
+  readonly follows: boolean
   /** Whether to ask at every start, though what was kept is young. */
   readonly asksAtStart: boolean
-  readonly document: Pick<DurableDocument, 'read' | 'write'>
+  readonly document: Pick<DurableDocument, 'read' | 'write' | 'follow'>
   readonly encode: (value: T) => unknown
   readonly decode: (json: unknown) => T
 }
@@ -36,6 +38,7 @@ interface Answer<T> {
 /**
  * A slow answer of Azure's that nobody waits for: the last good one, taken from its ConfigMap at the start, asked for again each twelve hours,
  * and kept there for other replicas and for starts at which nobody answers. Failures are repeated with growing pauses and change nothing.
+ * A process that follows asks for nothing and watches the ConfigMap.
  */
 export class RefreshedAnswer<T> {
   readonly #source: AnswerSource<T>
@@ -46,6 +49,7 @@ export class RefreshedAnswer<T> {
   #asking: Promise<Answer<T>> | undefined
   #failures = 0
   #timer: NodeJS.Timeout | undefined
+  #endFollowing: () => void = () => {}
   #isStopped = false
 
   constructor(source: AnswerSource<T>, log: Logger, now: () => number) {
@@ -71,12 +75,14 @@ export class RefreshedAnswer<T> {
 
   /** Begins to keep the answer fresh in the background. */
   start(): void {
-    void this.#turn(this.#source.asksAtStart)
+    if (!this.#source.follows) void this.#turn(this.#source.asksAtStart)
+    else this.#endFollowing = this.#source.document.follow((stored) => this.#takeStored(stored), this.#log)
   }
 
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
+    this.#endFollowing()
   }
 
   /** Asks now, and keeps what is answered; who asks meanwhile gets the same. Errors: those of asking; the last good answer stays. */
@@ -115,10 +121,18 @@ export class RefreshedAnswer<T> {
 
   /** Takes what another replica has read, if it is later than what is known here. */
   async #look(): Promise<void> {
-    const { document, decode, what } = this.#source
     try {
-      const stored = await document.read(this.#answer?.readAtMs)
-      if (stored !== undefined) this.#take({ value: decode(stored.json), readAtMs: stored.readAtMs, source: 'durable' })
+      const stored = await this.#source.document.read(this.#answer?.readAtMs)
+      if (stored !== undefined) this.#takeStored(stored)
+    } catch (error) {
+      this.#log.warn({ err: error, what: this.#source.what }, 'what was kept cannot be read')
+    }
+  }
+
+  #takeStored({ json, readAtMs }: StoredDocument): void {
+    const { decode, what } = this.#source
+    try {
+      this.#take({ value: decode(json), readAtMs, source: 'durable' })
     } catch (error) {
       this.#log.warn({ err: error, what }, 'what was kept cannot be read')
     }

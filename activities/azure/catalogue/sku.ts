@@ -49,14 +49,28 @@ export function parseSku(sku: ResourceSku, region: string): SkuResult {
 
 type Capabilities = ReadonlyMap<string, string>
 
-const amount = (capabilities: Capabilities, key: string) => Number(capabilities.get(key) ?? 0)
+/** 0 where it is no number. */
+function amount(capabilities: Capabilities, key: string): number {
+  const value = Number(capabilities.get(key) ?? 0)
+  return Number.isFinite(value) ? value : 0
+}
+
+/** Beyond what any machine has; a number like that is a mistake. */
+const [mostVCpus, mostGib] = [100_000, 1_000_000]
 
 function refusedSize(name: string, parts: VmSizeName, capabilities: Capabilities): string | undefined {
-  if (amount(capabilities, 'vCPUs') < 2) return 'fewer than 2 vCPUs'
-  if (amount(capabilities, 'MemoryGB') < 3.5) return 'less than 3.5 GiB of memory'
+  const [vCpus, memoryGib, gpus] = ['vCPUs', 'MemoryGB', 'GPUs'].map((key) => amount(capabilities, key)) as [
+    number,
+    number,
+    number,
+  ]
+  if (vCpus < 2) return 'fewer than 2 vCPUs'
+  if (memoryGib < 3.5) return 'less than 3.5 GiB of memory'
+  if (!Number.isInteger(vCpus) || !Number.isInteger(gpus) || vCpus > mostVCpus || memoryGib > mostGib)
+    return 'vCPUs, memory or GPUs that no machine has'
   if (parts.constrainedVCpus !== undefined) return 'constrained cores'
   if (isConfidential(parts)) return 'confidential size'
-  if (amount(capabilities, 'GPUs') > 0 && gpuSize(name) === undefined) return 'GPU size without a driver on AKS images'
+  if (gpus > 0 && gpuSize(name) === undefined) return 'GPU size without a driver on AKS images'
   if (!capabilities.get('CpuArchitectureType')) return 'CpuArchitectureType is missing'
   return undefined
 }

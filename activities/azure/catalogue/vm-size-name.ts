@@ -23,8 +23,12 @@ export interface VmSizeName {
 const grammar =
   /^(?<family>[A-Z])(?<subfamily>[A-Z]{0,2}?)(?<vCpus>\d+)(?:-(?<constrained>\d+))?(?<features>[abcdefilmnostpPr]*|C+|NP)_?(?:MI300X_)?(?:(?:xl_)?(?<accelerator>(?!MI300X)[A-Z]+\d+[A-Z]*)_?)?(?<parent>_?cc_)?(?:_?\d+_)?(?<version>v[1-9])?(?<promo>_Promo)?$/
 
+/** Azure's own have some 40 characters; the grammar's time grows with the square of the length. */
+const longestName = 100
+
 /** Reads a size's name. Undefined: it is not one that is understood, so that nobody guesses what the size can do. */
 export function parseVmSizeName(name: string): VmSizeName | undefined {
+  if (name.length > longestName) return undefined
   const parts = grammar.exec(name.replace(/^(Standard|Basic)_/, ''))?.groups
   if (parts === undefined) return undefined
   const { family = '', subfamily = '', vCpus, constrained, features = '', accelerator, version = '' } = parts

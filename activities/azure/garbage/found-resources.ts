@@ -3,17 +3,27 @@ import type { NetworkInterface } from '@azure/arm-network'
 import type { FoundPart, FoundVm } from '../../../core/garbage.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { readOsDiskName } from '../launch/os-disk-name.ts'
-import { claimNameOf, tagKeys } from '../launch/virtual-machine.ts'
+import { type DiskMark, readDiskMark } from '../launch/os-disk-name.ts'
+import { type ClusterIdentity, ownershipOf } from '../launch/ownership.ts'
+import { claimNameOf, providerIdOf, tagKeys } from '../launch/virtual-machine.ts'
 
 /** What of the node resource group is this cluster's, and by which NodePool it was made. */
 export interface FoundResources {
+  /** All VMs of the resource group, whoever owns them, by provider id in lower case. */
+  readonly listed: ReadonlyMap<string, VirtualMachine>
   readonly virtualMachines: readonly FoundVm[]
   /** NICs and disks that no VM uses. */
   readonly networkInterfaces: readonly FoundPart[]
   readonly disks: readonly FoundPart[]
+  /** Unattached disks whose name has the form of a mark that is not this cluster's: left, and reported. */
+  readonly unproven: readonly UnprovenDisk[]
   /** NodePool by the name of a VM or NIC; standalone claims have none. */
   readonly nodePools: ReadonlyMap<string, string>
+}
+
+export interface UnprovenDisk {
+  readonly name: string
+  readonly cause: Exclude<DiskMark['kind'], 'ours'>
 }
 
 /**
@@ -45,12 +55,22 @@ export async function findResources(deps: AzureDeps): Promise<FoundResources> {
     'Microsoft.Compute/disks/read',
     azure.compute.disks.listByResourceGroup(group),
   )
-  const own = [...vms, ...nics].filter((resource) => isOwn(deps, resource.tags))
+  const isOwn = ({ name = '', tags }: VirtualMachine | NetworkInterface) =>
+    hasOurName(name) && ownershipOf(tags, config).kind === 'ours'
+  const marked = disks
+    .filter(isUnattached)
+    .map(({ name = '' }) => ({ name, mark: readDiskMark(config.clusterUid, name) }))
   return {
-    virtualMachines: vms.filter(({ tags }) => isOwn(deps, tags)).map(foundVm),
-    networkInterfaces: nics.flatMap((nic) => foundNic(deps, nic)),
-    disks: disks.flatMap((disk) => foundDisk(deps, disk)),
-    nodePools: new Map(own.map(({ name = '', tags }) => [name, tags?.[tagKeys.nodePool] ?? ''])),
+    listed: new Map(vms.map((vm) => [providerIdOf(vm.id ?? '').toLowerCase(), vm])),
+    virtualMachines: vms.filter(isOwn).map(foundVm),
+    networkInterfaces: nics.flatMap((nic) => leftoverNic(nic, config) ?? []),
+    disks: marked.flatMap(({ name, mark }) => (mark?.kind === 'ours' ? [{ name, claimName: mark.claimName }] : [])),
+    unproven: marked.flatMap(({ name, mark }) =>
+      mark === undefined || mark.kind === 'ours' ? [] : [{ name, cause: mark.kind }],
+    ),
+    nodePools: new Map(
+      [...vms, ...nics].filter(isOwn).map(({ name = '', tags }) => [name, tags?.[tagKeys.nodePool] ?? '']),
+    ),
   }
 }
 
@@ -60,13 +80,14 @@ async function all<T>(list: AsyncIterable<T>): Promise<readonly T[]> {
   return found
 }
 
-function isOwn({ config }: AzureDeps, tags: Readonly<Record<string, string>> | undefined): boolean {
-  const isOfNode = [tagKeys.nodePool, tagKeys.claimUid, tagKeys.abandoned].some((key) => tags?.[key] !== undefined)
-  return tags?.[tagKeys.cluster] === config.clusterName && isOfNode
-}
-
-function foundVm(vm: VirtualMachine): FoundVm {
-  const { name = '', tags, timeCreated, networkProfile, storageProfile } = vm
+function foundVm({
+  name = '',
+  tags,
+  timeCreated,
+  provisioningState,
+  networkProfile,
+  storageProfile,
+}: VirtualMachine): FoundVm {
   const nics = (networkProfile?.networkInterfaces ?? []).map(({ id = '' }) => id.slice(id.lastIndexOf('/') + 1))
   const claimUid = tags?.[tagKeys.claimUid]
   return {
@@ -74,22 +95,32 @@ function foundVm(vm: VirtualMachine): FoundVm {
     claimName: claimNameOf(name),
     ...(claimUid === undefined ? {} : { claimUid }),
     ...(timeCreated === undefined ? {} : { createdAtMs: timeCreated.getTime() }),
-    isBeingDeleted: vm.provisioningState === 'Deleting',
+    isBeingDeleted: provisioningState === 'Deleting',
     isAbandoned: tags?.[tagKeys.abandoned] !== undefined,
     parts: new Set([...nics, storageProfile?.osDisk?.name ?? ''].map((part) => part.toLowerCase())),
   }
 }
 
-/** Karpenter's NICs have the name of their VM, without an attempt, and name no claim's UID (reference/azure-provider.md 8.2). */
-function foundNic(deps: AzureDeps, { name = '', tags, virtualMachine }: NetworkInterface): readonly FoundPart[] {
-  if (virtualMachine !== undefined || !isOwn(deps, tags)) return []
-  const claimUid = tags?.[tagKeys.claimUid]
-  if (claimUid === undefined) return name.startsWith('aks-') ? [{ name, claimName: claimNameOf(name) }] : []
-  return [{ name, claimName: claimNameOf(name.replace(/-\d+$/, '')), claimUid }]
+/**
+ * The NIC as a leftover of ours, if it is one: without a VM, and with the tags that VMs have. Karpenter's NICs have the name of their VM, without an
+ * attempt, and name no claim's UID (reference/azure-provider.md 8.2).
+ */
+export function leftoverNic(
+  { name = '', tags, virtualMachine }: NetworkInterface,
+  cluster: ClusterIdentity,
+): FoundPart | undefined {
+  const ownership = ownershipOf(tags, cluster)
+  if (virtualMachine !== undefined || ownership.kind !== 'ours' || !hasOurName(name)) return undefined
+  const { claimUid } = ownership
+  return claimUid === undefined
+    ? { name, claimName: claimNameOf(name) }
+    : { name, claimName: claimNameOf(name.replace(/-\d+$/, '')), claimUid }
 }
 
-function foundDisk({ config }: AzureDeps, { name = '', managedBy, diskState }: Disk): readonly FoundPart[] {
-  const claimName = readOsDiskName(config.clusterName, name)?.claimName
-  const isUsed = managedBy !== undefined || diskState !== 'Unattached'
-  return isUsed || claimName === undefined ? [] : [{ name, claimName }]
+/** Whether nothing uses a disk. */
+export function isUnattached({ managedBy, diskState }: Disk): boolean {
+  return managedBy === undefined && diskState === 'Unattached'
 }
+
+/** Joiner's and Karpenter's resources are called `aks-NODECLAIM...`; what has our tags and another name was tagged by somebody else. */
+const hasOurName = (name: string) => name.startsWith('aks-')

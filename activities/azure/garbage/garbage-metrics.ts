@@ -1,7 +1,7 @@
-import { Counter, type Registry, register } from 'prom-client'
+import { Counter, Gauge, type Registry, register } from 'prom-client'
 
 /** What garbage collection deletes, as its metric names it. */
-const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node', 'bootstrapToken'] as const
+const garbageKinds = ['virtualMachine', 'networkInterface', 'disk', 'nodeClaim', 'node'] as const
 export type GarbageKind = (typeof garbageKinds)[number]
 
 /** Counts what garbage collection deleted. All kinds stand at zero from the start, so that an alert sees the first one. */
@@ -17,4 +17,17 @@ export function garbageCounter(registry: Registry = register): Counter<'resource
   })
   for (const resource of garbageKinds) counter.inc({ resource }, 0)
   return counter
+}
+
+/** Counts what the last pass left alone because its name is no proof that this cluster made it. */
+export function unprovenGauge(registry: Registry = register): Gauge<'resource' | 'cause'> {
+  const name = 'joiner_garbage_unproven'
+  const existing = registry.getSingleMetric(name)
+  if (existing !== undefined) return existing as Gauge<'resource' | 'cause'>
+  return new Gauge({
+    name,
+    help: 'Unattached OS disks that look like those of a Joiner and are not proven to be of this cluster, by cause (otherCluster, malformed).',
+    labelNames: ['resource', 'cause'],
+    registers: [registry],
+  })
 }

@@ -14,14 +14,16 @@ import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
 import { countDisruption } from '../../kubernetes/observe.ts'
 import { resourcePath } from '../../kubernetes/resources.ts'
 import { inTurn } from '../arm/arm-turn.ts'
-import { armErrorCode, isMissing, scrubbedMessage } from '../arm/azure-error.ts'
+import { armErrorCode, isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { claimUidLabel, deleteBootstrapTokens, listBootstrapTokens } from '../launch/bootstrap-token.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
-import { providerId, vmName } from '../launch/virtual-machine.ts'
-import { type FoundResources, findResources } from './found-resources.ts'
-import { type GarbageKind, garbageCounter } from './garbage-metrics.ts'
+import { ownershipOf } from '../launch/ownership.ts'
+import { vmName } from '../launch/virtual-machine.ts'
+import { type FoundResources, findResources, isUnattached, leftoverNic } from './found-resources.ts'
+import { type GarbageKind, garbageCounter, unprovenGauge } from './garbage-metrics.ts'
+import { ownNamespace, reportUnproven, reportWithheld } from './left-alone.ts'
+import { listedInstance } from './listed-instance.ts'
 import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
 
 /** Requests of a pass that are under way at once. */
@@ -47,52 +49,48 @@ const heldCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, tokens without a
- * claim, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
+ * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
  */
 export class GarbageCollector {
   readonly #deps: AzureDeps
   readonly #collected: ReturnType<typeof garbageCounter>
+  readonly #unproven: ReturnType<typeof unprovenGauge>
   /** When a NIC or disk was seen without an owner first, by its name. */
   readonly #seen = new Map<string, number>()
 
   constructor(deps: AzureDeps, registry?: Registry) {
     this.#deps = deps
     this.#collected = garbageCounter(registry)
+    this.#unproven = unprovenGauge(registry)
   }
 
   /**
    * One pass. Everything is listed before claims are read, since a claim always exists before what is made for it; each suspect is looked
    * at live before it goes. What cannot be deleted is left to the next pass.
-   * Errors: VMs, tokens or claims cannot be read.
+   * Errors: VMs or claims cannot be read.
    */
   async collect(signal: AbortSignal): Promise<GarbageReport> {
     const deps = this.#deps
     const found = await findResources(deps)
-    const tokens = await listBootstrapTokens(deps.client, claimUidLabel)
     await deps.cache.catchUp(['NodeClaim', 'Node'])
     const claims = [...deps.cache.nodeClaims.values()]
-    const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim)) }, deps.now())
-    if (suspects.withheld !== undefined) this.#withhold(suspects.withheld)
+    const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim, found)) }, deps.now())
+    await reportWithheld(deps, suspects.withheld)
+    reportUnproven(deps, found.unproven)
+    this.#unproven.reset()
+    for (const { cause } of found.unproven) this.#unproven.inc({ resource: 'disk', cause })
     const leftovers = this.#seenTwice(suspects)
-    const byUid = new Map(claims.map((claim) => [claim.metadata.uid, claim]))
-    // A node that has joined needs its token no more: to delete it is housekeeping, not an alarm.
-    await deleteBootstrapTokens(
-      deps.client,
-      tokens.filter(({ claimUid }) => isRegistered(byUid.get(claimUid))),
-    )
     const report: GarbageReport = {
       virtualMachines: await this.#each(suspects.virtualMachines, (vm) => this.#vm(vm, found, signal), signal),
       networkInterfaces: await this.#each(leftovers.networkInterfaces, (nic) => this.#nic(nic, found), signal),
       disks: await this.#each(leftovers.disks, (disk) => this.#disk(disk), signal),
       nodeClaims: await this.#each(suspects.nodeClaims, (claim) => this.#nodeClaim(claim), signal),
-      nodes: await this.#each(orphanedNodes(deps), (node) => this.#node(node), signal),
-      bootstrapTokens: await deleteBootstrapTokens(
-        deps.client,
-        tokens.filter(({ claimUid }) => !byUid.has(claimUid)),
+      nodes: await this.#each(
+        suspects.withheld === undefined ? orphanedNodes(deps) : [],
+        (node) => this.#node(node),
+        signal,
       ),
     }
-    this.#collected.inc({ resource: 'bootstrapToken' }, report.bootstrapTokens.length)
     if (Object.values(report).some((names: readonly string[]) => names.length > 0))
       deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
     return report
@@ -119,30 +117,40 @@ export class GarbageCollector {
     return gone.sort()
   }
 
-  /** The claim is looked for once the deletion may be sent at once: whoever bears the name then owns the VM, or makes room for its own. */
-  async #vm({ name, claimName }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
+  /**
+   * Claim and owner are read once the deletion may be sent at once: a claim that has the name by then owns the VM, or makes room for its own, and tags
+   * that were changed since the list no longer prove anything.
+   */
+  async #vm({ name, claimName, claimUid }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
     const limits = { patienceMs, signal }
-    const isGone = await inTurn(this.#deps.budget, ['armDeletes', 'deleteVm'], limits, async () => {
+    const isDeleted = await inTurn(this.#deps.budget, ['armDeletes', 'deleteVm'], limits, async () => {
       if (await this.#claimExists(claimName)) return false
+      const vm = await getVm(this.#deps, claimName)
+      const ownership = ownershipOf(vm?.tags, this.#deps.config)
+      if (ownership.kind !== 'ours' || ownership.claimUid !== claimUid) return false
       await deleteVm(this.#deps, claimName)
       return true
     })
-    if (!isGone) return false
+    if (!isDeleted) return false
     this.#alarm('virtualMachine', this.#about(found, name), name, `VM ${name} had no NodeClaim and is deleted`)
     return true
   }
 
   async #nic({ name }: FoundPart, found: FoundResources): Promise<boolean> {
     const { azure, config } = this.#deps
-    const existed = await deleted(azure.network.networkInterfaces.delete(config.nodeResourceGroup, name).submitted())
+    const nics = azure.network.networkInterfaces
+    const isOurs = async () => leftoverNic(await nics.get(config.nodeResourceGroup, name), config) !== undefined
+    const existed = await deleted(name, isOurs, () => nics.delete(config.nodeResourceGroup, name).submitted())
     if (existed) this.#alarm('networkInterface', this.#about(found, name), name, `NIC ${name} had no VM and is deleted`)
     return existed
   }
 
   async #disk({ name }: FoundPart): Promise<boolean> {
     const { azure, config } = this.#deps
-    const existed = await deleted(azure.compute.disks.delete(config.nodeResourceGroup, name).submitted())
-    if (existed) this.#alarm('disk', this.#namespace(), name, `OS disk ${name} had no VM and is deleted`)
+    const { disks } = azure.compute
+    const isUnused = async () => isUnattached(await disks.get(config.nodeResourceGroup, name))
+    const existed = await deleted(name, isUnused, () => disks.delete(config.nodeResourceGroup, name).submitted())
+    if (existed) this.#alarm('disk', ownNamespace(this.#deps), name, `OS disk ${name} had no VM and is deleted`)
     return existed
   }
 
@@ -161,7 +169,7 @@ export class GarbageCollector {
     if (await this.#claimExists(node.claimName)) return false
     const known = this.#deps.cache.nodes.get(node.name)
     if (!(await releaseNode(this.#deps, node))) return false
-    const about = known === undefined ? this.#namespace() : subject(known)
+    const about = known === undefined ? ownNamespace(this.#deps) : subject(known)
     this.#alarm('node', about, node.name, `Node ${node.name} had neither NodeClaim nor VM and is let go`)
     return true
   }
@@ -199,19 +207,10 @@ export class GarbageCollector {
     this.#deps.events.record({ about, reason: 'GarbageCollected', message, values: [kind, name] })
   }
 
-  #withhold(message: string): void {
-    this.#deps.log.error({ cluster: this.#deps.cluster }, message)
-    this.#deps.events.record({ about: this.#namespace(), reason: 'GarbageWithheld', message })
-  }
-
   /** Events are about the NodePool that a VM or NIC was made for; without one, about Joiner's namespace. */
   #about({ nodePools }: FoundResources, name: string): EventSubject {
     const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
-    return pool === undefined ? this.#namespace() : subject(pool)
-  }
-
-  #namespace(): EventSubject {
-    return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: this.#deps.namespace, uid: '' } }
+    return pool === undefined ? ownNamespace(this.#deps) : subject(pool)
   }
 }
 
@@ -219,25 +218,27 @@ function isRegistered(claim: NodeClaim | undefined): boolean {
   return claim !== undefined && isTrue(claim.status.conditions, 'Registered')
 }
 
-function known(deps: AzureDeps, claim: NodeClaim): KnownClaim {
+function known(deps: AzureDeps, claim: NodeClaim, { listed }: FoundResources): KnownClaim {
   const { name, uid, deletionTimestamp } = claim.metadata
-  const [node] = deps.cache.nodes.by('byProviderId', providerId(deps.config, name).toLowerCase())
+  const [node] = deps.cache.nodes.by('byProviderId', claim.status.providerId?.toLowerCase() ?? '')
   return {
     name,
     uid,
     isRegistered: isRegistered(claim),
     isBeingDeleted: deletionTimestamp !== undefined,
     hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
+    instance: listedInstance(claim, listed, deps.config),
   }
 }
 
-/** False: it was gone already. */
-async function deleted(work: PromiseLike<void>): Promise<boolean> {
+/** Deletes what a last look still allows. False: it was gone already, or is not to be deleted. */
+async function deleted(name: string, mayGo: () => Promise<boolean>, remove: () => PromiseLike<void>): Promise<boolean> {
   try {
-    await work
+    if (!(await mayGo())) return false
+    await remove()
     return true
   } catch (error) {
-    if (isMissing(error)) return false
+    if (isResourceGone(error, name)) return false
     throw error
   }
 }

@@ -6,7 +6,14 @@ import { providerId } from '../launch/virtual-machine.ts'
 import { orphanedNodes } from './orphaned-nodes.ts'
 
 const config = { subscriptionId: 's', nodeResourceGroup: 'MC_group' } as never
-const leaving = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['karpenter.sh/termination'] }
+const ownedBy = (name: string, kind = 'NodeClaim') => ({
+  ownerReferences: [{ apiVersion: 'karpenter.sh/v1', kind, name, uid: `uid-${name}` }],
+})
+const leaving = {
+  deletionTimestamp: '2026-01-01T00:00:00Z',
+  finalizers: ['karpenter.sh/termination'],
+  ...ownedBy('a'),
+}
 const vmOf = (claim: string) => providerId(config, claim)
 
 function found(node: Node, claims: readonly NodeClaim[] = []): readonly string[] {
@@ -18,39 +25,24 @@ function found(node: Node, claims: readonly NodeClaim[] = []): readonly string[]
 }
 
 const orphan = sampleNode('aks-a', { metadata: leaving, providerId: vmOf('a').toUpperCase() })
+const like = (metadata: Partial<Node['metadata']>, id = vmOf('a')) =>
+  sampleNode('aks-a', { metadata: { ...leaving, ...metadata }, providerId: id })
 
 test.each<[string, Node, readonly NodeClaim[], readonly string[]]>([
   ['that waits for a claim that is gone', orphan, [], ['a']],
-  [
-    'whose claim is there',
-    sampleNode('aks-a', { metadata: leaving, providerId: vmOf('a') }),
-    [sampleClaim('aks-a', { metadata: { name: 'a' } })],
-    [],
-  ],
+  ['whose claim is there', like({}), [sampleClaim('aks-a', { metadata: { name: 'a' } })], []],
   [
     'whose VM another claim names',
     orphan,
     [sampleClaim('aks-a', { metadata: { name: 'b' }, status: { providerId: vmOf('a') } })],
     [],
   ],
-  [
-    'that nobody deletes',
-    sampleNode('aks-a', { metadata: { ...leaving, deletionTimestamp: undefined } as never, providerId: vmOf('a') }),
-    [],
-    [],
-  ],
-  [
-    'that another finalizer holds',
-    sampleNode('aks-a', { metadata: { ...leaving, finalizers: ['other'] }, providerId: vmOf('a') }),
-    [],
-    [],
-  ],
-  [
-    'of a VM elsewhere',
-    sampleNode('aks-a', { metadata: leaving, providerId: 'azure:///subscriptions/s/other/aks-a' }),
-    [],
-    [],
-  ],
+  ['that is not being deleted', like({ deletionTimestamp: undefined } as never), [], []],
+  ['that another finalizer holds', like({ finalizers: ['other'] }), [], []],
+  ['of a VM elsewhere', like({}, 'azure:///subscriptions/s/other/aks-a'), [], []],
+  ['without an owner', like({ ownerReferences: [] }), [], []],
+  ['of another kind of owner', like(ownedBy('a', 'Machine')), [], []],
+  ['whose owner has another VM', like(ownedBy('b')), [], []],
 ])('a Node %s', (_, node, claims, names) => {
   expect(found(node, claims)).toEqual(names)
 })

@@ -1,10 +1,11 @@
 import { terminationFinalizer } from '../../../core/labels.ts'
+import { owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import { withoutFinalizer } from '../../kubernetes/draining/finalize.ts'
 import { updateNode } from '../../kubernetes/object-writes.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { getVm } from '../launch/claim-vm.ts'
-import { claimNameOf, providerId } from '../launch/virtual-machine.ts'
+import { providerId } from '../launch/virtual-machine.ts'
 
 /** A Node that the cache knows and that no NodeClaim will ever end. */
 export interface OrphanedNode {
@@ -13,25 +14,20 @@ export interface OrphanedNode {
 }
 
 /**
- * The Nodes that are being deleted and wait for a NodeClaim that is gone: somebody took its finalizer off. Kubernetes deletes what a claim owned,
- * and Joiner's finalizer holds it. To be read from a cache that is up to date.
+ * The Nodes that are being deleted and wait for a NodeClaim that is gone, since its finalizer was removed by hand. Kubernetes deletes what a claim
+ * owned, and Joiner's finalizer holds it. Only a Node that names that claim as its owner and its VM as its provider id is proven to be one.
+ * The cache must be up to date.
  */
 export function orphanedNodes({ cache, config }: Pick<AzureDeps, 'cache' | 'config'>): readonly OrphanedNode[] {
   return [...cache.nodes.values()].flatMap((node) => {
-    const claimName = claimOf(node, config)
-    if (claimName === undefined || !isHeldByUs(node)) return []
+    const owner = owningClaim(node)
+    if (owner === undefined || !isHeldByUs(node)) return []
+    const ownId = providerId(config, owner.name).toLowerCase()
+    if (node.providerId?.toLowerCase() !== ownId) return []
     const isOwned =
-      cache.nodeClaims.get(claimName) !== undefined ||
-      cache.nodeClaims.by('byProviderId', node.providerId?.toLowerCase() ?? '').length > 0
-    return isOwned ? [] : [{ name: node.metadata.name, claimName }]
+      cache.nodeClaims.get(owner.name) !== undefined || cache.nodeClaims.by('byProviderId', ownId).length > 0
+    return isOwned ? [] : [{ name: node.metadata.name, claimName: owner.name }]
   })
-}
-
-/** The claim that a Node's VM is named after; undefined for a Node of no VM of this resource group. */
-function claimOf({ providerId: own = '' }: Node, config: AzureDeps['config']): string | undefined {
-  const id = own.toLowerCase()
-  const claimName = claimNameOf(id.slice(id.lastIndexOf('/') + 1))
-  return id === providerId(config, claimName).toLowerCase() ? claimName : undefined
 }
 
 const isHeldByUs = ({ metadata }: Node) =>

@@ -4,9 +4,11 @@ import { annotations, labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { updateClaim } from '../../kubernetes/object-writes.ts'
-import { isMissing, scrubbedMessage } from '../arm/azure-error.ts'
+import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { AzureDeps } from '../dependencies.ts'
+import { claimIdentity } from '../launch/claim-vm.ts'
+import { vmOwner } from '../launch/ownership.ts'
 import { vmName, vmTags } from '../launch/virtual-machine.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 
@@ -37,15 +39,19 @@ export function billingExtension(
  * its node joins, maybe before Azure calls the VM created, and no pod waits for this. The claim says when it is done, so a crash repeats one PUT,
  * which changes nothing. What fails is logged, and tried again by the next pass.
  */
-export async function ensureBillingExtensions(deps: AzureDeps): Promise<void> {
+export async function ensureBillingExtensions(deps: AzureDeps, signal: AbortSignal): Promise<void> {
   if (!deps.config.billingExtension) return
   const due = [...deps.cache.nodeClaims.values()].filter(lacksExtension).slice(0, mostPerPass)
+  if (due.length === 0) return
+  const vms = await deps.vms.waitFor((snapshot) => snapshot, signal)
   await forEachOf(due, concurrency, async (claim) => {
     const { name } = claim.metadata
+    const vm = vms.get(vmName(name))
+    if (vm === undefined || vmOwner(vm, claimIdentity(claim), deps.config).kind !== 'claim') return
     try {
       await putExtension(deps, claim)
     } catch (error) {
-      if (isMissing(error)) return
+      if (isNotFoundAnswer(error)) return
       deps.log.warn(
         { nodeClaim: name, why: scrubbedMessage(error) },
         'the billing extension was refused; it is tried again',

@@ -8,10 +8,11 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { updateClaim } from '../../kubernetes/object-writes.ts'
-import { isMissing, scrubbedMessage } from '../arm/azure-error.ts'
+import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
 import type { InPlaceReport } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { ownerOf } from '../launch/claim-vm.ts'
+import { claimIdentity } from '../launch/claim-vm.ts'
+import { ownershipOf, vmOwner } from '../launch/ownership.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
 import { billingExtensionName } from './billing-extension.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
@@ -90,7 +91,7 @@ async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found,
       if (answer !== 'left') asked.push({ due, isSettled: answer === 'asItShouldBe' })
     } catch (error) {
       failures.push(error)
-      tell(deps, due.claim, scrubbedMessage(error))
+      report(deps, due.claim, scrubbedMessage(error))
     }
   })
   let updated = 0
@@ -112,7 +113,13 @@ type Answer = 'left' | 'asItShouldBe' | 'settling'
 async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
   const { name, uid } = claim.metadata
   const vm = vms.get(vmName(name))
-  if (vm === undefined || ownerOf(deps, vm, { name, uid }) !== 'claim') return 'left'
+  if (vm === undefined) return 'left'
+  const owner = vmOwner(vm, claimIdentity(claim), deps.config)
+  if (owner.kind !== 'claim') {
+    const why = owner.kind === 'foreign' ? owner.why : 'has the tag of an earlier NodeClaim'
+    report(deps, claim, `VM ${vm.name} ${why}, so Joiner does not change it`)
+    return 'left'
+  }
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
   const ours = tagNamesOf(claim.metadata) ?? []
   await noteNewTags(deps, claim, ours, goal)
@@ -120,7 +127,8 @@ async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found):
   const wanted = { ...goal, tags: { ...goal.tags, ...own } }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
-    if (nic !== undefined) await changeNic(deps, nic, ours, wanted)
+    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours')
+      await changeNic(deps, nic, ours, wanted)
   }
   if (deps.config.billingExtension) await changeExtension(deps, name, goal)
   return (await changeVm(deps, vm, ours, wanted)) ? 'settling' : 'asItShouldBe'
@@ -157,7 +165,7 @@ async function changeExtension({ azure, config }: AzureDeps, claim: string, { ta
       .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
       .submitted()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isNotFoundAnswer(error)) throw error
   }
 }
 
@@ -207,7 +215,7 @@ async function hasSettled(deps: AzureDeps, { claim, goal }: Due, signal: AbortSi
     )
   } catch (error) {
     if (!limit.aborted || signal.aborted) throw error
-    tell(
+    report(
       deps,
       claim,
       `VM ${vmName(claim.metadata.name)} did not take its tags and identities within ${settleMs / 1000} s`,
@@ -226,7 +234,7 @@ async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
   )
 }
 
-function tell(deps: AzureDeps, claim: NodeClaim, why: string): void {
+function report(deps: AzureDeps, claim: NodeClaim, why: string): void {
   const message = `tags and identities could not be changed in place: ${why}; it is tried again`
   deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'tags and identities could not be changed in place')
   deps.events.record({

@@ -2,6 +2,7 @@ import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kub
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
 import type { ClaimRef, JoinOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { awaitInstance } from './instance.ts'
 
 /** A Node that is ready soon after it joined needs no step of its own; one that takes longer is a phase that an operator should see. */
@@ -9,11 +10,24 @@ const soonMs = 30_000
 
 /**
  * Waits until a claim's VM has failed or its Node has joined, and for a while longer until the Node is ready. A Node that has joined wins over
- * whatever Azure still says of its VM. Errors: as `awaitInstance` and `awaitRegistration`.
+ * whatever Azure still says of its VM, and its bootstrap token is deleted. Errors: as `awaitInstance` and `awaitRegistration`.
  */
 export async function awaitNode(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const outcome = await joinedOrFailed(deps, ref, signal)
   if (outcome.kind !== 'registered') return outcome
+  const [joined] = await Promise.all([
+    readySoon(deps, ref, outcome, signal),
+    revokeBootstrapToken(deps.client, ref.uid),
+  ])
+  return joined
+}
+
+async function readySoon(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  outcome: Extract<JoinOutcome, { kind: 'registered' }>,
+  signal: AbortSignal,
+): Promise<JoinOutcome> {
   const ready = await untilDeadline(soonMs, signal, (both) =>
     claimSpan(deps, 'awaitInitialization', ref, () => awaitInitialization(deps, ref, both)),
   )

@@ -1,95 +1,84 @@
-import { randomInt } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import { timeText } from '../../../core/time.ts'
-import { isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
+import { isConflict, isNotFound, type KubernetesClient } from '../../kubernetes/client.ts'
 import { resourcePath } from '../../kubernetes/resources.ts'
 
 const namespace = 'kube-system'
-/** Label of a token's Secret: the UID of the NodeClaim it was made for. */
-export const claimUidLabel = 'joiner.sh/nodeclaim-uid'
 
-/** A token a claim's attempts share must outlive the registration deadline; this much less is still good enough to be used again. */
-const reuseMarginMs = 60_000
+/** Label of a token's Secret: the UID of the NodeClaim it was made for. The chart's admission policy demands it. */
+const claimUidLabel = 'joiner.sh/nodeclaim-uid'
 
-/** A token's Secret, without the token. */
-export interface BootstrapTokenSecret {
-  readonly name: string
-  readonly claimUid: string
+/** Group of whoever joins with one of these tokens, and the only one that the chart lets join. */
+const joinersGroup = 'system:bootstrappers:joiner'
+
+/**
+ * Id of a claim's token, and with it the name of its Secret: 6 characters of base 36 that follow from the claim's UID. So the token is deleted
+ * without being looked for, and Joiner needs no right to read Secrets there. Two claims share an id once in 2.2e9 pairs (docs/adr/0019).
+ */
+export function bootstrapTokenId(claimUid: string): string {
+  const digest = createHash('sha256').update(claimUid).digest().readBigUInt64BE()
+  return (digest % 36n ** 6n).toString(36).padStart(6, '0')
 }
 
 /**
- * The token that an earlier attempt minted for a claim, if it lives long enough for one that is to last until `expiresAtMs`. As all
- * tokens here it is a secret: it goes into custom data and nowhere else, never into a result, a log or an error.
+ * A new bootstrap token for a claim, `id.secret`, that expires at `expiresAtMs`; undefined when a token of its id exists. As all tokens here it
+ * is a secret: it goes into custom data and nowhere else, never into a result, a log or an error.
  */
-export async function findBootstrapToken(
-  client: KubernetesClient,
+export async function createBootstrapToken(
+  client: Pick<KubernetesClient, 'create'>,
   claimUid: string,
   expiresAtMs: number,
 ): Promise<string | undefined> {
-  const path = resourcePath('secrets', undefined, namespace)
-  const { items } = await client.list(path, { labelSelector: `${claimUidLabel}=${claimUid}` })
-  return items.map(readToken).find((found) => found !== undefined && found.expiresAtMs >= expiresAtMs - reuseMarginMs)
-    ?.token
+  const id = bootstrapTokenId(claimUid)
+  const secret = randomText(16)
+  try {
+    await client.create(resourcePath('secrets', undefined, namespace), {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: secretName(claimUid), namespace, labels: { [claimUidLabel]: claimUid } },
+      type: 'bootstrap.kubernetes.io/token',
+      stringData: {
+        'token-id': id,
+        'token-secret': secret,
+        expiration: timeText(expiresAtMs),
+        'usage-bootstrap-authentication': 'true',
+        'auth-extra-groups': joinersGroup,
+        description: 'Joins one node; made by Joiner',
+      },
+    })
+    return `${id}.${secret}`
+  } catch (error) {
+    if (isConflict(error)) return undefined
+    throw error
+  }
 }
 
-/** A new bootstrap token for a claim, `id.secret`, that dies by itself at `expiresAtMs` (design: Azure). */
-export async function mintBootstrapToken(
-  client: KubernetesClient,
+/**
+ * A new token for a claim instead of the one that exists and that nobody can read. To be called only when no VM holds that one. Errors: a token of
+ * the id was made in between, by another attempt of this launch; the next attempt tries again.
+ */
+export async function replaceBootstrapToken(
+  client: Pick<KubernetesClient, 'create' | 'delete'>,
   claimUid: string,
   expiresAtMs: number,
 ): Promise<string> {
-  const id = randomText(6)
-  const secret = randomText(16)
-  await client.create(resourcePath('secrets', undefined, namespace), {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: `bootstrap-token-${id}`, namespace, labels: { [claimUidLabel]: claimUid } },
-    type: 'bootstrap.kubernetes.io/token',
-    stringData: {
-      'token-id': id,
-      'token-secret': secret,
-      expiration: timeText(expiresAtMs),
-      'usage-bootstrap-authentication': 'true',
-      description: 'Joins one node; made by Joiner',
-    },
-  })
-  return `${id}.${secret}`
+  await revokeBootstrapToken(client, claimUid)
+  const token = await createBootstrapToken(client, claimUid, expiresAtMs)
+  if (token !== undefined) return token
+  throw new Error(
+    `Secret ${namespace}/${secretName(claimUid)} exists again though it was deleted a moment ago: another attempt launches the same NodeClaim; the launch is retried`,
+  )
 }
 
-/** The tokens that a label selector finds. */
-export async function listBootstrapTokens(
-  client: KubernetesClient,
-  labelSelector: string,
-): Promise<readonly BootstrapTokenSecret[]> {
-  const { items } = await client.list(resourcePath('secrets', undefined, namespace), { labelSelector })
-  return items.map((item) => {
-    const { name, labels } = item['metadata'] as { name: string; labels?: Record<string, string> }
-    return { name, claimUid: labels?.[claimUidLabel] ?? '' }
+/** Deletes a claim's token: the claim is registered, falls back or terminates. None is success. */
+export async function revokeBootstrapToken(client: Pick<KubernetesClient, 'delete'>, claimUid: string): Promise<void> {
+  await client.delete(resourcePath('secrets', secretName(claimUid), namespace)).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error
   })
 }
 
-/** Deletes tokens; one that is gone already is success. Returns the names. */
-export async function deleteBootstrapTokens(
-  client: KubernetesClient,
-  tokens: readonly BootstrapTokenSecret[],
-): Promise<readonly string[]> {
-  for (const { name } of tokens) {
-    await client.delete(resourcePath('secrets', name, namespace)).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error
-    })
-  }
-  return tokens.map(({ name }) => name)
-}
-
-/** Deletes all tokens of one claim: it is registered, falls back or terminates. None is success. */
-export async function revokeBootstrapTokens(client: KubernetesClient, claimUid: string): Promise<void> {
-  await deleteBootstrapTokens(client, await listBootstrapTokens(client, `${claimUidLabel}=${claimUid}`))
-}
-
-function readToken(secret: Json): { readonly token: string; readonly expiresAtMs: number } | undefined {
-  const data = (secret['data'] ?? {}) as Record<string, string>
-  const text = (key: string) => Buffer.from(data[key] ?? '', 'base64').toString()
-  const expiresAtMs = Date.parse(text('expiration'))
-  return Number.isNaN(expiresAtMs) ? undefined : { token: `${text('token-id')}.${text('token-secret')}`, expiresAtMs }
+function secretName(claimUid: string): string {
+  return `bootstrap-token-${bootstrapTokenId(claimUid)}`
 }
 
 function randomText(length: number): string {

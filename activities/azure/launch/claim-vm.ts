@@ -1,31 +1,41 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { labels } from '../../../core/labels.ts'
-import { isMissing } from '../arm/azure-error.ts'
-import type { ClaimRef } from '../contract.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { pauseFor } from '../../activity-context.ts'
+import { isResourceGone } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { tagKeys, vmName } from './virtual-machine.ts'
+import { type ClaimIdentity, vmOwner } from './ownership.ts'
+import { providerId, vmName } from './virtual-machine.ts'
 
-/** The claim's VM as Azure has it now; undefined when there is none. */
+/** A VM that the list does not show and Azure still knows is looked for again after this long. */
+const lagMs = 1000
+
+/**
+ * The VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
+ * Errors: whatever else ARM says, a missing resource group or subscription included, which prove nothing about the VM.
+ */
 export async function getVm(deps: AzureDeps, claimName: string): Promise<VirtualMachine | undefined> {
+  const name = vmName(claimName)
   return deps.cloudProvider.measure({ method: 'Get' }, async () => {
     try {
-      return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vmName(claimName))
+      return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name)
     } catch (error) {
-      if (isMissing(error)) return undefined
+      if (isResourceGone(error, name)) return undefined
       throw error
     }
   })
 }
 
-/** Asks for the deletion of the claim's VM; NIC and disk go with it. Gone already is success. */
+/** Requests the deletion of the claim's VM, whose owner the caller has checked; NIC and disk go with it. Gone already is success. */
 export async function deleteVm(deps: AzureDeps, claimName: string): Promise<void> {
+  const name = vmName(claimName)
   await deps.cloudProvider.measure({ method: 'Delete', nodePool: nodePoolOf(deps, claimName) }, async () => {
     try {
       await deps.azure.compute.virtualMachines
-        .delete(deps.config.nodeResourceGroup, vmName(claimName), { forceDeletion: true })
+        .delete(deps.config.nodeResourceGroup, name, { forceDeletion: true })
         .submitted()
     } catch (error) {
-      if (!isMissing(error)) throw error
+      if (!isResourceGone(error, name)) throw error
     }
   })
 }
@@ -35,17 +45,48 @@ export function nodePoolOf({ cache }: AzureDeps, claimName: string): string {
   return cache.nodeClaims.get(claimName)?.metadata.labels[labels.nodePool] ?? ''
 }
 
-/** Waits until the list of VMs does not show the claim's any more. */
-export function vmGone(deps: AzureDeps, claimName: string, signal: AbortSignal): Promise<true> {
-  return deps.vms.waitFor((snapshot) => (snapshot.has(vmName(claimName)) ? undefined : true), signal)
+/**
+ * Waits until the claim's VM is gone: the list that all waits share does not show it, and Azure, asked for this very VM, says that it does not
+ * exist. A list alone proves nothing, since it may come from the wrong resource group or be incomplete.
+ */
+export async function vmGone(deps: AzureDeps, claimName: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await deps.vms.waitFor((snapshot) => (snapshot.has(vmName(claimName)) ? undefined : true), signal)
+    if ((await getVm(deps, claimName)) === undefined) return
+    await pauseFor(lagMs, signal)
+  }
 }
 
-/** Whose VM it is: this claim's by its tag, nobody's (Karpenter tags no UID), another claim's, or another cluster's. */
-export function ownerOf(deps: AzureDeps, vm: VirtualMachine, ref: ClaimRef): 'claim' | 'otherClaim' | 'otherCluster' {
-  const cluster = vm.tags?.[tagKeys.cluster]
-  if (cluster !== undefined && cluster !== deps.config.clusterName) return 'otherCluster'
-  const uid = vm.tags?.[tagKeys.claimUid]
-  return uid === undefined || uid === ref.uid ? 'claim' : 'otherClaim'
+/** A NodeClaim as a VM's tags name it. */
+export function claimIdentity({ metadata }: Pick<NodeClaim, 'metadata'>): ClaimIdentity {
+  return { uid: metadata.uid, nodePool: metadata.labels[labels.nodePool] }
+}
+
+/** What stands under the name of a claim's VM. `why` of a foreign VM follows "VM NAME". */
+export type ClaimVm =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'own'; readonly vm: VirtualMachine }
+  | { readonly kind: 'foreign'; readonly why: string }
+
+/** Looks for a claim's VM and checks by its tags that it is the claim's. Errors: as `getVm`. */
+export async function findClaimVm(deps: AzureDeps, name: string, claim: ClaimIdentity): Promise<ClaimVm> {
+  const vm = await getVm(deps, name)
+  if (vm === undefined) return { kind: 'none' }
+  const owner = vmOwner(vm, claim, deps.config)
+  if (owner.kind === 'claim') return { kind: 'own', vm }
+  return { kind: 'foreign', why: owner.kind === 'foreign' ? owner.why : 'belongs to an earlier NodeClaim of the name' }
+}
+
+/**
+ * Why the VM that a claim's status names must be held to exist though Joiner cannot delete it; undefined when nothing of the claim is left in Azure
+ * after `found`, its own VM, has gone. What is launched has a provider id, so a claim without one never had another VM.
+ */
+export function unprovenVm(deps: AzureDeps, { metadata, status }: NodeClaim, found: ClaimVm): string | undefined {
+  if (status.providerId === undefined) return undefined
+  const own = providerId(deps.config, metadata.name)
+  if (status.providerId.toLowerCase() !== own.toLowerCase())
+    return `status.providerID "${status.providerId}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed`
+  return found.kind === 'foreign' ? `VM ${vmName(metadata.name)} ${found.why}, so Joiner does not delete it` : undefined
 }
 
 /** `spot` or `on-demand`. */

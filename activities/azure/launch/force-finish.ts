@@ -1,13 +1,14 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { askedText } from '../../../core/node-claim/node-requests.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { finalize } from '../../kubernetes/draining/finalize.ts'
 import { tellAsked } from '../../kubernetes/node-requests.ts'
 import { liveClaim } from '../../kubernetes/object-writes.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { revokeBootstrapTokens } from './bootstrap-token.ts'
-import { getVm, ownerOf } from './claim-vm.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
+import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
 import { vmId, vmName } from './virtual-machine.ts'
 
@@ -16,6 +17,7 @@ type Input = Parameters<AzureActivities['forceFinish']>[0]
 /**
  * Ends the life of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM: one that exists, or of
  * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
+ * Where the VM is gone (`isVmGone`), the lifecycle has the last step done by the role core.
  */
 export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceFinishOutcome> {
   const outcome = await finish(deps, input)
@@ -23,14 +25,12 @@ export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceF
   const why = askedText(asked)
   if (outcome.kind === 'refused')
     tellAsked(deps, claim, 'ForceFinishRefused', `Not ended by force${why}; ${outcome.message}`, asked)
-  else tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${leftText(outcome)}`, asked)
+  else {
+    const left = outcome.left === undefined ? '' : `; ${outcome.left}`
+    tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${left}`, asked)
+  }
   deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'an operator ends a life by force')
   return outcome
-}
-
-/** What stands in the answer and in the event about a VM that is left. */
-function leftText({ vm, warning }: Extract<ForceFinishOutcome, { kind: 'finished' }>): string {
-  return [...(vm === undefined ? [] : [`; VM ${vm} is left to garbage collection`]), warning ?? ''].join('')
 }
 
 async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
@@ -43,11 +43,13 @@ async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): P
     return refused(
       `NodeClaim ${ref.name} is not being deleted, and what lives is not ended by force; delete it first, so that its pods can move: kubectl delete nodeclaim ${ref.name} --wait=false`,
     )
-  const found = await look(deps, ref)
+  const found = await look(deps, claim)
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
   const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
-  await revokeBootstrapTokens(deps.client, ref.uid)
-  await finalize(deps, ref, { isVmGone: found.kind === 'gone' && found.isNowhere })
+  await revokeBootstrapToken(deps.client, ref.uid)
+  // Its pods run nowhere and are deleted with the finalizers, which only the role core may do.
+  if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
+  await finalize(deps, ref)
   return { kind: 'finished', ...left }
 }
 
@@ -58,20 +60,23 @@ type Look =
   /** `isNowhere`: nor does another claim have a VM of that name, so whatever ran on it runs no more. */
   | { readonly kind: 'gone'; readonly isNowhere: boolean }
   | { readonly kind: 'exists'; readonly vm: VirtualMachine; readonly message: string }
+  /** The claim's status names a VM that is not proven to be its own: it is never touched. */
+  | { readonly kind: 'unproven'; readonly message: string }
   | { readonly kind: 'unknown'; readonly message: string }
 
-/** A VM of that name that belongs to another claim, or to another cluster, is not this claim's business. */
-async function look(deps: AzureDeps, ref: ClaimRef): Promise<Look> {
+/** A VM of that name that is not proven to be the claim's, and that its status does not name, is not this claim's business. */
+async function look(deps: AzureDeps, claim: NodeClaim): Promise<Look> {
+  const { name } = claim.metadata
   try {
-    const vm = await getVm(deps, ref.name)
-    if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { kind: 'gone', isNowhere: vm === undefined }
+    const found = await findClaimVm(deps, name, claimIdentity(claim))
+    const unproven = unprovenVm(deps, claim, found)
+    if (unproven !== undefined) return { kind: 'unproven', message: unproven }
+    if (found.kind !== 'own') return { kind: 'gone', isNowhere: found.kind === 'none' }
+    const { vm } = found
     const state = vm.provisioningState === undefined ? '' : ` (${vm.provisioningState})`
-    return { kind: 'exists', vm, message: `VM ${vmName(ref.name)} exists${state}` }
+    return { kind: 'exists', vm, message: `VM ${vmName(name)} exists${state}` }
   } catch (error) {
-    return {
-      kind: 'unknown',
-      message: `whether VM ${vmName(ref.name)} exists is not known: ${scrubbedMessage(error)}`,
-    }
+    return { kind: 'unknown', message: `whether VM ${vmName(name)} exists is not known: ${scrubbedMessage(error)}` }
   }
 }
 
@@ -84,17 +89,19 @@ async function abandon(
   ref: ClaimRef,
   found: Exclude<Look, { kind: 'gone' }>,
   atMs: number,
-): Promise<{ readonly vm: string; readonly warning?: string }> {
+): Promise<{ readonly vm?: string; readonly left: string }> {
+  if (found.kind === 'unproven') return { left: `its VM stays as it is: ${found.message}` }
   const id = vmId(config, ref.name)
+  const left = `VM ${id} is left to garbage collection`
   const warn = (why: string) => ({
     vm: id,
-    warning: `, not tagged ${tagKeys.abandoned} (${why}); look whether it goes, else delete it by hand: az vm delete --ids ${id}`,
+    left: `${left}, not tagged ${tagKeys.abandoned} (${why}); look whether it goes, else delete it by hand: az vm delete --ids ${id}`,
   })
   if (found.kind === 'unknown') return warn(found.message)
   try {
     const tags = { ...found.vm.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
     await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
-    return { vm: id }
+    return { vm: id, left }
   } catch (error) {
     log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'a VM that is left could not be tagged')
     return warn(scrubbedMessage(error))

@@ -1,13 +1,15 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { isTrue } from '../../../core/conditions.ts'
 import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { pauseFor } from '../../activity-context.ts'
-import { cachedClaim, liveClaim, setClaimConditions } from '../../kubernetes/object-writes.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/object-writes.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { ClaimRef, InstanceOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { revokeBootstrapTokens } from './bootstrap-token.ts'
-import { deleteVm, getVm, ownerOf, vmGone } from './claim-vm.ts'
+import { revokeBootstrapToken } from './bootstrap-token.ts'
+import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
 import { tellNotJoined } from './join-evidence.ts'
 import { vmName } from './virtual-machine.ts'
 
@@ -106,28 +108,51 @@ async function judge(
 
 /** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
 async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
-  await revokeBootstrapTokens(deps.client, ref.uid)
+  await revokeBootstrapToken(deps.client, ref.uid)
   await setLaunchedUnknown(deps, ref, reason, message)
 }
 
-/** Whether a VM of the claim's name exists, whoever owns it: only that there is none tells that the claim's is gone. */
+/**
+ * Returns whether the claim may still have a VM: one of its name exists, whoever owns it, or its status names one that Joiner cannot look at.
+ * Errors: as `getVm`.
+ */
 export async function findInstance(deps: AzureDeps, ref: ClaimRef): Promise<{ readonly exists: boolean }> {
-  return { exists: (await getVm(deps, ref.name)) !== undefined }
+  if ((await getVm(deps, ref.name)) !== undefined) return { exists: true }
+  const claim = cachedClaim(deps, ref)
+  return { exists: claim !== undefined && unprovenVm(deps, claim, { kind: 'none' }) !== undefined }
 }
 
-/** Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM of another claim or another cluster stays. */
+/**
+ * Deletes a claim's VM with all that belongs to it, and waits until it is gone. A VM that is not proven to be the claim's stays.
+ * Errors: the claim is not being deleted; its status names a VM that is not proven to be its own, which the claim reports and waits for.
+ */
 export async function deleteInstance(
   deps: AzureDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<{ readonly existed: boolean }> {
-  await revokeBootstrapTokens(deps.client, ref.uid)
-  const vm = await getVm(deps, ref.name)
-  if (vm === undefined || ownerOf(deps, vm, ref) !== 'claim') return { existed: false }
-  if (vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
-  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'InstanceTerminating', status: 'True' }] }))
-  await vmGone(deps, ref.name, signal)
-  const claim = cachedClaim(deps, ref)
-  if (claim !== undefined) deps.lifecycleMetrics.instanceTerminated(claim)
-  return { existed: true }
+  const claim = await claimBeingDeleted(deps, ref)
+  await revokeBootstrapToken(deps.client, ref.uid)
+  // Of a claim that is gone the tag of its UID proves as much.
+  const found = await findClaimVm(deps, ref.name, claim === undefined ? ref : claimIdentity(claim))
+  if (found.kind === 'own') {
+    if (found.vm.provisioningState !== 'Deleting') await deleteVm(deps, ref.name)
+    await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'InstanceTerminating', status: 'True' }] }))
+    await vmGone(deps, ref.name, signal)
+  }
+  if (claim !== undefined) {
+    const unproven = unprovenVm(deps, claim, found)
+    if (unproven !== undefined) await refuseTermination(deps, claim, unproven)
+    if (found.kind === 'own') deps.lifecycleMetrics.instanceTerminated(cachedClaim(deps, ref) ?? claim)
+  }
+  return { existed: found.kind === 'own' }
+}
+
+/** Reports on the claim what keeps its finalizer in place. Throws, so that the termination is retried. */
+async function refuseTermination(deps: AzureDeps, claim: NodeClaim, why: string): Promise<never> {
+  const message = `${why}. The NodeClaim keeps its finalizer until that VM is gone; to give the VM up: joiner node force-finish ${claim.metadata.name} --leave-vm --reason TEXT`
+  const change = { type: 'InstanceTerminating', status: 'False', reason: 'InstanceNotOwned', message } as const
+  await setClaimConditions(deps, claim.metadata, () => ({ conditions: [change] }))
+  deps.events.record({ about: subject(claim), reason: 'FailedTermination', message })
+  throw new Error(`NodeClaim ${claim.metadata.name}: ${message}`)
 }

@@ -1,7 +1,8 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import { conditionOf } from '../../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import { kubeletConversion, kubeletErrors } from '../../../core/kubelet-conversion.ts'
+import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
+import { labels } from '../../../core/labels.ts'
 import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
@@ -13,9 +14,10 @@ import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refus
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { ClaimRef, LaunchOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
-import { findBootstrapToken, mintBootstrapToken, revokeBootstrapTokens } from './bootstrap-token.ts'
+import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
+import { refuseInvalid } from './invalid-claim.ts'
 import { putVm } from './put-vm.ts'
 import { takeOver } from './take-over.ts'
 
@@ -66,9 +68,11 @@ async function launchOnce(
   const claim = await looks.claim
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) {
     await looks.token
-    await revokeBootstrapTokens(deps.client, ref.uid)
+    await revokeBootstrapToken(deps.client, ref.uid)
     return { kind: 'claimGone' }
   }
+  const known = registered(claim)
+  if (known !== undefined) return known
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await looks.vm
@@ -79,17 +83,36 @@ async function launchOnce(
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const unready = await unreadiness(deps, claim, nodeClass)
   if (unready !== undefined || nodeClass === undefined) return { kind: 'nodeClassNotReady', message: unready ?? '' }
-  const invalid = kubeletErrors(claim.metadata.annotations)
-  if (invalid.length > 0) return { kind: 'nodeClassNotReady', message: invalid.join('; ') }
+  const invalid = await refuseInvalid(deps, claim)
+  if (invalid !== undefined) return invalid
   await deps.unavailable.synced(signal)
   return choose(deps, claim, nodeClass, attempt, looks.token)
+}
+
+/**
+ * The outcome of the launch that a registered claim had. It has its Node, so nothing is launched again, whoever asks: a VM that Azure calls failed may
+ * still run pods.
+ */
+function registered({ metadata, status }: NodeClaim): LaunchOutcome | undefined {
+  const { providerId, imageId = '', conditions } = status
+  if (providerId === undefined || !isTrue(conditions, 'Registered')) return undefined
+  const label = (key: string) => metadata.labels[key] ?? ''
+  return {
+    kind: 'launched',
+    providerId,
+    instanceType: label(labels.instanceType),
+    zone: label(labels.zone),
+    capacityType: label(labels.capacityType),
+    imageId,
+  }
 }
 
 interface Looks {
   readonly claim: Promise<NodeClaim | undefined>
   /** The VM of the claim's name. */
   readonly vm: Promise<VirtualMachine | undefined>
-  readonly token: Promise<string>
+  /** Undefined: the token of an earlier attempt exists, which a VM may hold. */
+  readonly token: Promise<string | undefined>
 }
 
 /**
@@ -103,7 +126,10 @@ function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
   const looks: Looks = {
     claim: written === undefined ? claimToLaunch(deps, ref, isFirst) : Promise.resolve(written),
     vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
-    token: left !== undefined ? Promise.resolve(left.token) : tokenToJoinWith(deps, ref, isFirst),
+    token:
+      left !== undefined
+        ? Promise.resolve(left.token)
+        : createBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs(deps)),
   }
   for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
   return looks
@@ -118,11 +144,9 @@ async function claimToLaunch(deps: AzureDeps, ref: ClaimRef, isFirst: boolean): 
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
-/** A token for the VM: that of an earlier attempt, which nobody joined with, or a new one. One that is not used goes when the claim ends. */
-async function tokenToJoinWith(deps: AzureDeps, { uid }: ClaimRef, isFirst: boolean): Promise<string> {
-  const endsAtMs = deps.now() + registrationMs + tokenMarginMs
-  const earlier = isFirst ? undefined : await findBootstrapToken(deps.client, uid, endsAtMs)
-  return earlier ?? (await mintBootstrapToken(deps.client, uid, endsAtMs))
+/** One that is not used goes when the claim ends. */
+function tokenExpiresAtMs(deps: AzureDeps): number {
+  return deps.now() + registrationMs + tokenMarginMs
 }
 
 /** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
@@ -152,7 +176,7 @@ async function choose(
   claim: NodeClaim,
   nodeClass: NodeClass,
   attempt: number,
-  token: Promise<string>,
+  token: Promise<string | undefined>,
 ): Promise<LaunchOutcome> {
   // What an earlier attempt of this claim held is free for this one.
   deps.quota.release(claim.metadata.uid)
@@ -165,7 +189,10 @@ async function choose(
     throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs.
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken: await token })
+  // By now no VM of the claim exists, so a token that does is held by none.
+  const bootstrapToken =
+    (await token) ?? (await replaceBootstrapToken(deps.client, claim.metadata.uid, tokenExpiresAtMs(deps)))
+  return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
 }
 
 function nothingLeft({ catalogue, unavailable, quota }: AzureDeps, types: readonly InstanceType[], wanted: Wanted) {

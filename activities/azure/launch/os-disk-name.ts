@@ -1,29 +1,43 @@
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 
 /**
- * Name of the OS disk that an attempt of a claim makes. Azure gives such a disk no tags, and nothing else can say later whose a disk is
- * that outlived its VM: so the name itself ends in a digest of cluster, claim and attempt.
+ * Name of the OS disk that an attempt of a claim makes. Azure gives a disk that is made with its VM no tags, and nothing else can say later whose a
+ * disk is that outlived its VM: so the name ends in a mark of the cluster, and of claim and attempt, that only the cluster's UID can make.
+ * At most 80 characters, as Azure allows, for a claim of 60 and 999 attempts.
  */
-export function osDiskName(cluster: string, claimName: string, attempt: number): string {
-  return `aks-${claimName}-${attempt}-${digest(cluster, claimName, attempt)}`
+export function osDiskName(clusterUid: string, claimName: string, attempt: number): string {
+  return `aks-${claimName}-${attempt}-${clusterMark(clusterUid)}${claimMark(clusterUid, claimName, attempt)}`
 }
 
-/** The claim and the attempt that a disk was made for; undefined when no Joiner of this cluster named it. */
-export function readOsDiskName(
-  cluster: string,
-  name: string,
-): { readonly claimName: string; readonly attempt: number } | undefined {
-  const [, claimName = '', digits = '', suffix] = /^aks-(.+)-(\d+)-([0-9a-f]{8})$/.exec(name) ?? []
+/** Whose an OS disk is by its name. Only what is `ours` may be deleted. */
+export type DiskMark =
+  | { readonly kind: 'ours'; readonly claimName: string; readonly attempt: number }
+  | { readonly kind: 'otherCluster' }
+  /** It has the form of a mark, and no cluster's Joiner made it as it is. */
+  | { readonly kind: 'malformed' }
+
+/** The mark in the name of a disk; undefined for a name of another form, such as that of a persistent volume. */
+export function readDiskMark(clusterUid: string, name: string): DiskMark | undefined {
+  const [, claimName = '', digits = '', mark] = /^aks-(.+)-(\d+)-([0-9a-z]+)$/.exec(name) ?? []
+  if (mark === undefined) return undefined
   const attempt = Number(digits)
-  return suffix !== undefined && suffix === digest(cluster, claimName, attempt) ? { claimName, attempt } : undefined
+  if (name === osDiskName(clusterUid, claimName, attempt)) return { kind: 'ours', claimName, attempt }
+  const isWellFormed = /^[0-9a-f]{11}$/.test(mark)
+  return { kind: isWellFormed && !mark.startsWith(clusterMark(clusterUid)) ? 'otherCluster' : 'malformed' }
 }
 
 /** The attempt in the name of a disk, whoever's it is. */
 export function attemptInDiskName(name: string): number | undefined {
-  const digits = /-(\d+)(?:-[0-9a-f]{8})?$/.exec(name)?.[1]
+  const digits = /-(\d+)(?:-[0-9a-f]{11})?$/.exec(name)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
 
-function digest(cluster: string, claimName: string, attempt: number): string {
-  return createHash('sha256').update(`${cluster}/${claimName}/${attempt}`).digest('hex').slice(0, 8)
+/** Tells disks of other clusters from names that are merely wrong. */
+const clusterMark = (clusterUid: string) => keyed(clusterUid, 'cluster', 3)
+
+const claimMark = (clusterUid: string, claimName: string, attempt: number) =>
+  keyed(clusterUid, `${claimName}/${attempt}`, 8)
+
+function keyed(clusterUid: string, text: string, characters: number): string {
+  return createHmac('sha256', clusterUid).update(text).digest('hex').slice(0, characters)
 }

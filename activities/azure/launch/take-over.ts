@@ -1,16 +1,22 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { imageIdOf } from '../node-class/images.ts'
-import { capacityTypeOfVm, deleteVm, ownerOf, vmGone } from './claim-vm.ts'
+import { capacityTypeOfVm, claimIdentity, deleteVm, vmGone } from './claim-vm.ts'
+import { type VmOwner, vmOwner } from './ownership.ts'
 import { recordLaunch } from './record-launch.ts'
-import { attemptOf } from './virtual-machine.ts'
+import { tagKeys } from './tags.ts'
+import { attemptOf, vmName } from './virtual-machine.ts'
 
-/** What a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first. */
+/**
+ * Decides what a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first.
+ * Errors: `LaunchBlocked` for a VM that is not proven to be this cluster's: it is neither adopted nor deleted.
+ */
 export async function takeOver(
   deps: AzureDeps,
   claim: NodeClaim,
@@ -19,23 +25,31 @@ export async function takeOver(
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  const owner = ownerOf(deps, vm, ref)
-  if (owner === 'otherCluster') {
-    throw new Error(
-      `VM ${vm.name}: the tag karpenter.azure.com_cluster names another cluster than "${deps.config.clusterName}"; delete the VM, or correct CLUSTER_NAME or AZURE_NODE_RESOURCE_GROUP`,
+  const owner = vmOwner(vm, claimIdentity(claim), deps.config)
+  const foreign = whyForeign(deps, owner)
+  if (foreign !== undefined)
+    throw new LaunchBlocked(
+      'InstanceNotOwned',
+      `VM ${vmName(ref.name)} exists already and ${foreign}; nothing is launched over it. Delete the NodeClaim and give it another name, or delete the VM`,
     )
-  }
+  const isOwn = owner.kind === 'claim'
   const state = vm.provisioningState
-  if (owner === 'claim' && (state === 'Creating' || state === 'Updating' || state === 'Succeeded'))
-    return adopt(deps, claim, vm)
+  if (isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')) return adopt(deps, claim, vm)
   // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
-  const failure =
-    owner === 'claim' && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, vm) : undefined
+  const failure = isOwn && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, vm) : undefined
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, ref, failure.reason, failure.message)
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
+}
+
+/** A VM with the UID of another NodeClaim that still exists is that one's, whatever it is called. */
+function whyForeign({ cache }: AzureDeps, owner: VmOwner): string | undefined {
+  if (owner.kind === 'foreign') return owner.why
+  if (owner.kind === 'claim') return undefined
+  const other = [...cache.nodeClaims.values()].find(({ metadata }) => metadata.uid === owner.uid)
+  return other && `belongs to NodeClaim ${other.metadata.name} by its tag ${tagKeys.claimUid}`
 }
 
 async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {

@@ -1,4 +1,5 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
+import { nodeNamePrefix } from '../../../core/node-names.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { armZones, regionalZone } from '../catalogue/zones.ts'
@@ -27,7 +28,7 @@ export interface VirtualMachineInput {
 
 /** Name of a claim's VM and computer (reference/azure-provider.md 4.1). */
 export function vmName(claimName: string): string {
-  return `aks-${claimName}`
+  return `${nodeNamePrefix}${claimName}`
 }
 
 /** The claim that a VM is named after. */
@@ -42,13 +43,15 @@ export function attemptOf(vm: VirtualMachine): number | undefined {
     : attemptInDiskName(vm.storageProfile?.osDisk?.name ?? '')
 }
 
+type ResourceScope = Pick<AzureConfig, 'subscriptionId' | 'nodeResourceGroup'>
+
 /** The ARM id of a claim's VM. */
-export function vmId({ subscriptionId, nodeResourceGroup }: AzureConfig, claimName: string): string {
+export function vmId({ subscriptionId, nodeResourceGroup }: ResourceScope, claimName: string): string {
   return `/subscriptions/${subscriptionId}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachines/${vmName(claimName)}`
 }
 
 /** The provider id of a claim's node. */
-export function providerId(config: AzureConfig, claimName: string): string {
+export function providerId(config: ResourceScope, claimName: string): string {
   return providerIdOf(vmId(config, claimName))
 }
 
@@ -117,7 +120,7 @@ export function vmTags({
 
 function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
   const base = {
-    name: osDiskName(config.clusterName, claim.name, attempt),
+    name: osDiskName(config.clusterUid, claim.name, attempt),
     diskSizeGB: nodeClass.osDiskSizeGb,
     createOption: 'FromImage' as const,
     deleteOption: 'Delete' as const,

@@ -195,7 +195,6 @@ const withUid = (tags: Json) => ({
 function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
   const { name: _inUrl, zones, tags, ...rest } = vm
   const { networkProfile: _apart, storageProfile, ...properties } = vm.properties
-  const cluster = tags['karpenter.azure.com_cluster'] as string
   const { osDisk, ...storage } = storageProfile as Json & { readonly osDisk: Json & { readonly name: string } }
   return {
     ...rest,
@@ -203,7 +202,10 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>): Json {
     ...(zones.length === 0 ? {} : { zones }),
     properties: {
       ...properties,
-      storageProfile: { ...storage, osDisk: { ...osDisk, name: osDiskName(cluster, claimNameOf(osDisk.name), 1) } },
+      storageProfile: {
+        ...storage,
+        osDisk: { ...osDisk, name: osDiskName('cluster-uid', claimNameOf(osDisk.name), 1) },
+      },
     },
   }
 }

@@ -61,7 +61,7 @@ describe('a request', () => {
   it('names VM by the claim, NIC and disk by the attempt too', () => {
     const body = request(3, { 'karpenter.sh/nodepool': 'default' })
     expect(body.osProfile?.computerName).toBe('aks-default-abc')
-    expect(body.storageProfile?.osDisk?.name).toMatch(/^aks-default-abc-3-[0-9a-f]{8}$/)
+    expect(body.storageProfile?.osDisk?.name).toMatch(/^aks-default-abc-3-[0-9a-f]{11}$/)
     expect(body.networkProfile?.networkInterfaceConfigurations?.[0]?.name).toBe('aks-default-abc-3')
     expect(body.zones).toEqual(['3'])
     expect(attemptOf(body)).toBe(3)

@@ -7,7 +7,7 @@ import type { VmSize } from '../catalogue/sku.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 import { aksNodeConfig } from '../node-config/bootstrap.ts'
-import { assertUsable, customData } from '../node-config/custom-data.ts'
+import { customData } from '../node-config/custom-data.ts'
 import { kubeletFlags } from '../node-config/kubelet-flags.ts'
 import { type Chosen, kubeletLabels, labelsBeforeLaunch } from '../node-config/node-labels.ts'
 import type { NodeNetwork } from './network-facts.ts'
@@ -58,36 +58,36 @@ function nodeCustomData({
   bootstrapToken,
 }: VmRequestInput): string {
   const overhead = chosen.instanceType?.overhead
-  const nodeConfig = aksNodeConfig({
-    config,
-    nodeClass,
-    network,
-    vmSize: chosen.typeName,
-    arch: size.arch,
-    gpuVendor: size.gpu?.vendor,
-    kubernetesVersion,
-    bootstrapToken,
-    nodeLabels: kubeletLabels({
+  return customData(
+    aksNodeConfig({
       config,
       nodeClass,
+      network,
+      vmSize: chosen.typeName,
+      arch: size.arch,
+      gpuVendor: size.gpu?.vendor,
       kubernetesVersion,
-      imageFamilyResolved: resolveImageFamily(nodeClass, kubernetesVersion),
-      claimLabels: labelsBeforeLaunch(claim.metadata.labels),
-      wanted: requirements(claim.spec.requirements),
-      chosen,
+      bootstrapToken,
+      nodeLabels: kubeletLabels({
+        config,
+        nodeClass,
+        kubernetesVersion,
+        imageFamilyResolved: resolveImageFamily(nodeClass, kubernetesVersion),
+        claimLabels: labelsBeforeLaunch(claim.metadata.labels),
+        wanted: requirements(claim.spec.requirements),
+        chosen,
+      }),
+      kubeletFlags: kubeletFlags({
+        kubernetesVersion,
+        maxPods: nodeClass.maxPods,
+        clusterDnsServiceIp: config.clusterDnsServiceIp,
+        kubelet: nodeClass.kubelet,
+        v1beta1Kubelet: nodeClass.v1beta1Kubelet,
+        taints: claim.spec.taints,
+        startupTaints: claim.spec.startupTaints,
+        kubeReserved: overhead?.kubeReserved ?? {},
+        systemReserved: overhead?.systemReserved ?? {},
+      }),
     }),
-    kubeletFlags: kubeletFlags({
-      kubernetesVersion,
-      maxPods: nodeClass.maxPods,
-      clusterDnsServiceIp: config.clusterDnsServiceIp,
-      kubelet: nodeClass.kubelet,
-      v1beta1Kubelet: nodeClass.v1beta1Kubelet,
-      taints: claim.spec.taints,
-      startupTaints: claim.spec.startupTaints,
-      kubeReserved: overhead?.kubeReserved ?? {},
-      systemReserved: overhead?.systemReserved ?? {},
-    }),
-  })
-  assertUsable(nodeConfig)
-  return customData(nodeConfig)
+  )
 }

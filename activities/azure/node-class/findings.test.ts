@@ -1,13 +1,14 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import type { NodeClass } from '../../../core/objects.ts'
-import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
+import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/golden-cases.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import { unread } from './finding.ts'
 import { imagesFinding } from './images-status.ts'
 import { localDnsDecision } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 import { waitingMessage } from './termination.ts'
-import { encryptionSetFinding } from './validation.ts'
+import { encryptionSetFinding, validate } from './validation.ts'
 
 const config = goldenConfig('westus2', {
   nodeResourceGroup: 'rg',
@@ -40,6 +41,34 @@ describe('what was found (reference/azure-provider.md 1.6)', () => {
       conditions: [{ type: 'SubnetsReady', status: 'Unknown', reason: 'SubnetUnknownError' }],
       error,
     })
+  })
+
+  const subnet = (name: string) => goldenSubnet.replace('aks-subnet', name)
+  const withoutLabel = { ...config, networkPluginMode: '' as const }
+  it.each<[Readonly<Record<string, unknown>>, AzureConfig, RegExp | undefined]>([
+    [{}, config, undefined],
+    [{ kubelet: { allowedUnsafeSysctls: ['net.core.somaxconn'] } }, config, undefined],
+    [
+      { kubelet: { allowedUnsafeSysctls: ['a b'] } },
+      config,
+      /^AKSNodeClass default: spec\.kubelet\.allowedUnsafe.*"a b"/,
+    ],
+    [{ linuxOSConfig: { swapFileSize: '10K' } }, config, /swapFileSize "10K" is not a size/],
+    [{ vnetSubnetID: subnet('s'.repeat(64)) }, config, /network-subnet of its nodes.*at most 63/],
+    [{ vnetSubnetID: subnet('s_') }, config, /network-subnet of its nodes/],
+    [{ vnetSubnetID: subnet('s'.repeat(64)) }, withoutLabel, undefined],
+  ])('an AKSNodeClass with %j is validated', async (spec, own, message) => {
+    const nodeClass = goldenNodeClass(spec)
+    const deps = { azure: undefined as never, config: own }
+    const { conditions = [], error } = await validate(deps, nodeClass, nodeClassSettings(nodeClass, own))
+    expect([conditions.length, error]).toEqual([1, undefined])
+    if (message === undefined) expect(conditions[0]?.status).toBe('True')
+    else
+      expect(conditions[0]).toMatchObject({
+        status: 'False',
+        reason: 'NodeClassValidationFailed',
+        message: expect.stringMatching(message),
+      })
   })
 
   it.each([

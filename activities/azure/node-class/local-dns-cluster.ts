@@ -1,7 +1,8 @@
 import { isNotFound } from '../../kubernetes/client.ts'
+import { resourcePath } from '../../kubernetes/resources.ts'
 import type { AzureDeps } from '../dependencies.ts'
 
-type Deps = Pick<AzureDeps, 'client' | 'cache'>
+type Deps = Pick<AzureDeps, 'client'>
 
 /** Policies of the network plugins, which may forbid what a node-local DNS server does. */
 const policyPaths = [
@@ -15,19 +16,29 @@ const policyPaths = [
  * Whether something in the cluster stands in the way of node-local DNS: a DaemonSet that does it already, or, where policies are enforced, any
  * policy besides AKS' own (reference/azure-provider.md 1.6). Errors: what the API server says.
  */
-export async function clusterForbidsLocalDns({ client, cache }: Deps, networkPolicy: string): Promise<boolean> {
-  if (cache.daemonSets.get('kube-system/node-local-dns') !== undefined) return true
+export async function clusterForbidsLocalDns({ client }: Deps, networkPolicy: string): Promise<boolean> {
+  if (await exists(client, resourcePath('daemonsets', 'node-local-dns', 'kube-system'))) return true
   if (networkPolicy !== 'cilium' && networkPolicy !== 'calico') return false
   const { items } = await client.list('/apis/networking.k8s.io/v1/networkpolicies', { limit: 2 })
   const isAksOwn = ({ metadata }: { readonly metadata?: { readonly namespace?: string; readonly name?: string } }) =>
     metadata?.namespace === 'kube-system' && metadata.name === 'konnectivity-agent'
   if (items.some((policy) => !isAksOwn(policy))) return true
-  for (const path of policyPaths) if (await hasAny({ client }, path)) return true
+  for (const path of policyPaths) if (await hasAny(client, path)) return true
   return false
 }
 
+async function exists(client: Deps['client'], path: string): Promise<boolean> {
+  try {
+    await client.get(path)
+    return true
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
+}
+
 /** A kind that the cluster does not know has no objects. */
-async function hasAny({ client }: Pick<Deps, 'client'>, path: string): Promise<boolean> {
+async function hasAny(client: Deps['client'], path: string): Promise<boolean> {
   try {
     return (await client.list(path, { limit: 1 })).items.length > 0
   } catch (error) {

@@ -49,10 +49,11 @@ describe('what in the cluster stands in the way of local DNS', () => {
       if (typeof found === 'number') throw new ApiError(found, 'Reason', `${path}: ${found}`)
       return { items: found, resourceVersion: '1' }
     }
-    const get = (key: string) => (change.daemonSet && key === 'kube-system/node-local-dns' ? {} : undefined)
+    const daemonSet = '/apis/apps/v1/namespaces/kube-system/daemonsets/node-local-dns'
+    const get = (path: string) =>
+      change.daemonSet && path === daemonSet ? Promise.resolve({}) : Promise.reject(new ApiError(404, 'NotFound', path))
     const deps = {
-      client: { list },
-      cache: { daemonSets: { get } },
+      client: { list, get },
       config: { ...config, networkPolicy: change.networkPolicy ?? 'cilium' },
     } as unknown as AzureDeps
     const finding = await findLocalDns(deps, preferred(), nodeClassSettings(preferred(), config), '1.99.0')

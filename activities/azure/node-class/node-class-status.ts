@@ -67,7 +67,7 @@ async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: Server
     version,
     images,
     await findSubnet(deps, nodeClass, settings),
-    await validate(deps, settings),
+    await validate(deps, nodeClass, settings),
     await findLocalDns(deps, nodeClass, settings, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)

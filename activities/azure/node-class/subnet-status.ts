@@ -1,5 +1,5 @@
 import type { NodeClass } from '../../../core/objects.ts'
-import { isMissing } from '../arm/azure-error.ts'
+import { isNotFoundAnswer } from '../arm/azure-error.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { isAksManaged, parseSubnet, type SubnetAddresses, type SubnetId, subnetSpace } from '../launch/subnet.ts'
@@ -22,7 +22,7 @@ export async function findSubnet(deps: AzureDeps, nodeClass: NodeClass, settings
     const scarcity = scarcityOf(subnet, addressesPerNode(settings, deps.config))
     return { conditions: [{ type, status: 'True', ...(scarcity === undefined ? {} : { message: scarcity }) }] }
   } catch (error) {
-    if (isMissing(error))
+    if (isNotFoundAnswer(error))
       return refused('SubnetNotFound', `subnet "${subnetId}" does not exist; correct spec.vnetSubnetID`)
     return unread(nodeClass, { type, reason: 'SubnetUnknownError', what: `subnet "${subnetId}"` }, error)
   }

@@ -1,6 +1,13 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import { errorText } from '../../../core/field-error.ts'
+import { labelValueErrors } from '../../../core/label-syntax.ts'
+import { nodeClassErrors } from '../../../core/node-class-validation.ts'
+import type { NodeClass } from '../../../core/objects.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import type { AzureDeps } from '../dependencies.ts'
+import { parseSubnet } from '../launch/subnet.ts'
+import { hasSubnetLabel } from '../node-config/node-labels.ts'
 import type { Finding } from './finding.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 
@@ -8,8 +15,20 @@ const type = 'ValidationSucceeded'
 const shape =
   /^\/subscriptions\/[^/]+\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Compute\/diskEncryptionSets\/([^/]+)$/i
 
-/** Whether VMs can be made as they are asked for: with a disk encryption set, that it may be read (reference/azure-provider.md 1.6). */
-export async function validate({ azure, config }: AzureDeps, settings: NodeClassSettings): Promise<Finding> {
+/**
+ * Whether VMs can be made as they are asked for, and join: the values are those that a node takes, and a disk encryption set may be read
+ * (reference/azure-provider.md 1.6).
+ */
+export async function validate(
+  { azure, config }: Pick<AzureDeps, 'azure' | 'config'>,
+  nodeClass: NodeClass,
+  settings: NodeClassSettings,
+): Promise<Finding> {
+  const invalid = valueErrors(nodeClass, settings, config)
+  if (invalid.length > 0) {
+    const message = `AKSNodeClass ${settings.name}: ${invalid.join('; ')}`.slice(0, 2048)
+    return { conditions: [{ type, status: 'False', reason: 'NodeClassValidationFailed', message }] }
+  }
   const id = config.diskEncryptionSetId
   if (id === undefined) return { conditions: [{ type, status: 'True' }] }
   const [, resourceGroup, name] = shape.exec(id) ?? []
@@ -21,6 +40,16 @@ export async function validate({ azure, config }: AzureDeps, settings: NodeClass
   } catch (error) {
     return encryptionSetFinding(settings.name, id, error)
   }
+}
+
+function valueErrors({ spec }: NodeClass, settings: NodeClassSettings, config: AzureConfig): readonly string[] {
+  const errors = nodeClassErrors(settings.name, spec).map(errorText)
+  const subnet = parseSubnet(settings.subnetId)?.name ?? ''
+  if (!hasSubnetLabel(config) || labelValueErrors(subnet).length === 0) return errors
+  return [
+    ...errors,
+    `the name of subnet "${subnet}" is none that the label kubernetes.azure.com/network-subnet of its nodes can have; use a subnet whose name has at most 63 letters, digits, "-", "_" and "." with a letter or digit at each end`,
+  ]
 }
 
 /** What a failed read of a disk encryption set means. Only a refusal tells something about the node class. */

@@ -21,6 +21,9 @@ export interface BootstrapInput {
   readonly kubeletFlags: Readonly<Record<string, string>>
 }
 
+/** By which a node finds out whether it reaches the outside. The node runs it as it is. */
+export const outboundCommand = 'curl -v --insecure --proxy-insecure https://mcr.microsoft.com/v2/'
+
 /** The document that the node's own controller turns into a kubelet (aks-node-controller, version 1; azure/bootstrap.md 4). */
 export function aksNodeConfig(input: BootstrapInput): NodeConfig {
   const { config, nodeClass, vmSize, kubernetesVersion } = input
@@ -35,7 +38,7 @@ export function aksNodeConfig(input: BootstrapInput): NodeConfig {
     needs_cgroupv2: true,
     disable_custom_data: true,
     kubernetes_ca_cert: config.clusterCaBundle,
-    outbound_command: 'curl -v --insecure --proxy-insecure https://mcr.microsoft.com/v2/',
+    outbound_command: outboundCommand,
     kube_binary_config: kubeBinary(kubernetesVersion, input.arch),
     api_server_config: { api_server_name: config.clusterEndpoint },
     auth_config: {

@@ -1,6 +1,7 @@
 import { missingFields, parseNodeConfig } from '../../../api/node-config/parse.ts'
 import type { NodeConfig } from '../../../api/node-config/schema.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { grammarErrors } from './grammar.ts'
 
 const boundary = '==joiner-node-config=='
 const containers = '/opt/azure/containers'
@@ -10,10 +11,19 @@ const configPath = `${containers}/aks-node-controller-config.json`
 const mostBytes = 65_535
 
 /**
- * cloud-init's document around a node configuration, base64 as `osProfile.customData` wants it (azure/bootstrap.md 2). Errors: it is too
- * large for Azure.
+ * Returns cloud-init's document around a node configuration, base64 as `osProfile.customData` wants it (azure/bootstrap.md 2). Errors: LaunchBlocked
+ * where a node could do nothing with the configuration, where a text does not have the form of its field, and where Azure would not take so much.
  */
-export function customData(nodeConfig: Readonly<Record<string, unknown>>): string {
+export function customData(nodeConfig: NodeConfig): string {
+  assertUsable(nodeConfig)
+  const refused = grammarErrors(nodeConfig)
+  if (refused.length > 0)
+    throw new LaunchBlocked('NodeConfigurationRefused', `node configuration: ${refused.slice(0, 3).join('; ')}`)
+  return cloudInitDocument(nodeConfig)
+}
+
+/** The document without a look at what is in it. Errors: it is too large for Azure. */
+export function cloudInitDocument(nodeConfig: Readonly<Record<string, unknown>>): string {
   const payload = Buffer.from(JSON.stringify(nodeConfig)).toString('base64')
   const document =
     `MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="${boundary}"\r\n\r\n` +

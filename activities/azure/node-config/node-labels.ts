@@ -47,7 +47,7 @@ export function outdatedLabels(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
 ): readonly string[] {
-  return Object.keys(before).filter((key) => isFromLaunch(key) && after[key] === undefined)
+  return Object.keys(before).filter((key) => isFromLaunch(key) && !Object.hasOwn(after, key))
 }
 
 /** A claim's labels without those that launches write: an earlier attempt's zone or size says nothing about the next one. */
@@ -119,11 +119,18 @@ function baseLabels({ config, nodeClass, imageFamilyResolved, chosen }: KubeletL
   }
 }
 
+/** Whether the kubelet tells the subnet of its node: Azure's overlay network looks for it. */
+export function hasSubnetLabel({
+  networkPlugin,
+  networkPluginMode,
+}: Pick<AzureConfig, 'networkPlugin' | 'networkPluginMode'>): boolean {
+  return networkPlugin === 'azure' && networkPluginMode === 'overlay'
+}
+
 function networkLabels({ config, nodeClass, kubernetesVersion }: KubeletLabelsInput): Record<string, string> {
   const subnet = parseSubnet(nodeClass.subnetId)
-  const overlay = config.networkPlugin === 'azure' && config.networkPluginMode === 'overlay'
   return {
-    ...(overlay
+    ...(hasSubnetLabel(config)
       ? {
           ...(subnet === undefined ? {} : { 'kubernetes.azure.com/network-subnet': subnet.name }),
           ...(config.vnetGuid === undefined ? {} : { 'kubernetes.azure.com/nodenetwork-vnetguid': config.vnetGuid() }),

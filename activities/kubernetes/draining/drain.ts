@@ -12,7 +12,7 @@ import type { DrainOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
 import { heedInterruption } from '../node-health.ts'
-import { cachedClaim, goingClaim, setClaimConditions, updateClaim } from '../object-writes.ts'
+import { cachedClaim, claimBeingDeleted, setClaimConditions, updateClaim } from '../object-writes.ts'
 import { liveNodes } from '../observe.ts'
 import { nodeDrained } from './drain-record.ts'
 import { DrainReport, type ToldAs } from './drain-report.ts'
@@ -46,7 +46,7 @@ export async function drain(
 
 /** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
 async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const claim = await goingClaim(deps, ref)
+  const claim = await claimBeingDeleted(deps, ref)
   const deadline = claim && terminationDeadline(claim)
   if (claim === undefined || deadline === undefined) return claim
   if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim

@@ -7,7 +7,7 @@ import { inParallel } from '../../in-parallel.ts'
 import { isConflict, isNotFound, type Json } from '../client.ts'
 import { livePodsOn } from '../command-objects.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { goingClaim, updateClaim, updateNode } from '../object-writes.ts'
+import { claimBeingDeleted, updateClaim, updateNode } from '../object-writes.ts'
 import { liveNodes } from '../observe.ts'
 import { resourcePath } from '../resources.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
@@ -29,7 +29,7 @@ const width = 16
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
  */
 export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
-  const claim = await goingClaim(deps, ref)
+  const claim = await claimBeingDeleted(deps, ref)
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)

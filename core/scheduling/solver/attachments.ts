@@ -1,3 +1,4 @@
+import { entryOf } from '../../records.ts'
 import { allBits, type Bits, keep } from './bits.ts'
 import type { ClaimPlace, NodePlace, Place } from './places.ts'
 import type { Waiting } from './waiting-pods.ts'
@@ -9,7 +10,7 @@ export function attachable(claim: ClaimPlace, one: Waiting): Bits | undefined {
   const types = allBits(claim.pool.index.types.length)
   claim.pool.index.types.forEach(({ volumeAttachmentLimits = {} }, type) => {
     for (const driver of new Set([...drivers, ...claim.volumes.keys()])) {
-      const limit = volumeAttachmentLimits[driver]
+      const limit = entryOf(volumeAttachmentLimits, driver)
       if (limit !== undefined && volumeCount(claim, one, driver) > limit)
         types[type >>> 5] = (types[type >>> 5] as number) & ~(1 << (type & 31))
     }
@@ -22,14 +23,14 @@ export function exceedsLimits(place: NodePlace, one: Waiting): boolean {
   const limits = place.node.volumeLimits
   if (limits === undefined || one.volumes === undefined) return false
   return Object.keys(one.volumes.byDriver).some((driver) => {
-    const limit = limits[driver]
+    const limit = entryOf(limits, driver)
     return limit !== undefined && volumeCount(place, one, driver) > limit
   })
 }
 
 function volumeCount(place: Place, one: Waiting, driver: string): number {
   const used = place.volumes.get(driver)
-  const added = new Set(one.volumes?.byDriver[driver] ?? [])
+  const added = new Set(entryOf(one.volumes?.byDriver, driver) ?? [])
   let count = used?.size ?? 0
   for (const id of added) if (used?.has(id) !== true) count += 1
   return count

@@ -1,5 +1,6 @@
 import { minValues } from '../../instance-type.ts'
 import type { ContainerPort } from '../../objects.ts'
+import { entryOf } from '../../records.ts'
 import type { PodVolumes } from '../snapshot.ts'
 import { type Bits, hasBit, membersOf } from './bits.ts'
 import { shortKey, typesOf } from './funnel-types.ts'
@@ -27,7 +28,7 @@ export function restMiss(question: RestQuestion): string {
 
 function volumeLimitMiss({ pool, types, volumes }: RestQuestion): string | undefined {
   for (const [driver, ids] of Object.entries(volumes?.byDriver ?? {})) {
-    const limits = typesOf(pool, types).map(({ volumeAttachmentLimits }) => volumeAttachmentLimits?.[driver])
+    const limits = typesOf(pool, types).map(({ volumeAttachmentLimits }) => entryOf(volumeAttachmentLimits, driver))
     const most = Math.max(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
     if (ids.length > most) return `it has ${ids.length} volumes of ${driver}, and no type attaches more than ${most}`
   }

@@ -1,5 +1,6 @@
 import { allocatableGroups, type InstanceType } from '../../instance-type.ts'
 import { type Quantity, subtractQuantity, zero } from '../../quantity.ts'
+import { emptyRecord, entryOf } from '../../records.ts'
 import { mergeResources, noResources, type Resources } from '../../resources.ts'
 import { type Bits, hasBit, membersOf } from './bits.ts'
 import type { PoolIndex } from './pool-index.ts'
@@ -30,9 +31,9 @@ function daemonsOn(pool: PoolIndex, type: number): Resources {
 }
 
 function lackOf(wanted: Resources, available: Resources): Resources {
-  const lacks: Record<string, Quantity> = {}
+  const lacks = emptyRecord<Quantity>()
   for (const name of Object.keys({ ...wanted, ...available }).sort()) {
-    const lack = subtractQuantity(wanted[name] ?? zero, available[name] ?? zero)
+    const lack = subtractQuantity(entryOf(wanted, name) ?? zero, entryOf(available, name) ?? zero)
     if (lack.nano > 0n) lacks[name] = lack
   }
   return lacks
@@ -41,7 +42,7 @@ function lackOf(wanted: Resources, available: Resources): Resources {
 /** More for each resource that is short, and at most 1 for the largest share that one is short of. */
 function distanceOf(lacks: Resources, wanted: Resources): number {
   const shares = Object.entries(lacks).map(
-    ([name, { nano }]) => Number(nano) / Number((wanted[name] ?? zero).nano || 1n),
+    ([name, { nano }]) => Number(nano) / Number((entryOf(wanted, name) ?? zero).nano || 1n),
   )
   return shares.length * 2 + Math.max(0, ...shares)
 }

@@ -1,4 +1,5 @@
 import type { InstanceType } from '../../instance-type.ts'
+import { entryOf } from '../../records.ts'
 import { allows, describe, type Requirement } from '../../requirement.ts'
 import { sharedKeysIntersect } from '../../requirements.ts'
 import type { Amounts } from './amounts.ts'
@@ -124,7 +125,7 @@ const shortKeys: Readonly<Record<string, string>> = {
   'kubernetes.io/os': 'os',
 }
 
-export const shortKey = (key: string) => shortKeys[key] ?? key
+export const shortKey = (key: string) => entryOf(shortKeys, key) ?? key
 
 /** A few of many. */
 export function some(values: readonly string[], most = 4): string {

@@ -1,8 +1,10 @@
+import { unclaimable } from '../../claim-requirements.ts'
 import type { InstanceType } from '../../instance-type.ts'
 import { labels } from '../../labels.ts'
 import { subtractQuantity, zero } from '../../quantity.ts'
+import { entryOf } from '../../records.ts'
 import { intersects, operatorOf, type Requirement, requirement } from '../../requirement.ts'
-import { incompatibility } from '../../requirements.ts'
+import { incompatibility, merge } from '../../requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
 import { type Bits, membersOf, noBits } from './bits.ts'
 import { restMiss } from './funnel-rest.ts'
@@ -85,10 +87,14 @@ export class PodFunnels {
     if (!allowsHostname(level, newHostname))
       return refused(`a new node cannot have the hostname that the pod asks for (${hostnameOf(level)})`)
     const { sets, wellKnown } = this.#solver
-    const base = sets.merged(pool.set, level.wanted, 'lenient')
+    const base = sets.merged(pool.set, level.wanted, 'claim')
     if (typeof base === 'string')
-      return refused(incompatibility(pool.set.map, level.wanted.map, wellKnown) ?? 'its requirements exclude the pod')
-    const reached = alternative === undefined ? base : sets.merged(base, alternative, 'lenient')
+      return refused(
+        incompatibility(pool.set.map, level.wanted.map, wellKnown) ??
+          unclaimable(merge(pool.set.map, level.wanted.map.values())) ??
+          'its requirements exclude the pod',
+      )
+    const reached = alternative === undefined ? base : sets.merged(base, alternative, 'claim')
     if (typeof reached === 'string') return refused(this.#volumeMiss(attempt, base))
     const narrowed = this.#narrowed(level, reached)
     if (typeof narrowed === 'string') return refused(narrowed)
@@ -239,9 +245,11 @@ function limitMiss(pool: PoolIndex, types: Bits): string {
   const shares = Object.keys(nodePool.limits)
     .sort()
     .flatMap((name) => {
-      const limit = nodePool.limits[name] ?? zero
-      const used = usage[name] ?? zero
-      const smallest = left.map(({ capacity }) => capacity[name] ?? zero).sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
+      const limit = entryOf(nodePool.limits, name) ?? zero
+      const used = entryOf(usage, name) ?? zero
+      const smallest = left
+        .map(({ capacity }) => entryOf(capacity, name) ?? zero)
+        .sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
       const free = subtractQuantity(limit, used)
       const text = `limit ${amountText(name, limit)}, in use ${amountText(name, used)}`
       if (name === 'nodes') return pool.nodesExhausted ? [text] : []

@@ -1,5 +1,6 @@
 import type { Pod } from '../../objects.ts'
 import { isTerminating } from '../../pod-rules.ts'
+import { entryOf } from '../../records.ts'
 import type { RunningPods } from './running-pods.ts'
 import type { CountedNode, TopologyBase } from './topology-base.ts'
 
@@ -33,7 +34,7 @@ export class Gone {
   domainsBy(key: string): ReadonlySet<number> {
     let known = this.#domains.get(key)
     if (known === undefined) {
-      const names = [...this.nodes].flatMap(({ placeLabels }) => placeLabels?.[key] ?? [])
+      const names = [...this.nodes].flatMap(({ placeLabels }) => entryOf(placeLabels, key) ?? [])
       known = new Set(names.map((name) => this.#base.domains.id(key, name)))
       this.#domains.set(key, known)
     }

@@ -63,7 +63,7 @@ export class ClaimFinisher {
     if (reserved.size === 0) return set
     const map = new Map(set.map)
     map.set(labels.capacityType, inValues(labels.capacityType, ['reserved']))
-    const label = this.#options.reservationIdLabel ?? 'karpenter.azure.com/capacity-reservation-id'
+    const label = this.#options.reservationIdLabel ?? labels.reservationId
     return this.#sets.intern(merge(map, [inValues(label, reserved)]))
   }
 

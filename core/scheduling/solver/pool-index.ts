@@ -199,8 +199,11 @@ export class PoolIndex {
     for (const name in nodePool.limits) {
       const at = amounts.indexOf(name)
       const left = (limits[at] as number) - (used[at] as number)
-      if (name === 'nodes') this.#nodesLeft = left + (name in usage ? gone.length * amounts.whole(name) : 0)
-      this.#remaining[at] = name in usage ? freed.reduce((sum, one) => sum + (one[at] as number), left) : left
+      if (name === 'nodes')
+        this.#nodesLeft = left + (Object.hasOwn(usage, name) ? gone.length * amounts.whole(name) : 0)
+      this.#remaining[at] = Object.hasOwn(usage, name)
+        ? freed.reduce((sum, one) => sum + (one[at] as number), left)
+        : left
       if (name !== 'nodes') this.#limited.push(at)
     }
   }

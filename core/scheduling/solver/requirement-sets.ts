@@ -1,3 +1,4 @@
+import { unclaimable } from '../../claim-requirements.ts'
 import { labels as labelKeys } from '../../labels.ts'
 import { allows, intersect, intersects, operatorOf, type Requirement } from '../../requirement.ts'
 import { isCompatible, merge, type Requirements, requirementsOfLabels } from '../../requirements.ts'
@@ -10,14 +11,23 @@ export interface RequirementSet {
   readonly ids: ReadonlyMap<string, number>
   readonly hasMinValues: boolean
   /** What became of this set with others, by their ids; see `RequirementSets.merged`. */
-  readonly merges: { readonly lenient: Map<number, Merge>; readonly strict: Map<number, Merge> }
+  readonly merges: Readonly<Record<MergeMode, Map<number, Merge>>>
+  /** Whether a NodeClaim can be created with it; absent until somebody asks. */
+  claimable: boolean | undefined
 }
 
 /**
  * The set of both; or why there is none: `disjoint` stays so however much the first is narrowed, `open` does not. A key without known
- * values becomes known by a later pod's NotIn, and by the same a key that must exist becomes one that may be absent, as upstream.
+ * values becomes known by a later pod's NotIn, and by the same a key that must exist becomes one that may be absent, as upstream. What no
+ * NodeClaim can ask for is `open`: values that are left out later make it shorter.
  */
 export type Merge = RequirementSet | 'disjoint' | 'open'
+
+/**
+ * As what sets are merged. `strict`: a node, whose labels are all there is. `lenient`: a node to come, where well-known keys need not be
+ * defined. `claim`: the same, with requirements that a NodeClaim can be created with.
+ */
+export type MergeMode = 'strict' | 'lenient' | 'claim'
 
 const noKeys: ReadonlySet<string> = new Set()
 
@@ -95,7 +105,8 @@ export class RequirementSets {
       map,
       ids,
       hasMinValues,
-      merges: { lenient: new Map(), strict: new Map() },
+      merges: { strict: new Map(), lenient: new Map(), claim: new Map() },
+      claimable: undefined,
     }
     this.#byText.set(text, set)
     return set
@@ -116,16 +127,14 @@ export class RequirementSets {
     )
   }
 
-  /**
-   * What a place of `base` becomes with `added`. `lenient` as for NodeClaims, where well-known keys need not be defined; `strict` as for
-   * nodes, whose labels are all there is (reference/karpenter-core.md 2).
-   */
-  merged(base: RequirementSet, added: RequirementSet, mode: 'lenient' | 'strict'): Merge {
-    if (added === this.empty) return base
+  /** Returns what a place of `base` becomes with `added` (reference/karpenter-core.md 2). */
+  merged(base: RequirementSet, added: RequirementSet, mode: MergeMode): Merge {
+    if (added === this.empty) return mode !== 'claim' || isClaimable(base) ? base : 'open'
     const memo = base.merges[mode]
     const known = memo.get(added.id)
     if (known !== undefined) return known
-    const found = this.#merge(base, added, mode === 'lenient' ? this.#wellKnown : noKeys)
+    const both = this.#merge(base, added, mode === 'strict' ? noKeys : this.#wellKnown)
+    const found = mode === 'claim' && typeof both !== 'string' && !isClaimable(both) ? 'open' : both
     memo.set(added.id, found)
     return found
   }
@@ -134,7 +143,7 @@ export class RequirementSets {
    * What a place of `base` becomes with the domains that topology chose. As upstream, they are compared after what `base` excludes was
    * taken from them: where nothing is left of them, a key that may be absent must be absent.
    */
-  narrowed(base: RequirementSet, chosen: RequirementSet, mode: 'lenient' | 'strict'): Merge {
+  narrowed(base: RequirementSet, chosen: RequirementSet, mode: MergeMode): Merge {
     const direct = this.merged(base, chosen, mode)
     if (typeof direct !== 'string') return direct
     const left = new Map<string, Requirement>()
@@ -151,6 +160,11 @@ export class RequirementSets {
     if (isCompatible(base.map, added.map, allowUndefined)) return this.intern(merge(base.map, added.map.values()))
     return stayDisjoint(base.map, added.map) ? 'disjoint' : 'open'
   }
+}
+
+function isClaimable(set: RequirementSet): boolean {
+  set.claimable ??= unclaimable(set.map) === undefined
+  return set.claimable
 }
 
 /** Whether a key of both cannot be met, and could not be if `base` were narrowed further. */

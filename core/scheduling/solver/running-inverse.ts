@@ -1,4 +1,5 @@
 import type { Pod } from '../../objects.ts'
+import { entryOf } from '../../records.ts'
 import { BySelector } from './by-selector.ts'
 import type { Gone } from './gone.ts'
 import type { LabelFacts } from './pod-shapes.ts'
@@ -46,7 +47,7 @@ export class RunningInverse {
         for (const stated of base.inverseRules(pod)) {
           if (ids.has(stated.rule.id)) continue
           ids.add(stated.rule.id)
-          const label = node.labels[stated.rule.key]
+          const label = entryOf(node.labels, stated.rule.key)
           const domain = label === undefined ? undefined : base.domains.id(stated.rule.key, label)
           this.#enter({ pod, order: order++, stated, domain })
         }

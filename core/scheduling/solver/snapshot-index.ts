@@ -1,6 +1,7 @@
 import { minValues } from '../../instance-type.ts'
 import { labels, wellKnownLabels } from '../../labels.ts'
 import type { Taint } from '../../objects.ts'
+import { entryOf } from '../../records.ts'
 import { merge, requirements } from '../../requirements.ts'
 import { Reservations } from '../reservations.ts'
 import type { NodeFacts, SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
@@ -11,8 +12,6 @@ import { type PoolContext, PoolFacts } from './pool-index.ts'
 import { type RequirementSets, withoutHostname } from './requirement-sets.ts'
 import { type CountedNode, TopologyBase } from './topology-base.ts'
 import { compareText } from './waiting-pods.ts'
-
-const reservationId = 'karpenter.azure.com/capacity-reservation-id'
 
 /** Every pool, in the order in which they are tried. */
 export function indexPools(
@@ -138,7 +137,7 @@ export function filling(place: NodePlace, number: number): NodePlace {
 /** Whether more volumes are attached of a driver than it may have: as upstream, that keeps away pods without volumes too. */
 function hasTooMany({ volumes = {}, volumeLimits = {} }: SchedulableNode): boolean {
   return Object.entries(volumes).some(
-    ([driver, ids]) => ids.length > (volumeLimits[driver] ?? Number.POSITIVE_INFINITY),
+    ([driver, ids]) => ids.length > (entryOf(volumeLimits, driver) ?? Number.POSITIVE_INFINITY),
   )
 }
 
@@ -154,7 +153,7 @@ export function reservationsOf(
     {
       isEnabled: true,
       mode: options.reservedOfferings ?? 'Strict',
-      idLabel: options.reservationIdLabel ?? reservationId,
+      idLabel: options.reservationIdLabel ?? labels.reservationId,
       wellKnown: options.wellKnownLabels ?? wellKnownLabels,
     },
   )

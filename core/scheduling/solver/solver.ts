@@ -21,7 +21,7 @@ import {
   withoutRules,
 } from './pod-shapes.ts'
 import { PoolIndex } from './pool-index.ts'
-import type { Merge, RequirementSet, RequirementSets } from './requirement-sets.ts'
+import type { Merge, MergeMode, RequirementSet, RequirementSets } from './requirement-sets.ts'
 import type { SolverBase } from './solver-base.ts'
 import { TopologyIndex } from './topology-index.ts'
 import { type Alternative, alternativesOf, type Waiting, WaitingPods } from './waiting-pods.ts'
@@ -275,7 +275,7 @@ export class Solver {
 
   /** Whether a claim can take the pod beside those that it has (reference/karpenter-core.md 3.5). */
   #fit(claim: ClaimPlace, one: Waiting, level: Level, relaxMinValues: boolean): Fit | 'refused' | 'wait' {
-    const base = this.#admitted(claim, level, 'lenient')
+    const base = this.#admitted(claim, level, 'claim')
     if (base === undefined || !allowsHostname(level, claim.hostname) || !this.#portsFree(claim, level)) return 'refused'
     const { pool } = claim
     const requests = this.#scratch
@@ -290,7 +290,7 @@ export class Solver {
     let answer: 'refused' | 'wait' = 'refused'
     for (const alternative of alternativesOf(one, claim.hostname)) {
       answer = 'refused'
-      const set = this.#narrowed(claim, level, base, alternative, 'lenient')
+      const set = this.#narrowed(claim, level, base, alternative, 'claim')
       if (set === undefined) continue
       const left = pool.slotsFor(types, set, requests)
       if (left === undefined) continue
@@ -347,7 +347,7 @@ export class Solver {
   }
 
   /** The place's requirements with the pod's, if its taints and labels admit the pod. A refusal that stays is remembered. */
-  #admitted(place: Place, level: Level, mode: 'lenient' | 'strict'): RequirementSet | undefined {
+  #admitted(place: Place, level: Level, mode: MergeMode): RequirementSet | undefined {
     const { facet } = level
     const merged: Merge = toleratesAll(place, facet.facts)
       ? this.sets.merged(place.set, facet.facts.wanted, mode)
@@ -363,7 +363,7 @@ export class Solver {
     level: Level,
     base: RequirementSet,
     alternative: Alternative,
-    mode: 'lenient' | 'strict',
+    mode: MergeMode,
   ): RequirementSet | undefined {
     if (alternative === 'elsewhere') return undefined
     const reached = alternative === undefined ? base : this.sets.merged(base, alternative, mode)

@@ -1,5 +1,6 @@
 import { labels } from '../../labels.ts'
 import type { Pod, Taint } from '../../objects.ts'
+import { entryOf } from '../../records.ts'
 import { untolerated } from '../../taints.ts'
 import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '../topology-rules.ts'
 import { ByLabels, pairsOf } from './by-selector.ts'
@@ -150,7 +151,7 @@ export class TopologyBase {
     if (known !== undefined) return known
     const places = new Map<number, CountedNode[]>()
     for (const node of this.nodes) {
-      const name = node.placeLabels?.[key]
+      const name = entryOf(node.placeLabels, key)
       if (name === undefined) continue
       const domain = this.domains.id(key, name)
       const others = places.get(domain)
@@ -163,7 +164,7 @@ export class TopologyBase {
 
   /** The domain in which the pods of a node are, whatever counts them. */
   domainOf(node: CountedNode, key: string): number | undefined {
-    const name = node.labels[key] ?? (key === labels.hostname ? node.name : undefined)
+    const name = entryOf(node.labels, key) ?? (key === labels.hostname ? node.name : undefined)
     return name === undefined ? undefined : this.domains.id(key, name)
   }
 }

@@ -5,8 +5,21 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- /* The account that has an identity at Azure, by the name that its federated credential is made for. */}}
+{{- define "joiner.azureAccount" -}}
+{{- .Values.serviceAccount.name | default "joiner-azure" }}
+{{- end }}
+
+{{- /* ServiceAccounts with the roles of their Deployments. */}}
+{{- define "joiner.accounts" -}}
+joiner: [core, bridge]
+{{ include "joiner.azureAccount" . }}: [azure]
+joiner-planner: [planner]
+joiner-conversion: [conversion]
+{{- end }}
+
 {{- /* An empty client or tenant id is left out: to the workload identity webhook it would not mean "none". */}}
-{{- define "joiner.serviceAccountAnnotations" -}}
+{{- define "joiner.identityAnnotations" -}}
 {{- with .Values.workloadIdentity.clientId }}
 azure.workload.identity/client-id: {{ . | quote }}
 {{- end }}
@@ -16,6 +29,45 @@ azure.workload.identity/tenant-id: {{ . | quote }}
 {{- with .Values.serviceAccount.annotations }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* The value of a variable in controller.env; empty where it has none. */}}
+{{- define "joiner.givenVariable" -}}
+{{- $name := index . 1 }}
+{{- range (index . 0).Values.controller.env }}{{ if eq .name $name }}{{ .value | default "" }}{{ end }}{{ end }}
+{{- end }}
+
+{{- /* Not empty where pods are given default spread constraints. */}}
+{{- define "joiner.hasDefaultSpread" -}}
+{{- $given := include "joiner.givenVariable" (list . "SCHEDULER_CONFIG") | fromYaml }}
+{{- range $config := list .Values.settings.schedulerConfig $given }}
+{{- with $config }}{{ with .podTopologySpread }}{{ with .defaultConstraints }}true{{ end }}{{ end }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Not empty where the address of DNS is that of the Service kube-dns. */}}
+{{- define "joiner.readsDnsService" -}}
+{{- if not (or .Values.azure.dnsServiceIp (has "DNS_SERVICE_IP" (include "joiner.environmentNames" . | fromJsonArray))) }}true{{ end }}
+{{- end }}
+
+{{- /* Not empty where it depends on network policies whether localDNS may be on. */}}
+{{- define "joiner.readsNetworkPolicies" -}}
+{{- $policy := include "joiner.givenVariable" (list . "NETWORK_POLICY") | default .Values.azure.networkPolicy }}
+{{- if and (has $policy (list "cilium" "calico")) (semverCompare ">=1.99.0-0" .Capabilities.KubeVersion.Version) }}true{{ end }}
+{{- end }}
+
+{{- /*
+The environment that values give to a role. What is about an identity at Azure reaches the processes with that role alone, and so does the bootstrap
+token that Karpenter's values hold and nobody needs.
+*/}}
+{{- define "joiner.environment" -}}
+{{- $roles := index . 1 }}
+{{- $kept := list }}
+{{- range (index . 0).Values.controller.env }}
+{{- $isSecret := regexMatch "^(AZURE_(CLIENT|FEDERATED|USERNAME|PASSWORD|TOKEN_CREDENTIALS|AUTHORITY_HOST)|ARM_CLIENT|IDENTITY_|MSI_|KUBELET_BOOTSTRAP_TOKEN$)" .name }}
+{{- if or (has "azure" $roles) (not $isSecret) }}{{ $kept = append $kept . }}{{ end }}
+{{- end }}
+{{- toYaml $kept }}
 {{- end }}
 
 {{- /* Names in controller.env, as a JSON list. */}}
@@ -43,6 +95,9 @@ azure.workload.identity/tenant-id: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- if $missing }}{{ fail (printf "missing values: %s" (join ", " $missing)) }}{{ end }}
+{{- if has .Values.serviceAccount.name (list "joiner" "joiner-planner" "joiner-conversion") }}
+{{- fail (printf "serviceAccount.name %q is the account of another Deployment; it names the one with an identity at Azure: leave it empty for joiner-azure" .Values.serviceAccount.name) }}
+{{- end }}
 {{- end }}
 
 {{- define "joiner.featureGates" -}}

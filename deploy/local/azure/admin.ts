@@ -45,6 +45,7 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
   })
   app.get('/admin/process', () => ({ rssMib: Math.round(process.memoryUsage.rss() / 2 ** 20) }))
   app.get('/admin/journal', () => journal)
+  app.get('/admin/violations', () => deps.violations)
   app.delete('/admin/leftovers', (_request, reply) => {
     for (const type of ['networkInterfaces', 'disks'] as const)
       for (const { name } of machines.leftovers(type)) machines.discard(type, name)

@@ -37,6 +37,14 @@ export interface ArmDeps {
   readonly calls: CallCounts
   /** Every request that changes a VM, in order. */
   readonly journal: JournalEntry[]
+  /** What PUTs of VMs would have given to nodes and must not. */
+  readonly violations: Violation[]
+}
+
+/** A place in the custom data of a PUT that breaks the grammar of `boot/violations.ts`. */
+interface Violation {
+  readonly vm: string
+  readonly path: string
 }
 
 /** A request that asks for a change, refused ones included. */

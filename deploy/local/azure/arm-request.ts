@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { ArmError } from './arm-error.ts'
+import { ArmError, resourceNotFound } from './arm-error.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { NetworkSetup } from './network-setup.ts'
 import { SortedMap } from './sorted-map.ts'
@@ -37,6 +37,15 @@ export function checkRequest(request: ArmRequest, config: SimulatorConfig, netwo
   const group = /\/resourceGroups\/([^/]+)/i.exec(path)?.[1]
   if (group !== undefined && !network.hasGroup(group))
     throw new ArmError(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`)
+  const [, type, name] = /\/(Microsoft\.\w+\/(?:virtualMachines|networkInterfaces|disks))\/([^/?]+)/i.exec(path) ?? []
+  if (type !== undefined && name !== undefined && group !== undefined && isOutsideNodeGroup(request, config))
+    throw resourceNotFound(type, name, group)
+}
+
+/** Whether a request is about another group than that of the nodes, which is the only one with VMs, NICs and disks. */
+export function isOutsideNodeGroup(request: ArmRequest, { nodeResourceGroup }: SimulatorConfig): boolean {
+  const group = /\/resourceGroups\/([^/?]+)/i.exec(request.url)?.[1]
+  return group !== undefined && group.toLowerCase() !== nodeResourceGroup.toLowerCase()
 }
 
 /** Path without the query. */

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
-import { type ArmRequest, callOf, checkRequest, operationOf, pathOf } from './arm-request.ts'
+import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf, pathOf } from './arm-request.ts'
 import { registerAuthorization } from './authorization.ts'
+import { violationsOf } from './boot/violations.ts'
 import { registerBootDiagnostics } from './boot-diagnostics.ts'
 import { registerCompute } from './compute.ts'
 import { registerDiskEncryptionSets } from './disk-encryption-sets.ts'
@@ -19,7 +20,7 @@ import { registerVirtualMachines } from './virtual-machines.ts'
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, tokens, calls, journal } = deps
+  const { config, tokens, calls, journal, violations } = deps
   const journalled = new WeakMap<FastifyRequest, JournalEntry>()
   registerArmErrors(app)
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
@@ -41,7 +42,12 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     if (entry !== undefined) entry.answer = { atMs: Date.now(), status: reply.statusCode }
   })
   app.addHook('preHandler', async (request: FastifyRequest, reply) => {
-    if (isArm(request)) await disturb(request, reply)
+    if (!isArm(request)) return
+    inspect(request)
+    await disturb(request, reply)
+    if (!isList(request)) return
+    const isEmpty = isOutsideNodeGroup(request as ArmRequest, config) || isEmptied(request)
+    if (isEmpty) return reply.send({ value: [] })
   })
   registerVirtualMachines(app, deps)
   registerCompute(app, deps)
@@ -52,6 +58,14 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   deps.galleryToken.register(app)
   registerResourceGraph(app, deps)
   registerAuthorization(app, deps)
+
+  /** Looks at the custom data of every PUT, those included that are refused. */
+  function inspect({ method, url, body }: FastifyRequest): void {
+    const vm = /\/virtualMachines\/([^/?]+)(?:\?|$)/i.exec(url)?.[1]
+    const customData = (body as Partial<MachineBody> | undefined)?.properties?.osProfile?.customData
+    if (method !== 'PUT' || vm === undefined || typeof customData !== 'string') return
+    violations.push(...violationsOf(customData).map((path) => ({ vm, path })))
+  }
 
   function authenticate(request: FastifyRequest, reply: FastifyReply): void {
     try {
@@ -79,7 +93,15 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     if (refusal !== undefined)
       throw refusalOf(refusal, { method: request.method, path: pathOf(request), attempt }, config)
   }
+
+  function isEmptied(request: FastifyRequest): boolean {
+    return deps.faults.take('emptyList', undefined, operationOf(request)) !== undefined
+  }
 }
+
+/** Whether a request is for all resources of a type and not for one. */
+const isList = ({ method, url }: FastifyRequest) =>
+  method === 'GET' && /\/(virtualMachines|networkInterfaces|disks)(\?|$)/i.test(url)
 
 const isArm = ({ url }: FastifyRequest) => /^\/(subscriptions|providers)\//i.test(url)
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
+import { printableLines } from '../../../core/printable.ts'
 import { createPki, type Pki, pkiFiles } from '../pki.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { RunningSimulator } from './simulator.ts'
@@ -71,7 +72,8 @@ async function run(options: Options): Promise<void> {
     simulator = await start(folder, options)
     await stopped
   } catch (error) {
-    console.error(color.red(textOf(error)))
+    // It may quote a file that somebody else wrote.
+    console.error(color.red(printableLines(textOf(error))))
     code = 1
   }
   await simulator?.close()

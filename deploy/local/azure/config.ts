@@ -29,7 +29,7 @@ export interface SimulatorConfig extends LiveSettings {
   readonly scenarioFile?: string
   /** What drawn durations and evictions follow from. Default 1. */
   readonly seed?: number | string
-  /** The ServiceAccount that the identity trusts, such as `system:serviceaccount:joiner:joiner`; absent: any. */
+  /** The ServiceAccount that the identity trusts, such as `system:serviceaccount:joiner:joiner-azure`; absent: any. */
   readonly federatedSubject?: string
   /** Secret of the application. Default `simulated-secret`. */
   readonly clientSecret?: string

@@ -19,6 +19,7 @@ const kinds: Readonly<Record<Fault['kind'], readonly [Readonly<Record<string, Sh
   failSync: [{ ...coded, operation: text, status: numberFrom(400, 599) }, ['code']],
   throttle: [{ operation: text, retryAfterSeconds: numberFrom(0) }, ['retryAfterSeconds']],
   latency: [{ operation: text, ms: numberFrom(0) }, ['ms']],
+  emptyList: [{ operation: text }, ['operation']],
   failAsync: [coded, ['code']],
   failExtension: [coded, ['code']],
   resetAfterCommit: [{}, []],

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { ComputeManagementClient } from '@azure/arm-compute'
 import { afterEach, describe, expect, test } from 'vitest'
-import { armErrorCode, isMissing, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
+import { armErrorCode, isNotFoundAnswer, retryAfterSeconds } from '../../../activities/azure/arm/azure-error.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { collect, credential, group, joinersClient, nicConfiguration, plainClient, vmBody } from './sdk-clients.ts'
 import { ids, SimulatorProcess } from './simulator-process.ts'
@@ -175,7 +175,7 @@ describe('what becomes of a VM', () => {
     await simulator.fault({ kind: 'evict', afterMs: 200 })
     await create('usual')
     expect((await create('vm', spot)).provisioningState).toBe('Succeeded')
-    await simulator.until('the VM is gone', async () => isMissing(await errorOf(vms().get(group, 'vm'))))
+    await simulator.until('the VM is gone', async () => isNotFoundAnswer(await errorOf(vms().get(group, 'vm'))))
     expect(await simulator.state()).toMatchObject({
       virtualMachines: [{ name: 'usual' }],
       networkInterfaces: ['usual-nic'],
@@ -190,7 +190,7 @@ describe('what becomes of a VM', () => {
     await expect(simulator.happen('usual', 'evict')).rejects.toThrow('is not a spot VM')
     await simulator.happen('kept', 'evict')
     await simulator.happen('gone', 'evict')
-    await simulator.until('the VM is gone', async () => isMissing(await errorOf(vms().get(group, 'gone'))))
+    await simulator.until('the VM is gone', async () => isNotFoundAnswer(await errorOf(vms().get(group, 'gone'))))
     const view = (await vms().get(group, 'kept', { expand: 'instanceView' })).instanceView
     expect(view?.statuses?.map(({ code }) => code)).toContain('PowerState/deallocated')
   })

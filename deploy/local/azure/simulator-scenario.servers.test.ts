@@ -1,6 +1,6 @@
 // Scenarios and evictions by a rate, as they change what the simulated Azure does while it runs.
 import { afterEach, expect, test } from 'vitest'
-import { isMissing } from '../../../activities/azure/arm/azure-error.ts'
+import { isNotFoundAnswer } from '../../../activities/azure/arm/azure-error.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { group, vmBody } from './sdk-clients.ts'
 
@@ -22,7 +22,7 @@ const isGone = (name: string) =>
     .get(group, name)
     .then(
       () => false,
-      (error: unknown) => isMissing(error),
+      (error: unknown) => isNotFoundAnswer(error),
     )
 
 test('steps happen at their times: settings, faults, and what becomes of VMs', async () => {

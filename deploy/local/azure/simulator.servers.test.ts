@@ -1,5 +1,6 @@
 // The simulator under the SDK clients that Joiner uses, unmodified: VMs with what belongs to them, lists, and ARM's refusals.
 import { afterEach, describe, expect, test } from 'vitest'
+import { cloudInitDocument } from '../../../activities/azure/node-config/custom-data.ts'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { arm, collect, credential, group, nicConfiguration, vmBody } from './sdk-clients.ts'
 import { ids, subnetId } from './simulator-process.ts'
@@ -95,6 +96,20 @@ describe('a virtual machine', () => {
     expect(nics.map(({ name, virtualMachine }) => ({ name, virtualMachine }))).toEqual([{ name: 'vm-nic' }])
     await azure.network.networkInterfaces.delete(group, 'vm-nic')
     expect(await collect(azure.network.networkInterfaces.list(group))).toEqual([])
+  })
+
+  test('is looked at before it is made or refused: what no node must be given is told by its place', async () => {
+    const labels = { a: 'x\nKUBELET_FLAGS=--v=9', b: 'fine' }
+    const customData = cloudInitDocument({ kubelet_config: { kubelet_node_labels: labels } })
+    const osProfile = { adminUsername: 'azureuser', computerName: 'vm', customData }
+    await create('clean')
+    await create('vm', { osProfile })
+    await expect(create('vm2', { osProfile, location: 'atlantis' })).rejects.toThrow()
+    const path = 'kubelet_config.kubelet_node_labels.a'
+    expect(await simulator.admin('GET', '/violations')).toEqual([
+      { vm: 'vm', path },
+      { vm: 'vm2', path },
+    ])
   })
 
   test('can be deleted while it is created: the creation is canceled', async () => {

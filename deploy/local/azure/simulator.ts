@@ -100,5 +100,6 @@ function makeDeps(config: SimulatorConfig): ArmDeps {
     calls: new CallCounts(),
     throttling: new Throttling(config.throttling ?? 'off'),
     journal: [],
+    violations: [],
   }
 }

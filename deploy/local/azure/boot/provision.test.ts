@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { customData } from '../../../../activities/azure/node-config/custom-data.ts'
+import { cloudInitDocument } from '../../../../activities/azure/node-config/custom-data.ts'
 import { configPath } from './custom-data.ts'
 import { provision } from './provision.ts'
 import { runScript } from './shell.ts'
@@ -36,7 +36,7 @@ function config(changes: Json = {}): Json {
   }
 }
 
-const boot = (changes: Json = {}) => provision(customData(config(changes)))
+const boot = (changes: Json = {}) => provision(cloudInitDocument(config(changes)))
 const kubelet = (changes: Json) => boot({ kubelet_config: { ...(config()['kubelet_config'] as Json), ...changes } })
 
 describe('a node that boots', () => {
@@ -177,7 +177,7 @@ it('a boothook has the effects that a real shell gives it', async () => {
   const started = join(root, 'started')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'aks-node-controller-launcher.sh'), `echo launcher > ${started}\n`)
-  const document = Buffer.from(customData(config()), 'base64').toString()
+  const document = Buffer.from(cloudInitDocument(config()), 'base64').toString()
   const boothook = (/text\/cloud-boothook[\s\S]*?\r\n\r\n([\s\S]*?)\r\n--/.exec(document)?.[1] ?? '').replaceAll(
     /\/(opt|var)\//g,
     `${root}/$1/`,

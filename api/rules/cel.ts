@@ -4,18 +4,36 @@ type Scope = ReadonlyMap<string, unknown>
 type Expression = (scope: Scope) => unknown
 
 const tokenPattern =
-  /\s*(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(\|\||&&|[=!<>]=|[()[\].,?:!<>]))/y
+  /\s*(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(\|\||&&|[=!<>]=|[()[\]{}.,?:!<>+]))/y
 
-/** A rule ready to be asked about a value. Errors: it uses what is not known here; as in the API server, a rule that fails is broken. */
-export function compileCel(rule: string): (self: unknown) => boolean {
-  const expression = new Parser(tokens(rule)).whole()
-  return (self) => {
-    try {
-      return expression(new Map([['self', self]])) === true
-    } catch {
-      return false
-    }
+/** A CEL expression that was read. */
+export interface CelExpression {
+  /** Its value where these names are known. Errors: as in the API server, a field that is not there, or a value of another type. */
+  readonly valueOf: (names: Readonly<Record<string, unknown>>) => unknown
+  /** Whether it is true there; as in the API server, a rule that fails is broken. */
+  readonly holds: (names: Readonly<Record<string, unknown>>) => boolean
+}
+
+const compiled = new Map<string, CelExpression>()
+
+/** Reads an expression; each is read once. Errors: it uses what is not known here. */
+export function compileCel(text: string): CelExpression {
+  const known = compiled.get(text)
+  if (known !== undefined) return known
+  const expression = new Parser(tokens(text)).whole()
+  const valueOf: CelExpression['valueOf'] = (names) => expression(new Map(Object.entries(names)))
+  const made: CelExpression = {
+    valueOf,
+    holds: (names) => {
+      try {
+        return valueOf(names) === true
+      } catch {
+        return false
+      }
+    },
   }
+  compiled.set(text, made)
+  return made
 }
 
 function tokens(rule: string): string[] {
@@ -75,13 +93,22 @@ class Parser {
   }
 
   #comparison(): Expression {
-    const left = this.#unary()
+    const left = this.#sum()
     const operator = this.#tokens[0] ?? ''
     const compare = Object.hasOwn(comparisons, operator) ? comparisons[operator] : undefined
     if (compare === undefined) return left
     this.#tokens.shift()
-    const right = this.#unary()
+    const right = this.#sum()
     return (scope) => compare(left(scope), right(scope))
+  }
+
+  #sum(): Expression {
+    let left = this.#unary()
+    while (this.#take('+')) {
+      const [first, second] = [left, this.#unary()]
+      left = (scope) => sum(first(scope), second(scope))
+    }
+    return left
   }
 
   #unary(): Expression {
@@ -105,16 +132,13 @@ class Parser {
   }
 
   #call(object: Expression, name: string): Expression {
-    if (name === 'all' || name === 'exists') {
+    const macro = Object.hasOwn(macros, name) ? macros[name] : undefined
+    if (macro !== undefined) {
       const variable = this.#tokens.shift() ?? ''
       this.#expect(',')
-      const test = this.#choice()
+      const each = this.#choice()
       this.#expect(')')
-      return (scope) => {
-        const holds = (element: unknown) => test(new Map([...scope, [variable, element]])) === true
-        const list = elements(object(scope))
-        return name === 'all' ? list.every(holds) : list.some(holds)
-      }
+      return (scope) => macro(elements(object(scope)), (element) => each(new Map([...scope, [variable, element]])))
     }
     const method = Object.hasOwn(methods, name) ? methods[name] : undefined
     if (method === undefined) throw new Error(`a rule calls ${name}(), which is not known`)
@@ -133,6 +157,7 @@ class Parser {
       const list = this.#list(']')
       return (scope) => list.map((each) => each(scope))
     }
+    if (token === '{') return this.#map()
     if (/^["']/.test(token)) return constant(token.slice(1, -1).replace(/\\(.)/g, '$1'))
     if (/^[0-9]/.test(token)) return constant(Number(token))
     if (token === 'true' || token === 'false') return constant(token === 'true')
@@ -152,7 +177,19 @@ class Parser {
       }
     if (name === 'size') return (scope) => elements(value(scope)).length
     if (name === 'int') return (scope) => integer(value(scope))
+    if (name === 'string') return (scope) => String(value(scope))
     throw new Error(`a rule calls ${name}(), which is not known`)
+  }
+
+  #map(): Expression {
+    const entries: [Expression, Expression][] = []
+    while (!this.#take('}')) {
+      const key = this.#choice()
+      this.#expect(':')
+      entries.push([key, this.#choice()])
+      this.#take(',')
+    }
+    return (scope) => Object.fromEntries(entries.map(([key, value]) => [String(key(scope)), value(scope)]))
   }
 
   #list(end: string): Expression[] {
@@ -175,12 +212,39 @@ class Parser {
   }
 }
 
+/** What a macro makes of a list, with an expression of each element. */
+type Macro = (list: readonly unknown[], each: (element: unknown) => unknown) => unknown
+
+const macros: Readonly<Record<string, Macro>> = {
+  all: (list, each) => !decides(list, each, false),
+  exists: (list, each) => decides(list, each, true),
+  filter: (list, each) => list.filter((element) => each(element) === true),
+  map: (list, each) => list.map(each),
+}
+
+/** Whether the expression of an element has this value. An element that decides does so even where others cannot be told. */
+function decides(list: readonly unknown[], each: (element: unknown) => unknown, value: boolean): boolean {
+  let failure: { readonly error: unknown } | undefined
+  for (const element of list) {
+    try {
+      if ((each(element) === true) === value) return true
+    } catch (error) {
+      failure ??= { error }
+    }
+  }
+  if (failure !== undefined) throw failure.error
+  return false
+}
+
 const methods: Readonly<Record<string, (object: unknown, ...given: unknown[]) => unknown>> = {
   size: (object) => elements(object).length,
   endsWith: (object, end) => String(object).endsWith(String(end)),
   find: (object, pattern) => new RegExp(String(pattern)).exec(String(object))?.[0] ?? '',
   matches: (object, pattern) => new RegExp(String(pattern)).test(String(object)),
+  join: (object, by) => (object as readonly unknown[]).map(String).join(String(by)),
   split: (object, by) => String(object).split(String(by)),
+  startsWith: (object, start) => String(object).startsWith(String(start)),
+  substring: (object, from, to) => Array.from(String(object)).slice(Number(from), Number(to)).join(''),
 }
 
 function constant(value: unknown): Expression {
@@ -215,8 +279,20 @@ function elements(value: unknown): readonly unknown[] {
   throw new Error('not a list, a map or a text')
 }
 
+function sum(left: unknown, right: unknown): unknown {
+  if (Array.isArray(left) && Array.isArray(right)) return [...(left as unknown[]), ...(right as unknown[])]
+  if (typeof left === 'string' && typeof right === 'string') return left + right
+  if (typeof left === 'number' && typeof right === 'number') return left + right
+  throw new Error('no such overload of +')
+}
+
+const int64 = { least: -(1n << 63n), most: (1n << 63n) - 1n }
+
 function integer(value: unknown): number {
   if (typeof value === 'number') return value
-  if (typeof value === 'string' && /^[+-]?[0-9]+$/.test(value)) return Number(value)
+  if (typeof value === 'string' && /^[+-]?[0-9]+$/.test(value)) {
+    const exact = BigInt(value.replace('+', ''))
+    if (exact >= int64.least && exact <= int64.most) return Number(exact)
+  }
   throw new Error('not an integer')
 }

@@ -1,0 +1,24 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import type { ListedInstance } from '../../../core/garbage.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import { claimIdentity } from '../launch/claim-vm.ts'
+import { type ClusterIdentity, vmOwner } from '../launch/ownership.ts'
+import { providerId } from '../launch/virtual-machine.ts'
+
+type ListedVm = Pick<VirtualMachine, 'id' | 'tags'>
+
+/**
+ * What Azure's list has for a NodeClaim, by the provider id in its status, never by an id composed from its name: its VM may lie in another resource
+ * group than the configured one. `listed` holds the VMs of that group, whoever owns them, by provider id in lower case.
+ */
+export function listedInstance(
+  claim: NodeClaim,
+  listed: ReadonlyMap<string, ListedVm>,
+  config: ClusterIdentity & Pick<AzureConfig, 'subscriptionId' | 'nodeResourceGroup'>,
+): ListedInstance {
+  const id = claim.status.providerId?.toLowerCase()
+  const vm = id === undefined ? undefined : listed.get(id)
+  if (vm !== undefined) return vmOwner(vm, claimIdentity(claim), config).kind === 'claim' ? 'own' : 'unproven'
+  return id === providerId(config, claim.metadata.name).toLowerCase() ? 'missing' : 'elsewhere'
+}

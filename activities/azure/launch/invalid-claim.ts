@@ -1,0 +1,24 @@
+import { errorText } from '../../../core/field-error.ts'
+import { kubeletErrors } from '../../../core/kubelet-conversion.ts'
+import { claimValueErrors } from '../../../core/node-claim/values.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { setClaimConditions } from '../../kubernetes/object-writes.ts'
+import type { LaunchOutcome } from '../contract.ts'
+import type { AzureDeps } from '../dependencies.ts'
+
+/**
+ * Refuses a claim whose values a node cannot have, and says so in its condition Launched. A claim that was made by hand has met no other check, and
+ * its spec never changes, so another attempt would end in the same way. Undefined: nothing is wrong with it.
+ */
+export async function refuseInvalid(
+  deps: AzureDeps,
+  claim: NodeClaim,
+): Promise<(LaunchOutcome & { readonly kind: 'invalid' }) | undefined> {
+  const errors = [...kubeletErrors(claim.metadata.annotations), ...claimValueErrors(claim).map(errorText)]
+  if (errors.length === 0) return undefined
+  const message = `${errors.join('; ').slice(0, 900)}; create another NodeClaim with the corrected value`
+  await setClaimConditions(deps, claim.metadata, () => ({
+    conditions: [{ type: 'Launched', status: 'False', reason: 'InvalidNodeClaim', message }],
+  }))
+  return { kind: 'invalid', message }
+}

@@ -1,0 +1,234 @@
+import { planMapName, planPlaces } from '../core/disruption/plan-requests.ts'
+import { verdictMapName, verdictShards } from '../core/disruption/verdict.ts'
+import type { Role } from './config.ts'
+
+/** Who is granted a right: a role of Joiner, a person with the command line, or whoever has Kubernetes' own `view`, `edit` or `admin`. */
+export type Grantee = Role | 'operator' | 'view' | 'edit' | 'admin'
+
+/** What a right is granted for only. `localDnsPreferred`: the cluster is of a version in which localDNS may be `Preferred`, and enforces policies. */
+export type RightCondition = 'defaultSpread' | 'dnsServiceIpUnset' | 'localDnsPreferred'
+
+/** A rule of a Role or ClusterRole of the chart, and what it is for. */
+export interface Right {
+  readonly to: Grantee
+  /** `cluster`: the whole cluster; `own`: the namespace of the release. */
+  readonly where: 'cluster' | 'own' | 'kube-system'
+  readonly group: string
+  readonly resources: readonly string[]
+  /** Only objects of these names. Default: all. */
+  readonly names?: readonly string[]
+  readonly verbs: readonly string[]
+  readonly why: string
+  /** Default: always granted. */
+  readonly when?: RightCondition
+}
+
+type Rule = Omit<Right, 'to'>
+type More = Partial<Pick<Right, 'names' | 'when'>>
+
+/** Rules of one API group in one place. Resources and verbs are separated by blanks. */
+function on(group: string, where: Right['where'] = 'cluster') {
+  return (resources: string, verbs: string, why: string, more: More = {}): Rule => ({
+    where,
+    group,
+    resources: resources.split(' '),
+    verbs: verbs.split(' '),
+    why,
+    ...more,
+  })
+}
+
+const karpenter = on('karpenter.sh')
+const karpenterAzure = on('karpenter.azure.com')
+const cluster = on('')
+const apps = on('apps')
+const policy = on('policy')
+const storage = on('storage.k8s.io')
+const own = on('', 'own')
+const ownLeases = on('coordination.k8s.io', 'own')
+
+const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard))
+const planMaps = planPlaces.map(planMapName)
+
+const clusterUid = cluster('namespaces', 'get', "its UID is the cluster's identity", { names: ['kube-system'] })
+const marker = on('apiextensions.k8s.io')(
+  'customresourcedefinitions',
+  'get',
+  'which installation works in the cluster, in an annotation',
+  { names: ['nodepools.karpenter.sh'] },
+)
+const namespaceUid = own('namespaces', 'get', 'its UID tells this installation from others')
+const events = cluster('events', 'create', 'events')
+const limited = 'the policy joiner-own-objects limits the names'
+const createMaps = own('configmaps', 'create', `those below; ${limited}`)
+const createLeases = ownLeases('leases', 'create', `those below; ${limited}`)
+
+/** It registers, drains and ends nodes. */
+const core: readonly Rule[] = [
+  karpenter(
+    'nodeclaims',
+    'get list watch patch delete',
+    'finalizers, holds; claims that expire, fail or are disrupted',
+  ),
+  karpenter('nodepools', 'get list watch patch', 'recent registrations, in an annotation'),
+  karpenter('nodeclaims/status nodepools/status', 'patch', 'conditions'),
+  karpenter('nodeclaims/finalizers', 'update', 'a Node blocks the deletion of its NodeClaim'),
+  karpenterAzure('aksnodeclasses', 'list watch', 'the version of the class that a node was registered with'),
+  cluster('nodes', 'get list watch patch delete', 'labels, taints, finalizers; the Node of a machine that goes'),
+  cluster('pods', 'list watch delete', 'drains; deletes pods when their time is over or their machine is gone'),
+  cluster('pods/eviction', 'create', 'drains'),
+  policy('poddisruptionbudgets', 'list watch', 'an eviction is retried when its budget changes'),
+  storage('volumeattachments', 'list watch', 'a drain waits for volumes'),
+  cluster('persistentvolumeclaims', 'get', 'which volumes stay with pods that stay'),
+  events,
+  clusterUid,
+  marker,
+  namespaceUid,
+  createMaps,
+  own('configmaps', 'get patch', 'pauses', { names: ['joiner-pauses'] }),
+]
+
+/** It tells workflows of changes, and publishes metrics of the cluster. */
+const bridge: readonly Rule[] = [
+  karpenter('nodeclaims', 'list watch', 'starts and pokes lifecycles'),
+  karpenter('nodepools', 'get list watch', 'a changed spec begins a status pass'),
+  karpenter('nodepools/status', 'patch', 'counts nodes and resources of each pool'),
+  karpenterAzure('aksnodeclasses', 'list watch', 'a changed spec begins a status pass'),
+  cluster('nodes', 'list watch', 'pokes the lifecycle of a Node that goes'),
+  cluster('pods', 'list watch', 'metrics of pods and of what nodes hold'),
+  clusterUid,
+  marker,
+  namespaceUid,
+  own('configmaps', 'list watch', 'metric of what pools cost', { names: ['joiner-catalogue', 'joiner-prices'] }),
+  createLeases,
+  ownLeases('leases', 'get patch', 'one process bridges', { names: ['joiner-bridge'] }),
+]
+
+const localDns = 'whether localDNS may be on'
+const whenLocalDns = { when: 'localDnsPreferred' } as const
+
+/** It makes and deletes VMs, registers nodes, and keeps the status of node classes and pools. */
+const azure: readonly Rule[] = [
+  karpenter('nodeclaims', 'get list watch patch delete', 'what was launched; claims whose VM is gone'),
+  karpenter('nodepools', 'get list watch patch', 'hashes and recent registrations, in annotations'),
+  karpenter('nodeclaims/status nodepools/status', 'patch', 'conditions'),
+  karpenter('nodeclaims/finalizers', 'update', 'a Node blocks the deletion of its NodeClaim'),
+  karpenterAzure('aksnodeclasses', 'get list watch patch', 'finalizer and hashes'),
+  karpenterAzure('aksnodeclasses/status', 'patch', 'status'),
+  cluster('nodes', 'get list watch patch delete', 'registers a Node that joins; lets go the Node whose VM it deleted'),
+  events,
+  clusterUid,
+  marker,
+  namespaceUid,
+  on('', 'kube-system')(
+    'secrets',
+    'create delete',
+    'bootstrap tokens; the policy joiner-bootstrap-tokens allows no other Secret',
+  ),
+  on('', 'kube-system')('services', 'get', 'the address of DNS', { names: ['kube-dns'], when: 'dnsServiceIpUnset' }),
+  on('apps', 'kube-system')('daemonsets', 'get', localDns, { names: ['node-local-dns'], ...whenLocalDns }),
+  on('networking.k8s.io')('networkpolicies', 'list', localDns, whenLocalDns),
+  on('cilium.io')('ciliumnetworkpolicies ciliumclusterwidenetworkpolicies', 'list', localDns, whenLocalDns),
+  on('crd.projectcalico.org')('networkpolicies globalnetworkpolicies', 'list', localDns, whenLocalDns),
+  createMaps,
+  own('configmaps', 'get patch', 'what Azure answered, for other processes and restarts; ends pauses that are over', {
+    names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-image-versions', 'joiner-pauses'],
+  }),
+  own('configmaps', 'get list watch patch', 'offerings that Azure refused', {
+    names: ['joiner-unavailable-offerings'],
+  }),
+  own('configmaps', 'get', 'when nodes may get new images', { names: ['upcoming-maintenance-window'] }),
+]
+
+const whenSpread = { when: 'defaultSpread' } as const
+
+/** It decides, and creates NodeClaims. */
+const planner: readonly Rule[] = [
+  karpenter('nodeclaims', 'get list watch create patch delete', 'creates claims, stamps candidates, undoes commands'),
+  karpenter('nodepools', 'get list watch', 'plans; reads limits again'),
+  karpenter('nodeclaims/status nodepools/status', 'patch', 'conditions, time of the last pod event'),
+  karpenter('nodepools/finalizers', 'update', 'a NodeClaim blocks the deletion of its NodePool'),
+  karpenterAzure('aksnodeclasses', 'list watch', 'plans'),
+  cluster('nodes', 'get list watch patch', 'plans; taints nodes that are to be disrupted'),
+  cluster('pods persistentvolumeclaims persistentvolumes namespaces', 'list watch', 'plans'),
+  apps('daemonsets', 'list watch', 'what each node will hold'),
+  policy('poddisruptionbudgets', 'list watch', 'which nodes can be disrupted'),
+  storage('storageclasses csinodes volumeattachments', 'list watch', 'where volumes can be attached'),
+  cluster('services replicationcontrollers', 'list watch', 'which pods are spread together', whenSpread),
+  apps('replicasets statefulsets', 'list watch', 'which pods are spread together', whenSpread),
+  events,
+  clusterUid,
+  marker,
+  namespaceUid,
+  createMaps,
+  own('configmaps', 'get patch', 'obeys pauses, ends those that are over', { names: ['joiner-pauses'] }),
+  own('configmaps', 'get patch', 'what the last evaluation found, for joiner why', { names: evaluationMaps }),
+  own('configmaps', 'get patch delete', 'plans that an operator asked for', { names: planMaps }),
+  own('configmaps', 'list watch', 'sizes, prices, quota and refused offerings', {
+    names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-unavailable-offerings'],
+  }),
+  own('configmaps', 'get', 'joiner status, run in a pod of joiner-planner', { names: ['joiner-prices'] }),
+  createLeases,
+  ownLeases('leases', 'get patch', 'one attempt writes', {
+    names: ['joiner-planner-fence', 'joiner-disruption-fence'],
+  }),
+]
+
+/** It serves the API server's conversion webhook. */
+const conversion: readonly Rule[] = [
+  on('apiextensions.k8s.io')(
+    'customresourcedefinitions',
+    'list watch patch',
+    'where the webhook is and whom to trust; the policy joiner-conversion allows no other change',
+    { names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'] },
+  ),
+  marker,
+  namespaceUid,
+  own('secrets', 'list watch patch', 'certificate, key and path of the webhook, in a Secret that the chart creates', {
+    names: ['joiner-conversion'],
+  }),
+]
+
+/** What the command line reads and writes with the rights of whoever runs it. */
+const operator: readonly Rule[] = [
+  karpenter('nodepools nodeclaims', 'get list', 'budgets, node, pause, quota, why'),
+  karpenterAzure('aksnodeclasses', 'list', 'budgets'),
+  cluster('nodes pods', 'get list', 'budgets, pause, why'),
+  cluster('events', 'list', 'why'),
+  policy('poddisruptionbudgets', 'list', 'why'),
+  own('configmaps', 'get', 'budgets, status, why', { names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps] }),
+  own('configmaps', 'create', 'apply, of a plan from a file'),
+  own('configmaps', 'get patch delete', 'plan, apply', { names: planMaps }),
+  own('configmaps', 'get patch', 'capacity list, capacity clear', { names: ['joiner-unavailable-offerings'] }),
+]
+
+const aggregated = "part of Kubernetes' own role of this name"
+const view: readonly Rule[] = [
+  karpenter('nodepools nodeclaims nodeoverlays', 'get list watch', aggregated),
+  karpenterAzure('aksnodeclasses', 'get list watch', aggregated),
+]
+const edit: readonly Rule[] = [
+  karpenter('nodepools nodeoverlays', 'create update patch delete', aggregated),
+  karpenter('nodeclaims', 'update patch delete', aggregated),
+  karpenterAzure('aksnodeclasses', 'create update patch delete', aggregated),
+]
+const admin: readonly Rule[] = [
+  karpenter('nodeclaims', 'create', `${aggregated}: each is a VM that no NodePool limits`),
+  karpenter('nodepools nodeclaims nodeoverlays', 'deletecollection', aggregated),
+  karpenterAzure('aksnodeclasses', 'deletecollection', aggregated),
+]
+
+/** Every rule that the chart grants; a test compares the list with the rendered chart. */
+export const rights: readonly Right[] = Object.entries({
+  core,
+  bridge,
+  azure,
+  planner,
+  conversion,
+  operator,
+  view,
+  edit,
+  admin,
+} satisfies Record<Grantee, readonly Rule[]>).flatMap(([to, rules]) =>
+  rules.map((rule) => ({ ...rule, to: to as Grantee })),
+)

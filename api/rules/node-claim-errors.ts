@@ -1,0 +1,32 @@
+import type { FieldError } from '../../core/field-error.ts'
+import { metadataErrors } from '../../core/metadata-errors.ts'
+import { type ClaimValues, claimValueErrors } from '../../core/node-claim/values.ts'
+import { nodeClaimSpec } from '../node-claim.ts'
+import { judge } from './schema-errors.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Characters of a NodeClaim as JSON. etcd takes objects of 1.5 MiB, and conditions and managed fields come on top. */
+const maxSize = 1_000_000
+
+/**
+ * Returns what is wrong with a NodeClaim (`karpenter.sh/v1`) before it is created: what the API server would refuse, values that its node could
+ * not have, and a size that etcd does not take.
+ */
+export function nodeClaimErrors(body: Json): readonly FieldError[] {
+  const refused = refusals(body)
+  if (refused.length > 0) return refused
+  const size = JSON.stringify(body).length
+  if (size > maxSize)
+    return [{ path: [], message: `the NodeClaim has ${size} characters of JSON, and may have ${maxSize}` }]
+  const spec = body['spec'] as Partial<ClaimValues['spec']>
+  return claimValueErrors({
+    metadata: body['metadata'] as ClaimValues['metadata'],
+    spec: { taints: [], startupTaints: [], ...spec } as ClaimValues['spec'],
+  })
+}
+
+/** Returns what the API server refuses in a new NodeClaim: its metadata, and its spec by the CRD. */
+export function refusals({ metadata, spec }: Json): readonly FieldError[] {
+  return [...metadataErrors(metadata), ...judge(nodeClaimSpec, spec, ['spec']).errors]
+}

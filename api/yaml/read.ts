@@ -1,0 +1,147 @@
+import { Composer, type Document, Lexer, LineCounter, Parser, Schema } from 'yaml'
+import { printableStart } from '../../core/printable.ts'
+import { isDeeper, mostLevels } from '../../core/shape.ts'
+import { lineOfPath, type Path } from './place.ts'
+import { mostProblems, valueOf, type YamlProblem } from './value.ts'
+
+/** A document of a YAML text. JSON is YAML too, and reads far faster with `JSON.parse`. */
+export interface YamlDocument {
+  /** Plain data: texts, numbers, true, false, null, lists, and maps whose keys are all their own. Undefined where there are problems. */
+  readonly value: unknown
+  /** Why it cannot be read; empty: it can. */
+  readonly problems: readonly YamlProblem[]
+  /** Where its contents start. */
+  readonly line: number
+  /** The line on which a field stands; of one that is missing, that of the nearest that should hold it. */
+  readonly lineOf: (path: Path) => number
+  /** As it was written, with comments, anchors and styles; undefined where it is all of a text in JSON, or cannot be read. */
+  readonly tree: Document.Parsed | undefined
+}
+
+/** The parser needs some 140 bytes of memory for each character. */
+const mostCharacters = 32 * 1024 * 1024
+const mostDocuments = 10_000
+/** Keys, values, signs and line breaks: manifests have up to 0.4 of them for each character. Each needs up to 600 bytes of memory. */
+const mostTokens = (characters: number) => 100_000 + 0.4 * characters
+/**
+ * What begins like JSON and is longer is read by `JSON.parse`, with a hundredth of the effort: the last one of a key that stands there twice counts,
+ * and YAML in braces of that length is none.
+ */
+const longJson = 100_000
+/** A level of nesting holds a collection and the value that is being read. */
+const mostOpenTokens = mostLevels + 2
+const longestMessage = 200
+
+const schema = new Schema({ schema: 'core', resolveKnownTags: false })
+const options = { schema, uniqueKeys: false, prettyErrors: false } as const
+/** What YAML allows outside of escapes, as kubectl's parser has it. */
+const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
+
+/**
+ * The documents of a text that may have been written to do harm: time and memory grow with its length alone. A text that goes beyond the limits ends
+ * with a document whose problem says so.
+ */
+export function readYaml(source: string): readonly YamlDocument[] {
+  const json = source.length > longJson && /^\s*[[{]/.test(source) ? readJson(source) : undefined
+  return json === undefined ? readDocuments(source) : [json]
+}
+
+/** Undefined: it holds several documents, of which each may be JSON. */
+function readJson(source: string): YamlDocument | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(source)
+  } catch (error) {
+    if (/^---/m.test(source)) return undefined
+    const message = error instanceof Error ? error.message : ''
+    const line = Number(/\bline (\d+)/.exec(message)?.[1] ?? 1)
+    const problem = { line, message: printableStart(message, longestMessage) }
+    return { value: undefined, problems: [problem], line, lineOf: () => line, tree: undefined }
+  }
+  const problems = isDeeper(value, mostLevels) ? [{ line: 1, message: tooDeep }] : []
+  // Lines are asked for where something is wrong, and hardly ever.
+  let document: YamlDocument | undefined
+  const lineOf = (path: Path) => {
+    document ??= readDocuments(source)[0]
+    return document?.lineOf(path) ?? 1
+  }
+  return { value: problems.length > 0 ? undefined : value, problems, line: 1, lineOf, tree: undefined }
+}
+
+const tooDeep = `it is nested more than ${mostLevels} levels deep; flatten it`
+
+function readDocuments(source: string): readonly YamlDocument[] {
+  const lines = new LineCounter()
+  const documents: YamlDocument[] = []
+  const stopped = stopReason(source) ?? compose(source, lines, (tree) => documents.push(documentOf(tree, lines)))
+  if (stopped === undefined) return documents
+  const { line } = stopped
+  return [...documents, { value: undefined, problems: [stopped], line, lineOf: () => line, tree: undefined }]
+}
+
+/** The value of the only document of a text; `refused`: why there is none. */
+export function readOneYaml(
+  source: string,
+): { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'refused'; readonly message: string } {
+  const documents = readYaml(source)
+  const [problem] = documents.flatMap(({ problems }) => problems)
+  if (problem !== undefined) return { kind: 'refused', message: `line ${problem.line}: ${problem.message}` }
+  if (documents.length > 1)
+    return { kind: 'refused', message: `line ${documents[1]?.line}: a second document begins; give one only` }
+  return { kind: 'value', value: documents[0]?.value ?? null }
+}
+
+function stopReason(source: string): YamlProblem | undefined {
+  if (source.length > mostCharacters)
+    return {
+      line: 1,
+      message: `${source.length} characters of YAML are more than the ${mostCharacters} that are read; split it, or give JSON`,
+    }
+  const found = forbidden.exec(source)
+  if (found === null) return undefined
+  const code = (found[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+  return {
+    line: source.slice(0, found.index).split('\n').length,
+    message: `the character U+${code} is not allowed in YAML; remove it, or write it as an escape in double quotes`,
+  }
+}
+
+/** Hands on each document; what it returns is why it stopped before the end. */
+function compose(source: string, lines: LineCounter, take: (tree: Document.Parsed) => void): YamlProblem | undefined {
+  const parser = new Parser(lines.addNewLine)
+  lines.addNewLine(0)
+  const composer = new Composer({ ...options, lineCounter: lines })
+  const limit = mostTokens(source.length)
+  let [tokens, documents, errors] = [0, 0, 0]
+  const stop = (message: string): YamlProblem => ({ line: lines.lineStarts.length, message })
+  for (const lexeme of new Lexer().lex(source)) {
+    tokens += 1
+    for (const token of parser.next(lexeme)) {
+      if (token.type === 'error') errors += 1
+      for (const tree of composer.next(token)) {
+        documents += 1
+        take(tree)
+      }
+    }
+    if (errors > mostProblems) return stop('up to here there are too many signs out of place to go on; is it YAML?')
+    if (parser.stack.length > mostOpenTokens) return stop(tooDeep)
+    if (tokens > limit) return stop('it has more keys, values and signs than a manifest of this length; split the file')
+    if (documents > mostDocuments) return stop(`it holds more than ${mostDocuments} documents; split the file`)
+  }
+  for (const token of parser.end()) for (const tree of composer.next(token)) take(tree)
+  for (const tree of composer.end()) take(tree)
+  return undefined
+}
+
+function documentOf(tree: Document.Parsed, lines: LineCounter): YamlDocument {
+  const line = lines.linePos(tree.contents?.range[0] ?? tree.range[0]).line
+  const lineOf = (path: Path) => lineOfPath(tree.contents, path, lines) ?? line
+  const tags = tree.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
+  const broken = [...tree.errors, ...tags].slice(0, mostProblems).map(({ code, message, pos }) => ({
+    line: lines.linePos(pos[0]).line,
+    message: `${printableStart(message, longestMessage)}${code === 'TAG_RESOLVE_FAILED' ? '; leave the tag out' : ''}`,
+  }))
+  if (broken.length > 0) return { value: undefined, problems: broken, line, lineOf, tree }
+  const { value, problems } = valueOf(tree.contents, lines)
+  return { value: problems.length > 0 ? undefined : value, problems, line, lineOf, tree }
+}

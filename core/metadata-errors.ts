@@ -1,0 +1,101 @@
+import type { FieldError } from './field-error.ts'
+import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from './label-syntax.ts'
+import { isObject } from './shape.ts'
+import { shortened } from './shortened.ts'
+
+/** Bytes of all annotations of an object, keys and values. */
+const maxAnnotationBytes = 256 * 1024
+
+/**
+ * Returns what the API server refuses in the metadata of a cluster-wide object: name, labels, annotations, finalizers and owners
+ * (kubernetes/apimachinery, ValidateObjectMeta). Values that are no texts are refused as well.
+ */
+export function metadataErrors(metadata: unknown): readonly FieldError[] {
+  if (!isObject(metadata)) return [{ path: ['metadata'], message: 'is missing; give the object a name' }]
+  const { name, generateName, labels, annotations, finalizers, ownerReferences } = metadata
+  return [
+    ...nameErrors(name, generateName),
+    ...entriesOf(labels).flatMap(([key, value]) =>
+      [...qualifiedNameErrors(key), ...labelValueErrors(value)].map((error) => ({
+        path: ['metadata', 'labels', key],
+        message: `${quoted(value)}: ${error}`,
+      })),
+    ),
+    ...annotationErrors(annotations),
+    ...listOf(finalizers).flatMap((finalizer, index) =>
+      qualifiedNameErrors(textOf(finalizer)).map((error) => ({
+        path: ['metadata', 'finalizers', index],
+        message: `${quoted(textOf(finalizer))}: ${error}`,
+      })),
+    ),
+    ...ownerErrors(listOf(ownerReferences)),
+  ]
+}
+
+/** Returns what is wrong with the annotations of an object. Upper case is taken in the domain of a key. */
+export function annotationErrors(annotations: unknown, path: FieldError['path'] = ['metadata', 'annotations']) {
+  const entries = entriesOf(annotations)
+  const bytes = entries.reduce((sum, [key, value]) => sum + utf8Length(key) + utf8Length(value), 0)
+  const errors: FieldError[] = entries.flatMap(([key]) =>
+    qualifiedNameErrors(key.toLowerCase()).map((error) => ({ path: [...path, key], message: `is no key: ${error}` })),
+  )
+  if (bytes > maxAnnotationBytes)
+    errors.push({ path, message: `have ${bytes} bytes, and the API server takes ${maxAnnotationBytes}; shorten them` })
+  return errors
+}
+
+function nameErrors(name: unknown, generateName: unknown): readonly FieldError[] {
+  const path = ['metadata', name === undefined ? 'generateName' : 'name']
+  const given = name ?? generateName
+  if (typeof given !== 'string' || given === '')
+    return [{ path: ['metadata', 'name'], message: 'is missing; give the object a name' }]
+  // The API server adds letters and digits to it.
+  const complete = name === undefined ? `${given}x` : given
+  return subdomainErrors(complete).length === 0
+    ? []
+    : [
+        {
+          path,
+          message: `"${shortened(given)}" is not a name; use at most 253 lower case letters, digits, "-" and ".", with a letter or digit at each end`,
+        },
+      ]
+}
+
+function ownerErrors(owners: readonly unknown[]): readonly FieldError[] {
+  const controllers = owners.filter((owner) => isObject(owner) && owner['controller'] === true).length
+  return [
+    ...owners.flatMap((owner, index) =>
+      ['apiVersion', 'kind', 'name', 'uid'].flatMap((field) =>
+        isObject(owner) && typeof owner[field] === 'string' && owner[field] !== ''
+          ? []
+          : [{ path: ['metadata', 'ownerReferences', index, field], message: 'is missing; name the owner' }],
+      ),
+    ),
+    ...(controllers > 1
+      ? [{ path: ['metadata', 'ownerReferences'], message: 'name more than one controller; keep one' }]
+      : []),
+  ]
+}
+
+function entriesOf(map: unknown): readonly (readonly [string, string])[] {
+  return isObject(map) ? Object.entries(map).map(([key, value]) => [key, textOf(value)] as const) : []
+}
+
+/** Never fails, as `String` would on a map with a key such as `toString`. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+const listOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : [])
+
+const quoted = (text: string) => JSON.stringify(shortened(text))
+
+/** Bytes of a text in UTF-8; there is no encoder in a pure function's reach. */
+function utf8Length(text: string): number {
+  let bytes = 0
+  for (const character of text) {
+    const code = character.codePointAt(0) as number
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+  }
+  return bytes
+}

@@ -1,0 +1,37 @@
+import { refusedKey } from '../claim-keys.ts'
+import type { FieldError } from '../field-error.ts'
+import { normalizedLabel, wellKnownLabels } from '../labels.ts'
+import { claimNameErrors, nodeClassNameErrors } from '../node-names.ts'
+import { taintErrors, taintValueErrors } from '../node-pool-validation.ts'
+import type { NodeClaim, RequirementSpec } from '../objects.ts'
+import { requirementErrors, syntaxErrors } from '../requirement-rules.ts'
+
+/** What of a NodeClaim reaches its node as a value. */
+export interface ClaimValues {
+  readonly metadata: Pick<NodeClaim['metadata'], 'name'>
+  readonly spec: Pick<NodeClaim['spec'], 'requirements' | 'taints' | 'startupTaints' | 'nodeClassRef'>
+}
+
+/**
+ * Returns why a NodeClaim cannot become a node: a value that no label, taint or name on a node can have. The CRD refuses some of them; values of
+ * requirements it takes as they are, and a claim that was made by hand has met no other check.
+ */
+export function claimValueErrors({ metadata, spec }: ClaimValues): readonly FieldError[] {
+  const at = (...path: FieldError['path']) => ['spec', ...path]
+  return [
+    ...claimNameErrors(metadata.name).map((message) => ({ path: ['metadata', 'name'], message })),
+    ...nodeClassNameErrors(spec.nodeClassRef.name).map((message) => ({ path: at('nodeClassRef', 'name'), message })),
+    ...taintErrors(spec.taints, spec.startupTaints).map((message) => ({ path: at('taints'), message })),
+    ...taintValueErrors(spec.taints).map((message) => ({ path: at('taints'), message })),
+    ...taintValueErrors(spec.startupTaints).map((message) => ({ path: at('startupTaints'), message })),
+    ...spec.requirements.flatMap((entry, index) =>
+      entryErrors(entry).map((message) => ({ path: at('requirements', index), message })),
+    ),
+  ]
+}
+
+function entryErrors(entry: RequirementSpec): readonly string[] {
+  const refused = refusedKey(normalizedLabel(entry.key))
+  if (refused === undefined) return requirementErrors(entry, wellKnownLabels)
+  return [`${refused}; remove the requirement`, ...syntaxErrors(entry)]
+}

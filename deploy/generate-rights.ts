@@ -1,0 +1,108 @@
+// The rights of `api/rights.ts`, as a template of the chart and as a table of docs/security.md.
+import { type Grantee, type Right, type RightCondition, rights } from '../api/rights.ts'
+
+/** Values under which the chart grants a right that is not always granted. */
+const conditions: Readonly<Record<RightCondition, { readonly template: string; readonly words: string }>> = {
+  defaultSpread: {
+    template: 'include "joiner.hasDefaultSpread" .',
+    words: '`settings.schedulerConfig` has default spread constraints',
+  },
+  dnsServiceIpUnset: { template: 'include "joiner.readsDnsService" .', words: '`azure.dnsServiceIp` is not set' },
+  localDnsPreferred: {
+    template: 'include "joiner.readsNetworkPolicies" .',
+    words: 'Kubernetes 1.99 or newer, and `azure.networkPolicy` is cilium or calico',
+  },
+}
+
+const forPeople: ReadonlySet<Grantee> = new Set(['view', 'edit', 'admin'])
+
+/** The chart's Roles and ClusterRoles. */
+export function rightsTemplate(): string {
+  const documents = [...Map.groupBy(rights, ({ to, where }) => `${to} ${where}`).values()].map(roleDocument)
+  return `# Generated from api/rights.ts by deploy/generate-rights.ts; edit the rights there.\n${documents.join('---\n')}`
+}
+
+function roleDocument(granted: readonly Right[]): string {
+  const [{ to, where } = unreachable()] = granted
+  const own = where === 'own' ? ['  namespace: {{ .Release.Namespace }}'] : []
+  const place = where === 'kube-system' ? ['  namespace: kube-system'] : own
+  // Joiner may be installed in kube-system itself.
+  const name = where === 'kube-system' ? `joiner-${to}-kube-system` : `joiner-${to}`
+  const aggregation = forPeople.has(to) ? [`    rbac.authorization.k8s.io/aggregate-to-${to}: "true"`] : []
+  return [
+    'apiVersion: rbac.authorization.k8s.io/v1',
+    `kind: ${where === 'cluster' ? 'ClusterRole' : 'Role'}`,
+    'metadata:',
+    `  name: ${name}`,
+    ...place,
+    '  labels:',
+    '    {{- include "joiner.labels" . | nindent 4 }}',
+    ...aggregation,
+    'rules:',
+    ...granted.flatMap(ruleLines),
+    '',
+  ].join('\n')
+}
+
+function ruleLines({ group, resources, names, verbs, why, when }: Right): readonly string[] {
+  const list = (texts: readonly string[]) => `[${texts.map((text) => (text === '' ? '""' : text)).join(', ')}]`
+  const lines = [
+    `  # ${why}`,
+    `  - apiGroups: ${list([group])}`,
+    `    resources: ${list(resources)}`,
+    ...(names === undefined ? [] : [`    resourceNames: ${list(names)}`]),
+    `    verbs: ${list(verbs)}`,
+  ]
+  return when === undefined ? lines : [`  {{- if ${conditions[when].template} }}`, ...lines, '  {{- end }}']
+}
+
+function unreachable(): never {
+  throw new Error('a group without rights')
+}
+
+const columns = ['Role', 'Where', 'Resources', 'Verbs', 'Why'] as const
+
+/** The table of docs/security.md, its columns aligned as the formatter wants them. */
+export function rightsTable(): string {
+  const rows = rights.map((right) => [...rightCells(right), whyText(right)])
+  const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((cells) => cells[at]?.length ?? 0)))
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`
+  return [columns, widths.map((width) => '-'.repeat(width)), ...rows].map(line).join('')
+}
+
+/** The cells of a right in the table, without its reason. */
+export function rightCells({
+  to,
+  where,
+  group,
+  resources,
+  names,
+  verbs,
+}: Pick<Right, 'to' | 'where' | 'group' | 'resources' | 'names' | 'verbs'>): readonly string[] {
+  const what = resources.map((resource) => `\`${resource}${group === '' ? '' : `.${group}`}\``).join(', ')
+  const only = names === undefined ? '' : `: ${shortened(names)}`
+  return [to, where === 'own' ? 'own namespace' : where, `${what}${only}`, verbs.join(', ')]
+}
+
+/** Names that end in consecutive numbers are given by the first and the last. */
+function shortened(names: readonly string[]): string {
+  const runs = Map.groupBy(names, (name) => name.replace(/\d+$/, ''))
+  return [...runs.values()].map((run) => (run.length > 2 ? `${run[0]} to ${run.at(-1)}` : run.join(', '))).join(', ')
+}
+
+function whyText({ why, when }: Right): string {
+  return when === undefined ? why : `${why}; only where ${conditions[when].words}`
+}
+
+const begins = '<!-- rights: written by npm run generate -->\n\n'
+const ends = '\n<!-- end of rights -->'
+
+/** A page with the table between its two marks. Errors: the page lacks one. */
+export function withTable(page: string, table: string): string {
+  const from = page.indexOf(begins)
+  const to = page.indexOf(ends, from)
+  if (from < 0 || to < 0)
+    throw new Error(`docs/security.md: the marks "${begins.trim()}" and "${ends.trim()}" are missing`)
+  return page.slice(0, from + begins.length) + table + page.slice(to)
+}

@@ -1,0 +1,95 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { circumstances, table } from '../../bench/report.ts'
+import { printable } from '../../core/printable.ts'
+import { caseOf } from './cases.ts'
+import { type Failure, type FuzzReport, fuzz } from './fuzz.ts'
+import { failureOf, mostMilliseconds } from './judge.ts'
+import { type Ended, folderOf, runProcess, written } from './processes.ts'
+
+interface Options {
+  readonly seed: number
+  readonly count: number
+  readonly from: number
+  readonly processes: number
+}
+
+const mostMiB = 512
+
+function count(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new InvalidArgumentError(`"${text}" is not a whole number from 0.`)
+  return value
+}
+
+await new Command('npm run fuzz-cli --')
+  .description(
+    'Manifests, scenarios, catalogues and plans are changed at random and given to the command line: nothing may print a stack trace or a control character, take 2 s of processor time, or end otherwise than the help says. Ends with 1 when something did.',
+  )
+  .option('--seed <number>', 'what the changes follow from', count, Math.floor(Math.random() * 1e6))
+  .option('--count <number>', 'how many', count, 10_000)
+  .option('--from <number>', 'the number of the first one; with --count 1 a single one is run again', count, 0)
+  .option('--processes <number>', 'how many of them are run as real processes as well', count, 50)
+  .action(main)
+  .parseAsync()
+
+async function main({ seed, count: cases, from, processes }: Options): Promise<void> {
+  console.log(`seed ${seed}`)
+  const startedAtMs = Date.now()
+  const report = await fuzz({ seed, count: cases, from }, (failure) => tell(failure, seed))
+  const real = await runProcesses(seed, from, cases, processes)
+  console.log(
+    `\n${circumstances()}, seed ${seed}, ${((Date.now() - startedAtMs) / 1000).toFixed(0)} s\n\n${asTable(report, real)}`,
+  )
+  if (report.failures.length + real.failures > 0) process.exitCode = 1
+}
+
+/** The file is kept, for whoever wants to look at it. */
+function tell({ one, message }: Failure, seed: number): void {
+  const words = written(one, folderOf(seed, one)).map((word) => (/^[\w./-]+$/.test(word) ? word : `'${word}'`))
+  console.error(
+    `${one.index}: ${printable(message)}\n  npm run joiner -- ${words.join(' ')}\n  npm run fuzz-cli -- --seed ${seed} --from ${one.index} --count 1`,
+  )
+}
+
+interface Real {
+  readonly ended: readonly Ended[]
+  readonly failures: number
+}
+
+/** A few of the cases as users run them, spread evenly. */
+async function runProcesses(seed: number, from: number, cases: number, wanted: number): Promise<Real> {
+  const step = Math.max(1, Math.floor(cases / Math.max(1, wanted)))
+  const ended: Ended[] = []
+  let failures = 0
+  for (let index = from; index < from + cases && ended.length < wanted; index += step) {
+    const one = caseOf(seed, index)
+    const end = await runProcess(one, seed)
+    ended.push(end)
+    const message =
+      failureOf(one, { kind: 'ran', ...end }) ??
+      (end.peakMiB > mostMiB ? `needed ${Math.round(end.peakMiB)} MiB` : undefined)
+    if (message === undefined) continue
+    failures += 1
+    tell({ one, message: `as a process: ${message}` }, seed)
+  }
+  return { ended, failures }
+}
+
+function asTable({ commands, failures }: FuzzReport, { ended, failures: failedProcesses }: Real): string {
+  const rows = Object.entries(commands).map(([name, { cases, codes, cut, slowestMs, slowest }]) => [
+    name,
+    String(cases),
+    ...['0', '1', '2'].map((code) => String(codes[code] ?? 0)),
+    cut.length > 9 ? String(cut.length) : cut.join(' ') || '0',
+    `${Math.round(slowestMs)} ms (${slowest})`,
+  ])
+  const most = (value: (end: Ended) => number) => Math.round(Math.max(0, ...ended.map(value)))
+  return [
+    table(
+      ['command', 'mutations', 'code 0', 'code 1', 'code 2', 'ended at the bounds (numbers)', 'slowest (its number)'],
+      rows,
+    ),
+    `${failures.length} failures. ${ended.length} of them as processes: at most ${most(({ milliseconds }) => milliseconds)} ms of processor time (limit ${mostMilliseconds}) and ${most(({ peakMiB }) => peakMiB)} MiB at the peak (limit ${mostMiB}), ${failedProcesses} failures.`,
+  ].join('\n\n')
+}

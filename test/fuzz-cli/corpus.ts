@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { parseAllDocuments } from 'yaml'
+import type { Seed } from './mutate.ts'
+
+const folder = new URL('corpus/', import.meta.url)
+const vectors = new URL('../vectors/', import.meta.url)
+const demo = new URL('../../deploy/local/demo.yaml', import.meta.url)
+
+function seedOf(name: string, file: URL): Seed {
+  const documents = parseAllDocuments(readFileSync(file, 'utf8'), { merge: true })
+  return { name, values: documents.map((document) => document.toJS() as unknown) }
+}
+
+function scenariosOf(file: string): readonly Seed[] {
+  const scenarios = JSON.parse(readFileSync(new URL(file, vectors), 'utf8')) as readonly (object & { name: string })[]
+  return scenarios.map(({ name, ...scenario }) => {
+    // What is expected of it is no part of a scenario.
+    const { expected: _, ...values } = scenario as Record<string, unknown>
+    return { name: `${name}.json`, values: [values] }
+  })
+}
+
+const own = (name: string) => seedOf(name, new URL(name, folder))
+
+/** What is mutated, by what it is read as. */
+export const corpus = {
+  manifests: [own('manifests.yaml'), own('old-manifests.yaml'), seedOf('demo.yaml', demo)],
+  cluster: own('cluster.yaml'),
+  types: own('types.json'),
+  skus: own('skus.json'),
+  prices: own('prices.json'),
+  schedulerConfig: own('scheduler-config.yaml'),
+  plan: own('plan.json'),
+  nodeClass: { name: 'node-class.yaml', values: own('manifests.yaml').values.slice(1, 2) },
+  scenarios: [...scenariosOf('scheduling-sample.json'), ...scenariosOf('disruption-sample.json')],
+} as const
+
+/** All of it, to take parts from. */
+export const everySeed: readonly Seed[] = Object.values(corpus).flat()

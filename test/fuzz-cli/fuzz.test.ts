@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { type Case, caseOf } from './cases.ts'
+import { fuzz } from './fuzz.ts'
+import { failureOf } from './judge.ts'
+import { runProcess } from './processes.ts'
+
+const seed = 20_261_122
+
+describe('files changed at random', () => {
+  // Ten thousand of them: npm run fuzz-cli.
+  test('300 of them: a word of what is wrong, no stack trace, no control character, 2 s at most', async () => {
+    const { cases, failures, commands } = await fuzz({ seed, count: 300 })
+    expect(failures.map(({ one, message }) => `${one.index}: ${one.words.join(' ')}: ${message}`)).toEqual([])
+    expect(cases).toBe(300)
+    // Enough of them are still taken for what they were, and looked at in earnest.
+    for (const name of ['validate', 'convert', 'simulate'])
+      expect(commands[name]?.codes['0'] ?? 0, name).toBeGreaterThan(10)
+  }, 120_000)
+
+  test('a process ends as the thread does', async () => {
+    for (const index of [0, 1, 2]) {
+      const one = caseOf(seed, index)
+      const { code, out, err, milliseconds, peakMiB } = await runProcess(one, seed)
+      expect(failureOf(one, { kind: 'ran', code, out, err, milliseconds })).toBeUndefined()
+      expect(peakMiB).toBeGreaterThan(20)
+      expect(peakMiB).toBeLessThan(512)
+    }
+  }, 60_000)
+
+  test('a seed and a number give the same file each time, and others give others', () => {
+    const bytes = (index: number) => Buffer.from(caseOf(seed, index).files[0]?.bytes ?? []).toString('latin1')
+    const some = Array.from({ length: 20 }, (_, index) => bytes(index))
+    expect(some).toEqual(Array.from({ length: 20 }, (_, index) => bytes(index)))
+    expect(new Set(some).size).toBe(20)
+  })
+})
+
+describe('the judge', () => {
+  const one: Case = { index: 0, words: ['validate', '--output', 'json', 'x'], files: [] }
+  const fine = { kind: 'ran', code: 0, out: '[]', err: '', milliseconds: 10 } as const
+
+  test.each([
+    [{}, undefined],
+    [{ code: 2, err: 'x: cannot be read' }, undefined],
+    [{ err: 'TypeError: x\n    at run (file:///a.ts:1:2)' }, 'printed a stack trace'],
+    [{ err: 'Error\n    at async Promise.all (index 0)\n    at <anonymous>' }, 'printed a stack trace'],
+    [{ code: 70, err: 'bug' }, 'ended with 70: bug'],
+    [{ code: 1, out: '' }, 'ended with 1 and said nothing'],
+    [{ milliseconds: 2001 }, 'took 2001 ms'],
+    [{ err: 'a\u001b[31m' }, 'printed the character U+1b'],
+    [{ out: '["\u202e"]' }, 'printed the character U+202e'],
+    [{ out: 'x: valid' }, 'printed what is no JSON: Unexpected token \'x\', "x: valid" is not valid JSON'],
+  ])('%j: %s', (change, expected) => {
+    expect(failureOf(one, { ...fine, ...change })).toBe(expected)
+  })
+
+  test('what convert prints is YAML', () => {
+    const convert = { ...one, words: ['convert', 'x'] }
+    expect(failureOf(convert, { ...fine, out: 'a: 1\n---\nb: 2\n' })).toBeUndefined()
+    expect(failureOf(convert, { ...fine, out: 'a: 1\na: 2\n' })).toMatch(/^printed what is no YAML: line 2/)
+  })
+
+  test('a thread that dies is a failure, one that is ended at the bounds is none', () => {
+    expect(failureOf(one, { kind: 'died', message: 'odd' })).toBe('the thread died: odd')
+    expect(failureOf(one, { kind: 'slow' })).toBeUndefined()
+  })
+})

@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type HealthServer, startHealthServer } from './health-server.ts'
+
+const servers: HealthServer[] = []
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close()
+})
+
+/** A process whose scrape takes until it is let go, and has this many bytes. */
+async function start(bytes = 10) {
+  let computed = 0
+  let atOnce = 0
+  let mostAtOnce = 0
+  let letGo: () => void = () => {}
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const server = await startHealthServer(0, {
+    notReady: () => [],
+    async *metrics() {
+      computed += 1
+      atOnce += 1
+      mostAtOnce = Math.max(mostAtOnce, atOnce)
+      await gate
+      yield `${computed}`
+      for (let sent = 0; sent < bytes; sent += 65_536) yield 'x'.repeat(Math.min(65_536, bytes - sent))
+      atOnce -= 1
+    },
+  })
+  servers.push(server)
+  const url = server.address.replace('0.0.0.0', '127.0.0.1')
+  return { url, letGo, computed: () => computed, mostAtOnce: () => mostAtOnce }
+}
+
+const scrape = (url: string) =>
+  fetch(`${url}/metrics`).then(async (answer) => [answer.status, await answer.text()] as const)
+
+describe('/metrics', () => {
+  it('is computed once for all who ask at a time, and again for who asks later', async () => {
+    const { url, letGo, computed, mostAtOnce } = await start()
+    const asked = Array.from({ length: 6 }, () => scrape(url))
+    await expect.poll(computed).toBe(1)
+    letGo()
+    const answers = await Promise.all(asked)
+    expect(new Set(answers.map(([status, text]) => `${status} ${text}`))).toEqual(new Set(['200 1xxxxxxxxxx']))
+    expect((await scrape(url))[1]).toBe('1xxxxxxxxxx')
+    await pause(1100)
+    expect((await scrape(url))[1]).toBe('2xxxxxxxxxx')
+    expect([computed(), mostAtOnce()]).toEqual([2, 1])
+  })
+
+  it('refuses more than it can hold, and health is told all the while', async () => {
+    const { url, letGo, computed } = await start()
+    const asked = Array.from({ length: 20 }, () => scrape(url))
+    await expect.poll(computed).toBe(1)
+    const health = await fetch(`${url}/healthz`)
+    expect([health.status, await health.text()]).toEqual([200, 'ok'])
+    letGo()
+    const statuses = (await Promise.all(asked)).map(([status]) => status)
+    expect([200, 503].map((wanted) => statuses.filter((status) => status === wanted).length)).toEqual([8, 12])
+  })
+
+  it('holds little for clients that do not read', async () => {
+    const { url, letGo } = await start(200 * 1024 * 1024)
+    letGo()
+    const { hostname, port } = new URL(url)
+    const before = process.memoryUsage.rss()
+    const sockets = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const socket = connect({ host: hostname, port: Number(port), highWaterMark: 1024 } as never)
+        await once(socket, 'connect')
+        socket.write('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n')
+        await once(socket, 'readable')
+        return socket
+      }),
+    )
+    await pause(500)
+    expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(150)
+    for (const socket of sockets) socket.destroy()
+  }, 20_000)
+
+  it('fails a scrape whose metrics fail, and answers the next', async () => {
+    let fails = true
+    const server = await startHealthServer(0, {
+      notReady: () => [],
+      async *metrics() {
+        yield 'a'
+        if (fails) throw new Error('no')
+      },
+    })
+    servers.push(server)
+    const url = server.address.replace('0.0.0.0', '127.0.0.1')
+    expect((await scrape(url))[0]).toBe(500)
+    fails = false
+    expect(await scrape(url)).toEqual([200, 'a'])
+  })
+})
+
+it('answers the kubelet while somebody holds more connections than there are', async () => {
+  const { url } = await start()
+  const { port } = new URL(url)
+  const sockets = Array.from({ length: 400 }, () =>
+    connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {}),
+  )
+  await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(100)
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  for (const socket of sockets) socket.destroy()
+})
