@@ -34,6 +34,9 @@ const marker = async () =>
   JSON.parse((await crds())[0]?.metadata.annotations['joiner.sh/installation'] ?? '{}') as Readonly<
     Record<string, string>
   >
+/** Taking over is an administrator's work. */
+const takeover = (of: World, settings: Readonly<Record<string, string>>, ...args: readonly string[]) =>
+  of.joinerWith({ KUBECONFIG: of.cluster.adminKubeconfig, ...settings }, 'takeover', ...args)
 const logOf = (of: World, name = 'joiner') => of.cluster.supervisor.tail(name, 10_000)
 const runs = async (of: World, name = 'joiner') => (await logOf(of, name)).includes('"workers run"')
 
@@ -96,9 +99,9 @@ describe('two clusters of one name, started at once on an empty namespace of Tem
 
   test('the name is not taken over while somebody polls for it, and is when nobody does', async () => {
     const takeOver = (...args: readonly string[]) =>
-      loser
-        .joinerWith(world.cluster.temporalEnv, 'takeover', '--temporal', '--yes', ...args)
-        .catch((error: unknown) => (error as { stderr: string }).stderr)
+      takeover(loser, world.cluster.temporalEnv, '--temporal', '--yes', ...args).catch(
+        (error: unknown) => (error as { stderr: string }).stderr,
+      )
     expect(await takeOver('--cluster', clusterName)).toMatch(/polled for "local" in the last 90 s.*stop it first/)
     // A name whose cluster is gone: its loops run, and nobody works for them.
     const client = new Client({ connection })
@@ -106,9 +109,9 @@ describe('two clusters of one name, started at once on an empty namespace of Tem
     await loser.cluster.supervisor.stop('joiner')
     loser.startJoiner('joiner', { ...world.cluster.temporalEnv, CLUSTER_NAME: 'gone' })
     await world.until('the name is in use', async () => (await logOf(loser)).includes('of-a-cluster-that-is-gone'))
-    const unasked = await loser
-      .joinerWith(world.cluster.temporalEnv, 'takeover', '--temporal', '--cluster', 'gone')
-      .catch((error: unknown) => (error as { stderr: string }).stderr)
+    const unasked = await takeover(loser, world.cluster.temporalEnv, '--temporal', '--cluster', 'gone').catch(
+      (error: unknown) => (error as { stderr: string }).stderr,
+    )
     expect(unasked).toContain('--yes: nobody can be asked here')
     const said = await takeOver('--cluster', 'gone')
     for (const part of ['of-a-cluster-that-is-gone', 'terminated provisioning/gone', 'terminated disruption/gone'])
@@ -127,6 +130,26 @@ describe('two clusters of one name, started at once on an empty namespace of Tem
 describe('two installations in one cluster', () => {
   const second = { JOINER_RELEASE: 'second', JOINER_NAMESPACE: 'second', JOINER_RESYNC_INTERVAL: '2s' }
 
+  /** The other namespace, and what a chart there grants: the account reads the UID of its own namespace. */
+  const metadata = { name: 'second', namespace: 'second' }
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'second' }
+  const secondNamespace = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'second' } },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata,
+      rules: [{ apiGroups: [''], resources: ['namespaces'], verbs: ['get'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata,
+      roleRef,
+      subjects: [{ kind: 'ServiceAccount', name: 'joiner-united', namespace: 'joiner' }],
+    },
+  ]
+
   test('the first names itself on the CRDs', async () => {
     await world.until('the first one works', () => runs(world))
     expect(await marker()).toEqual({ release: 'joiner', namespace: 'joiner', uid: await uidOf(world, 'joiner') })
@@ -136,7 +159,7 @@ describe('two installations in one cluster', () => {
     ['another namespace', second, 'second'],
     ['the same namespace', { JOINER_RELEASE: 'third' }, 'third'],
   ])('one in %s refuses, says who works, and writes nothing on the CRDs', async (_where, settings, name) => {
-    await world.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'second' } })
+    await world.apply(...secondNamespace)
     const before = await crds()
     const text = await refused(name, settings)
     expect(text).toContain('names release \\"joiner\\" in namespace \\"joiner\\"')
@@ -155,14 +178,16 @@ describe('two installations in one cluster', () => {
     await world.cluster.supervisor.stop('joiner')
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '2s' })
     await world.until('the first one works again', async () => (await logOf(world)).split('"workers run"').length > 2)
-    const args = ['takeover', '--release', 'second', '--namespace', 'second'] as const
-    const unasked = await world.joiner(...args).catch((error: unknown) => error as { stderr: string; stdout: string })
+    const args = ['--release', 'second', '--namespace', 'second'] as const
+    const unasked = await takeover(world, {}, ...args).catch(
+      (error: unknown) => error as { stderr: string; stdout: string },
+    )
     expect(unasked).toMatchObject({
       stdout: expect.stringContaining('now:   release "joiner" in namespace "joiner"'),
       stderr: expect.stringContaining('--yes: nobody can be asked here'),
     })
     expect((await marker())['release']).toBe('joiner')
-    expect(await world.joiner(...args, '--yes')).toContain('then:  release "second" in namespace "second"')
+    expect(await takeover(world, {}, ...args, '--yes')).toContain('then:  release "second" in namespace "second"')
     expect(await marker()).toEqual({ release: 'second', namespace: 'second', uid: await uidOf(world, 'second') })
     await world.until('the first one has ended', async () => world.cluster.supervisor.pids['joiner'] === undefined)
     expect(await logOf(world)).toMatch(
@@ -170,10 +195,10 @@ describe('two installations in one cluster', () => {
     )
     expect(await refused('joiner', {})).toContain('names release \\"second\\"')
     await world.cluster.supervisor.stop('joiner')
-    expect(await world.joiner('takeover', '--yes')).toContain('then:  release "joiner" in namespace "joiner"')
+    expect(await takeover(world, {}, '--yes')).toContain('then:  release "joiner" in namespace "joiner"')
     world.startJoiner('joiner')
     await world.until('the first one works again', async () => !(await readiness(world, 'joiner')).includes('waiting'))
-    expect(await world.joiner('takeover', '--yes')).toContain('already')
+    expect(await takeover(world, {}, '--yes')).toContain('already')
   })
 
   test('a marker that an upgrade of the CRDs took away is written again at once', async () => {
