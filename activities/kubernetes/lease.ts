@@ -77,7 +77,7 @@ export class Lease {
    * waits that long from then on.
    */
   async tryHold(): Promise<Holding> {
-    const { lease, ageMs } = await this.observe()
+    const { lease, ageMs } = await this.#observe()
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
     const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
     if (isOthers && ageMs < leaseDurationSeconds * 1000) return 'other'
@@ -89,8 +89,8 @@ export class Lease {
     return wasValid ? 'renewed' : 'taken'
   }
 
-  /** Reads the lease, and how long this process has seen it unchanged. Called early, it shortens the wait of a process that has just started. */
-  async observe(): Promise<{ readonly lease: LeaseObject | undefined; readonly ageMs: number }> {
+  /** Reads the lease, and how long this process has seen it unchanged. */
+  async #observe(): Promise<{ readonly lease: LeaseObject | undefined; readonly ageMs: number }> {
     const lease = await this.#read()
     const version = lease?.metadata.resourceVersion ?? ''
     if (this.#seen?.version !== version) this.#seen = { version, atMs: this.#now() }
