@@ -49,7 +49,8 @@ export function temporalClient(connection: ConnectionLike, settings: TemporalSet
 
 /** How payloads and failures are written to Temporal: as they are, or encrypted where there are keys. */
 export function dataConverter({ keys }: Pick<TemporalSettings, 'keys'>): DataConverter {
-  return keys === undefined ? {} : { payloadCodecs: [new EncryptionCodec(keys)], failureConverterPath }
+  if (keys === undefined) return { payloadCodecs: [new EncryptionCodec(new Map())] }
+  return { payloadCodecs: [new EncryptionCodec(keys)], failureConverterPath }
 }
 
 /**

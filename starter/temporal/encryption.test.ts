@@ -54,6 +54,15 @@ describe('the codec', () => {
     }
   })
 
+  test('without keys encrypts nothing, and names the key that is missing', async () => {
+    const bare = new EncryptionCodec(new Map())
+    const plain = payloadsOf('value')
+    expect(await bare.encode(plain)).toEqual(plain)
+    await expect(bare.decode(await codec.encode(plain))).rejects.toThrow(
+      'encrypted with the key "a", which JOINER_TEMPORAL_ENCRYPTION_KEYS does not hold',
+    )
+  })
+
   test('reads what was written before it was turned on', async () => {
     const plain = payloadsOf({ name: 'general' })
     expect(await codec.decode(plain)).toEqual(plain)

@@ -65,11 +65,14 @@ const tagBytes = 16
 const PayloadType = proto.temporal.api.common.v1.Payload
 
 /** A payload that this process has no key for. */
-class MissingKeyError extends Error {
+export class MissingKeyError extends Error {
   override readonly name = 'MissingKeyError'
 }
 
-/** Encrypts payloads with AES-256-GCM. What is not encrypted is decoded as it is, so that encryption can be turned on at any time. */
+/**
+ * Encrypts payloads with AES-256-GCM. What is not encrypted is decoded as it is, so that encryption can be turned on at any time. Without keys it encrypts
+ * nothing, and names the key that a payload needs.
+ */
 export class EncryptionCodec implements PayloadCodec {
   readonly #keys: KeyRing
 
@@ -79,8 +82,7 @@ export class EncryptionCodec implements PayloadCodec {
 
   async encode(payloads: Payload[]): Promise<Payload[]> {
     const [first] = this.#keys
-    if (first === undefined) throw new Error(`${variable}: holds no key; ${remedy}`)
-    return payloads.map((payload) => encrypt(payload, ...first))
+    return first === undefined ? payloads : payloads.map((payload) => encrypt(payload, ...first))
   }
 
   /** Errors: `MissingKeyError`; an error of Node's for bytes that were changed. */
@@ -92,7 +94,7 @@ export class EncryptionCodec implements PayloadCodec {
       const key = this.#keys.get(id)
       if (key === undefined)
         throw new MissingKeyError(
-          `a payload in Temporal is encrypted with the key "${id}", which ${variable} does not hold; add it after the first one`,
+          `a payload in Temporal is encrypted with the key "${id}", which ${variable} does not hold; add it there`,
         )
       return decrypt(data, key)
     })

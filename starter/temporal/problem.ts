@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { type ConnectOptions, TemporalFileError } from './credentials.ts'
+import { MissingKeyError } from './encryption.ts'
 import { grpcCode, grpcCodes } from './grpc-code.ts'
 import { type Handshake, handshake } from './handshake.ts'
 import type { TemporalSettings } from './settings.ts'
@@ -26,7 +27,8 @@ export async function explainTemporal(
   error: unknown,
   now: () => number = Date.now,
 ): Promise<TemporalProblem> {
-  if (error instanceof TemporalFileError) return { what: error.message, remedies: [] }
+  if (error instanceof TemporalFileError || error instanceof MissingKeyError)
+    return { what: error.message, remedies: [] }
   let options: ConnectOptions
   try {
     options = settings.load()
