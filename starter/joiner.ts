@@ -82,6 +82,7 @@ if (!standsAlone) {
     { registerQuarantine },
     { registerQuota },
     { registerStatus },
+    { registerTakeover },
     { registerWhy },
   ] = await Promise.all([
     import('./operate/apply-command.ts'),
@@ -95,6 +96,7 @@ if (!standsAlone) {
     import('./quarantine/command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
+    import('./takeover/command.ts'),
     import('./why/command.ts'),
   ])
   registerApply(program)
@@ -108,6 +110,7 @@ if (!standsAlone) {
   registerQuarantine(program)
   registerQuota(program)
   registerStatus(program)
+  registerTakeover(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {

@@ -12,6 +12,7 @@ import { searchAttributes } from '../../workflows/search-attributes.ts'
 import { kubeconfig } from '../kubeconfig.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { MissingKeyError } from '../temporal/encryption.ts'
 import type {
   ClusterReport,
   CommandReport,
@@ -57,7 +58,7 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
     const troubles = [...taskTroubles(raw), ...activityTroubles(raw)]
     const answer = await connection
       .withDeadline(Date.now() + queryMs, () => handle.query(loopStatusQuery))
-      .catch(() => undefined)
+      .catch(unlessEncrypted)
     if (answer === undefined) return { loop, state: 'silent', troubles }
     const { doing, sinceMs, rounds } = answer
     return { loop, state: 'running', doing, sinceMs, rounds, pauses: statedPauses(answer, now), troubles }
@@ -65,6 +66,11 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
     if (error instanceof WorkflowNotFoundError) return gone
     throw error
   }
+}
+
+/** What cannot be decrypted here was answered. */
+function unlessEncrypted(error: unknown): undefined {
+  if (error instanceof MissingKeyError) throw error
 }
 
 function statedPauses({ pause, partialPauses = [] }: LoopStatus, now: number): readonly Pause[] {
