@@ -22,7 +22,7 @@ export function cachedClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | un
 
 /**
  * The claim that an irreversible step is about; undefined when it is gone. Whoever scheduled the step, it is refused for a claim that lives: Temporal
- * decides when a step is taken, the cluster whether. The claim is read past the cache unless the cache knows that it is being
+ * decides when a step is taken, the cluster whether (docs/temporal.md). The claim is read past the cache unless the cache knows that it is being
  * deleted: a deletion is never taken back, and what is being deleted gets no finalizer any more.
  * Errors: the claim is not being deleted.
  */
