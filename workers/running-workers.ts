@@ -1,4 +1,4 @@
-import { TransportError, type Worker } from '@temporalio/worker'
+import { IllegalStateError, TransportError, type Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import type { TemporalLink } from './temporal-link.ts'
 
@@ -24,11 +24,20 @@ export async function runWorkers({ create, link, log, signal, onRunning }: Runni
       await untilEnded(workers, signal)
       return
     } catch (error) {
-      if (!(error instanceof TransportError)) throw error
+      if (!isRefusal(error)) throw error
       log.warn({ err: error }, 'workers ended because Temporal refused them; they are made again once it can be used')
       await link.untilUsable()
     }
   }
+}
+
+/**
+ * Whether a worker ended because Temporal refused it. Its library cannot always put such a worker away, as when a heartbeat is still under way, and
+ * then tells of that alone.
+ */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof TransportError) return true
+  return error instanceof IllegalStateError && error.message.startsWith('Worker still in use')
 }
 
 /** One that fails takes the others with it. Errors: the first failure. */
