@@ -90,28 +90,6 @@ export class TemporalLink {
     this.#workers = workers
   }
 
-  /**
-   * For workers that have failed because Temporal refused them: waits until it lets this process in, or the process is to end. New workers get a new
-   * connection, since the one before it may still hold some that could not be put away.
-   */
-  async untilUsable(): Promise<void> {
-    this.#workers = []
-    const { settings, signal } = this.#input
-    while (!signal.aborted) {
-      await pauseOf(retryMs, signal)
-      try {
-        const options = settings.load()
-        this.#replace(await connectNative(options, settings.namespace))
-        this.#fingerprint = fingerprint(options)
-        return this.#clear()
-      } catch (error) {
-        // Workers do not end for a single late answer.
-        this.#failures = Math.max(this.#failures, 1)
-        await this.#tell(error)
-      }
-    }
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
