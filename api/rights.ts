@@ -164,6 +164,7 @@ const planner: readonly Rule[] = [
   own('configmaps', 'get patch', 'obeys pauses, ends those that are over', { names: ['joiner-pauses'] }),
   own('configmaps', 'get patch', 'what the last evaluation found, for joiner why', { names: evaluationMaps }),
   own('configmaps', 'get patch delete', 'plans that an operator asked for', { names: planMaps }),
+  own('configmaps', 'get patch', 'objects that crashed passes', { names: ['joiner-quarantine'] }),
   own('configmaps', 'list watch', 'sizes, prices, quota and refused offerings', {
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-unavailable-offerings'],
   }),
@@ -199,6 +200,7 @@ const operator: readonly Rule[] = [
   own('configmaps', 'get', 'budgets, status, why', { names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps] }),
   own('configmaps', 'create', 'apply, of a plan from a file'),
   own('configmaps', 'get patch delete', 'plan, apply', { names: planMaps }),
+  own('configmaps', 'get patch', 'quarantine list, quarantine clear, status', { names: ['joiner-quarantine'] }),
   own('configmaps', 'get patch', 'capacity list, capacity clear', { names: ['joiner-unavailable-offerings'] }),
 ]
 

@@ -79,6 +79,7 @@ if (!standsAlone) {
     { registerNode },
     { registerPause },
     { registerPlan },
+    { registerQuarantine },
     { registerQuota },
     { registerStatus },
     { registerTakeover },
@@ -92,6 +93,7 @@ if (!standsAlone) {
     import('./node/command.ts'),
     import('./operate/pause-command.ts'),
     import('./operate/plan-command.ts'),
+    import('./quarantine/command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
     import('./takeover/command.ts'),
@@ -105,6 +107,7 @@ if (!standsAlone) {
   registerNode(program)
   registerPause(program)
   registerPlan(program)
+  registerQuarantine(program)
   registerQuota(program)
   registerStatus(program)
   registerTakeover(program)

@@ -4,6 +4,7 @@ import { DurableDocument } from '../../activities/azure/catalogue/durable-docume
 import { decodePrices } from '../../activities/azure/catalogue/pricing.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { readLoopPauses } from '../../activities/kubernetes/pauses.ts'
+import { QuarantineStore } from '../../activities/planning/quarantine-store.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../core/pauses.ts'
 import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../core/task-queues.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../workflows/messages.ts'
@@ -155,11 +156,16 @@ export async function readCluster(namespace: string, now: number): Promise<Clust
   async function read(): Promise<ClusterReport> {
     const client = await KubernetesClient.load(kubeconfig())
     try {
-      const [priceOf, pauses] = await Promise.all([
+      const [priceOf, pauses, quarantined] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
+        new QuarantineStore(client, namespace).read().catch(() => undefined),
       ])
-      return { ...(priceOf === undefined ? {} : { priceOf }), ...(pauses === undefined ? {} : { pauses }) }
+      return {
+        ...(priceOf && { priceOf }),
+        ...(pauses && { pauses }),
+        ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
+      }
     } finally {
       await client.close()
     }
