@@ -13,6 +13,7 @@ const layers = [
   'test/api',
   'test/crash-matrix',
   'test/fuzz-cli',
+  'test/hostile',
   'test/soak',
   'test/proofs',
   'test/scheduler-equivalence',
