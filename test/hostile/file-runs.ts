@@ -45,10 +45,16 @@ export async function runFiles(
       }
       const ended = await runProcess(one, join(folder, String(one.index)))
       const { code, milliseconds, peakMiB } = ended
-      const failure =
-        failureOf(one, { kind: 'ran', ...ended }) ??
-        (peakMiB > mostMiB ? `needed ${Math.round(peakMiB)} MiB` : undefined)
-      const run = { command: words.slice(0, 2).join(' '), file: what, code, milliseconds, peakMiB, failure }
+      const run = {
+        command: words.slice(0, 2).join(' '),
+        file: what,
+        code,
+        milliseconds,
+        peakMiB,
+        failure:
+          failureOf(one, { kind: 'ran', ...ended }) ??
+          (peakMiB > mostMiB ? `needed ${Math.round(peakMiB)} MiB` : undefined),
+      }
       runs.push(run)
       done?.(run)
     }
