@@ -270,13 +270,12 @@ export class KubernetesClient {
     })
     if (response.statusCode < 300) return response
     const error = await apiError(method, path, response)
-    if (error.code === 403 && !endingNamespace.test(error.message)) this.#onForbidden(error.message)
+    // An event that comes too late for its namespace is refused with 403 as well; no right is missing then.
+    if (error.code === 403 && !error.message.endsWith('because it is being terminated'))
+      this.#onForbidden(error.message)
     throw error
   }
 }
-
-/** Ends the API server's answer to who makes something in a namespace that is being deleted, such as an event: also 403, and no right is missing. */
-const endingNamespace = /because it is being terminated$/
 
 async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {
   const text = await response.body.text()
