@@ -3,6 +3,7 @@ import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { readOneYaml } from '../api/yaml/read.ts'
 import { complain } from './boundary.ts'
 import { needInput } from './bounded/input.ts'
 import { boundsOf, runBounded } from './bounded/run.ts'
@@ -183,6 +184,17 @@ describe('the process', () => {
     expect(outcomes[0]?.out).toContain('\\u0007/\\u001b[31mred\\u001b[0m\\u202e\\nx')
     expect(JSON.parse(outcomes[1]?.out ?? '')).toMatchObject({ errors: { [`\u0007/${name}`]: expect.any(String) } })
     for (const line of outcomes[2]?.out.trimEnd().split('\n') ?? []) expect(line).toMatch(/odd\.yaml:1: .*NodeClaim "/)
+  })
+
+  test('prints YAML in braces with escapes so that it is not taken for JSON', async () => {
+    const data = { hidden: '\u{e0041}', long: 'x'.repeat(120_000) }
+    const { code, out } = await run([
+      'convert',
+      file('braces.yaml', `---\n${JSON.stringify({ kind: 'Secret', data })}`),
+    ])
+    expect(code).toBe(0)
+    expect(readOneYaml(out)).toEqual({ kind: 'value', value: { kind: 'Secret', data } })
+    expect(out).toContain('\\U000e0041')
   })
 })
 

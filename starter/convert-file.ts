@@ -32,8 +32,20 @@ export function convertFile({ file }: ConvertInput): number {
     return unchanged(document.tree, taken.text, documents[index - 1]?.tree?.range[2] ?? 0)
   })
   if (errors.length > 0) throw new InputError(errors.join('\n'))
-  process.stdout.write(texts.join('---\n'))
+  const text = texts.join('---\n')
+  process.stdout.write(isTakenForJson(text) ? `---\n${text}` : text)
   return 0
+}
+
+/** Whether a reader that goes by the first character would take YAML for JSON: escapes of YAML alone may stand in braces. */
+function isTakenForJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return false
+  } catch {
+    return true
+  }
 }
 
 type Converted =

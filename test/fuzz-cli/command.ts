@@ -14,6 +14,7 @@ interface Options {
 }
 
 const mostMiB = 512
+const progressEvery = 1000
 
 function count(text: string): number {
   const value = Number(text)
@@ -36,7 +37,10 @@ await new Command('npm run fuzz-cli --')
 async function main({ seed, count: cases, from, processes }: Options): Promise<void> {
   console.log(`seed ${seed}`)
   const startedAtMs = Date.now()
-  const report = await fuzz({ seed, count: cases, from }, (failure) => tell(failure, seed))
+  const onRun = (done: number) => {
+    if (done % progressEvery === 0) console.log(`${done} of ${cases} have run`)
+  }
+  const report = await fuzz({ seed, count: cases, from, onRun, onFailure: (failure) => tell(failure, seed) })
   const real = await runProcesses(seed, from, cases, processes)
   console.log(
     `\n${circumstances()}, seed ${seed}, ${((Date.now() - startedAtMs) / 1000).toFixed(0)} s\n\n${asTable(report, real)}`,

@@ -27,11 +27,19 @@ interface CommandReport {
   slowest: number
 }
 
-/** Runs so many mutations of a seed's, from a number on. `said`: is told of each failure as it is found. */
-export async function fuzz(
-  { seed, count, from = 0 }: { readonly seed: number; readonly count: number; readonly from?: number },
-  said: (failure: Failure) => void = () => {},
-): Promise<FuzzReport> {
+export interface FuzzInput {
+  readonly seed: number
+  readonly count: number
+  /** The number of the first mutation. */
+  readonly from?: number
+  /** Called with each failure as it is found. */
+  readonly onFailure?: (failure: Failure) => void
+  /** Called after each mutation with how many have run. */
+  readonly onRun?: (done: number) => void
+}
+
+/** Runs so many mutations of a seed's, from a number on. */
+export async function fuzz({ seed, count, from = 0, onFailure, onRun }: FuzzInput): Promise<FuzzReport> {
   const runner = new Runner()
   const failures: Failure[] = []
   const commands: Record<string, CommandReport> = {}
@@ -45,11 +53,12 @@ export async function fuzz(
       if (outcome.milliseconds > report.slowestMs)
         Object.assign(report, { slowestMs: outcome.milliseconds, slowest: index })
     } else report.cut.push(index)
+    onRun?.(index - from + 1)
     const message = failureOf(one, outcome)
     if (message === undefined) continue
     const failure = { one: await shrunk(one, message, runner), message }
     failures.push(failure)
-    said(failure)
+    onFailure?.(failure)
   }
   await runner.stop()
   return { cases: count, failures, commands }

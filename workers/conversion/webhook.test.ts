@@ -174,17 +174,23 @@ describe('the conversion webhook', () => {
   it('fails an object that is nested 20,000 levels deep, by name, and converts the next review', async () => {
     const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`
     const text = reviewOf([pool('v1', 'deep', 0)], 'karpenter.sh/v1beta1').replace('"spec":0', `"spec":${deep}`)
-    const { result } = responseOf(await send(text))
-    expect(result).toEqual({
+    expect(responseOf(await send(text))['result']).toEqual({
       status: 'Failure',
       message: 'NodePool "deep" cannot become karpenter.sh/v1beta1: its fields are nested too deeply',
     })
-    const kubelet = { 'compatibility.karpenter.sh/v1beta1-kubelet-conversion': deep }
-    expect(await review([pool('v1', 'deep', { template: { spec: {} } }, kubelet)], 'karpenter.sh/v1beta1')).toEqual({
-      uid: 'u-1',
-      result,
-    })
     expect(await review([pool('v1', 'b', {})])).toMatchObject({ result: { status: 'Success' } })
+  })
+
+  it('keeps an annotation of kubelet settings that are nested 20,000 levels deep as it is', async () => {
+    const kubelet = {
+      'compatibility.karpenter.sh/v1beta1-kubelet-conversion': `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`,
+    }
+    const { result, convertedObjects } = await review(
+      [pool('v1', 'deep', { template: { spec: {} } }, kubelet)],
+      'karpenter.sh/v1beta1',
+    )
+    expect(result).toEqual({ status: 'Success' })
+    expect(convertedObjects).toEqual([pool('v1beta1', 'deep', { template: { spec: {} } }, kubelet)])
   })
 
   it('converts 2,000 NodeClaims of one review in under 2 s, both ways', async () => {

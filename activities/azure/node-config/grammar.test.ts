@@ -207,7 +207,7 @@ it('for random objects and settings, custom data is within the grammar, or there
     { numRuns: 3000 },
   )
   expect(Math.min(made, refused)).toBeGreaterThan(300)
-})
+}, 60_000)
 
 function randomWishes(): fc.Arbitrary<Wishes> {
   const hostile = fc.oneof(
