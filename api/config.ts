@@ -3,19 +3,24 @@ import { azureConflicts, azureSettings } from './azure-settings.ts'
 import { interruptionConditions, repairPolicies } from './node-rules.ts'
 import { nodeSettings } from './node-settings.ts'
 import { featureGates, schedulerConfig } from './scheduler-settings.ts'
-import { commaList, duration, flag, optionalText, port, required } from './setting-types.ts'
+import { commaList, duration, flag, optionalText, port } from './setting-types.ts'
 import { refusedSettings, settingNotes, withSynonyms } from './upstream-settings.ts'
 import { versionConflicts, versionSettings } from './version-settings.ts'
 
 const roles = ['core', 'azure', 'planner', 'bridge', 'conversion'] as const
 export type Role = (typeof roles)[number]
 
-/** The environment of a Joiner process. Names that Karpenter's Azure provider has are kept; Joiner's own begin with JOINER_ or TEMPORAL_. */
+/**
+ * The environment of a Joiner process. Names that Karpenter's Azure provider has are kept; Joiner's own begin with JOINER_. How Temporal is reached is read
+ * by `starter/temporal/settings.ts`.
+ */
 const environment = z.object({
   JOINER_ROLES: commaList
     .pipe(z.array(z.enum(roles, { error: `is not a role; use some of ${roles.join(', ')}` })))
     .default([...roles]),
   JOINER_NAMESPACE: z.string().default('joiner'),
+  /** Name of the Helm release: with the namespace it tells installations in one cluster apart. */
+  JOINER_RELEASE: z.string().min(1).default('joiner'),
   SYSTEM_NAMESPACE: optionalText,
   JOINER_HEALTH_PORT: port.default(8080),
   JOINER_CONVERSION_PORT: port.default(8443),
@@ -43,8 +48,6 @@ const environment = z.object({
   JOINER_INTERRUPTION_CONDITIONS: interruptionConditions,
   JOINER_REPAIR_POLICIES: repairPolicies,
   KUBECONFIG: z.string().optional(),
-  TEMPORAL_ADDRESS: required('host:port of the Temporal frontend'),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
   ...versionSettings,
   ...azureSettings,
   ...nodeSettings,
@@ -100,6 +103,7 @@ export function readAzureAccess(
 /** Settings of a process whose only role is `conversion`: it uses neither Temporal nor Azure. */
 const conversionSettings = environment.pick({
   JOINER_NAMESPACE: true,
+  JOINER_RELEASE: true,
   JOINER_HEALTH_PORT: true,
   JOINER_CONVERSION_PORT: true,
   JOINER_COMMIT: true,

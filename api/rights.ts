@@ -51,6 +51,13 @@ const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdi
 const planMaps = planPlaces.map(planMapName)
 
 const clusterUid = cluster('namespaces', 'get', "its UID is the cluster's identity", { names: ['kube-system'] })
+const marker = on('apiextensions.k8s.io')(
+  'customresourcedefinitions',
+  'get',
+  'which installation works in the cluster, in an annotation',
+  { names: ['nodepools.karpenter.sh'] },
+)
+const namespaceUid = own('namespaces', 'get', 'its UID tells this installation from others')
 const events = cluster('events', 'create', 'events')
 const limited = 'the policy joiner-own-objects limits the names'
 const createMaps = own('configmaps', 'create', `those below; ${limited}`)
@@ -75,6 +82,8 @@ const core: readonly Rule[] = [
   cluster('persistentvolumeclaims', 'get', 'which volumes stay with pods that stay'),
   events,
   clusterUid,
+  marker,
+  namespaceUid,
   createMaps,
   own('configmaps', 'get patch', 'pauses', { names: ['joiner-pauses'] }),
 ]
@@ -88,6 +97,8 @@ const bridge: readonly Rule[] = [
   cluster('nodes', 'list watch', 'pokes the lifecycle of a Node that goes'),
   cluster('pods', 'list watch', 'metrics of pods and of what nodes hold'),
   clusterUid,
+  marker,
+  namespaceUid,
   own('configmaps', 'list watch', 'metric of what pools cost', { names: ['joiner-catalogue', 'joiner-prices'] }),
   createLeases,
   ownLeases('leases', 'get patch', 'one process bridges', { names: ['joiner-bridge'] }),
@@ -107,6 +118,8 @@ const azure: readonly Rule[] = [
   cluster('nodes', 'get list watch patch delete', 'registers a Node that joins; lets go the Node whose VM it deleted'),
   events,
   clusterUid,
+  marker,
+  namespaceUid,
   on('', 'kube-system')(
     'secrets',
     'create delete',
@@ -145,10 +158,13 @@ const planner: readonly Rule[] = [
   apps('replicasets statefulsets', 'list watch', 'which pods are spread together', whenSpread),
   events,
   clusterUid,
+  marker,
+  namespaceUid,
   createMaps,
   own('configmaps', 'get patch', 'obeys pauses, ends those that are over', { names: ['joiner-pauses'] }),
   own('configmaps', 'get patch', 'what the last evaluation found, for joiner why', { names: evaluationMaps }),
   own('configmaps', 'get patch delete', 'plans that an operator asked for', { names: planMaps }),
+  own('configmaps', 'get patch', 'objects that crashed passes', { names: ['joiner-quarantine'] }),
   own('configmaps', 'list watch', 'sizes, prices, quota and refused offerings', {
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-unavailable-offerings'],
   }),
@@ -167,6 +183,8 @@ const conversion: readonly Rule[] = [
     'where the webhook is and whom to trust; the policy joiner-conversion allows no other change',
     { names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'] },
   ),
+  marker,
+  namespaceUid,
   own('secrets', 'list watch patch', 'certificate, key and path of the webhook, in a Secret that the chart creates', {
     names: ['joiner-conversion'],
   }),
@@ -182,6 +200,7 @@ const operator: readonly Rule[] = [
   own('configmaps', 'get', 'budgets, status, why', { names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps] }),
   own('configmaps', 'create', 'apply, of a plan from a file'),
   own('configmaps', 'get patch delete', 'plan, apply', { names: planMaps }),
+  own('configmaps', 'get patch', 'quarantine list, quarantine clear, status', { names: ['joiner-quarantine'] }),
   own('configmaps', 'get patch', 'capacity list, capacity clear', { names: ['joiner-unavailable-offerings'] }),
 ]
 

@@ -83,5 +83,7 @@ function requestFor(scenario: Scenario): ThreadRequest {
     options: {},
     defaultSpread: [],
     timeLimitMs: 60_000,
+    leftOut: new Set(),
+    apart: new Map(),
   }
 }

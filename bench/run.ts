@@ -5,6 +5,7 @@ import { disruption } from './disruption.ts'
 import { disruptionParityReport } from './disruption-parity.ts'
 import { driftRollout } from './drift-rollout.ts'
 import { fallback } from './fallback.ts'
+import { hostilePods } from './hostile-pods.ts'
 import { latency } from './latency.ts'
 import { lifecycle } from './lifecycle.ts'
 import { lifecyclesOpen } from './lifecycles-open.ts'
@@ -88,6 +89,12 @@ program
   .description('capacity fallback: from Azure’s refusal to the next PUT of the same NodeClaim')
   .option('--rounds <count>', 'how many NodeClaims, one after the other', count, 20)
   .action(async ({ rounds }: { readonly rounds: number }) => fallback(rounds))
+program
+  .command('hostile-pods')
+  .description('what the largest pods of expensive shapes add to a planner’s passes, evaluations and memory')
+  .argument('[names...]', 'parts of the names of shapes; default: all')
+  .option('--tuned', 'not the largest pods, but those that are just looked at')
+  .action(async (names: readonly string[], { tuned }: { readonly tuned?: true }) => hostilePods(names, tuned === true))
 program
   .command('scheduling')
   .description('the scheduler and upstream’s (bench/peer, needs Go) on the same workloads in memory')

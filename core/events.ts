@@ -29,6 +29,10 @@ const rules = {
   ConsolidationRejected: { type: 'Normal' },
   ConsolidationApproved: { type: 'Normal' },
   FailedScheduling: { type: 'Warning', dedupeMs: 5 * minute },
+  // A pod with more preferences than are looked at.
+  PreferencesDropped: { type: 'Warning', dedupeMs: 15 * minute, own: true },
+  // An object that is left out of planning, because it crashed passes.
+  Quarantined: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   NoCompatibleInstanceTypes: { type: 'Warning', dedupeMs: minute },
   Nominated: { type: 'Normal', limit: 'nomination' },
   NodeRepairBlocked: { type: 'Warning', dedupeMs: 15 * minute },

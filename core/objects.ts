@@ -1,3 +1,4 @@
+import type { PodExcess } from './pod-limits.ts'
 import type { Resources } from './resources.ts'
 
 /** Kubernetes object metadata, as much of it as decisions need. Timestamps are RFC 3339 texts as served. */
@@ -145,6 +146,8 @@ export interface Pod {
   readonly priority?: number
   readonly priorityClassName?: string
   readonly terminationGracePeriodSeconds: number
+  /** What of it is more than the scheduler looks at, and is missing here. */
+  readonly excess?: PodExcess
 }
 
 export interface Node {

@@ -127,7 +127,8 @@ export function intersects(a: Requirement, b: Requirement): boolean {
   const lte = minDefined(a.lte, b.lte)
   if (gte !== undefined && lte !== undefined && gte > lte) return false
   if (a.complement && b.complement) return true
-  const [finite, other] = a.complement ? [b, a] : [a, b]
+  // Of two finite sets the smaller one is gone through.
+  const [finite, other] = a.complement || (!b.complement && b.values.size < a.values.size) ? [b, a] : [a, b]
   const bounds = { ...(gte === undefined ? {} : { gte }), ...(lte === undefined ? {} : { lte }) }
   for (const value of finite.values) {
     if (other.values.has(value) !== other.complement && withinBounds(value, bounds)) return true

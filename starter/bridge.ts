@@ -9,7 +9,6 @@ import type { Node, NodeClaim, NodeClass } from '../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../workflows/index.ts'
 import { pokeSignal } from '../workflows/messages.ts'
-import { bootstrap } from './bootstrap.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
 import { endStuckRuns } from './stuck-runs.ts'
@@ -19,6 +18,8 @@ export interface BridgeInput {
   readonly deps: PlanningDeps
   readonly client: Client
   readonly connection: ConnectionLike
+  /** Search attributes, loops and schedules. */
+  readonly bootstrap: () => Promise<void>
   readonly temporalNamespace: string
   readonly identity: string
   readonly resyncMs: number
@@ -46,7 +47,7 @@ export class Bridge {
   readonly #lease: Lease
   readonly #queue: WorkQueue
   readonly #vanished = new Map<string, NodeClaim>()
-  #isLeader = false
+  #isHolding = false
   #unsubscribe: () => void = () => {}
   #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
@@ -70,22 +71,10 @@ export class Bridge {
     })
   }
 
-  /** Search attributes, loops and schedules; tried until it works. */
-  async bootstrapUntilDone(signal: AbortSignal): Promise<void> {
-    for (let attempt = 1; !signal.aborted; attempt++) {
-      try {
-        return await this.#bootstrap()
-      } catch (error) {
-        if (attempt % 10 === 1) this.#input.deps.log.warn({ err: error }, 'bootstrap in Temporal failed; trying again')
-        await new Promise((resolve) => setTimeout(resolve, 1000))
-      }
-    }
-  }
-
   start(): void {
     const { deps, resyncMs } = this.#input
     this.#unsubscribe = deps.cache.onChange((kind, key, before, after) => this.#onChange(kind, key, before, after))
-    this.#stopCounting = startNodePoolCounter(deps, () => this.#isLeader)
+    this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
     void this.#holdLease()
     this.#timers.push(
       setInterval(() => void this.#holdLease(), renewMs),
@@ -94,19 +83,19 @@ export class Bridge {
     )
   }
 
-  /** Whether this process bridges now. */
+  /** Whether this process bridges now. A leader that cannot renew its Lease stops by itself before anybody else can take it. */
   get isLeader(): boolean {
-    return this.#isLeader
+    return !this.#stopped && this.#lease.isValid
   }
 
   async stop(): Promise<void> {
+    const wasLeader = this.isLeader
     this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
     this.#unsubscribe()
     this.#stopCounting()
     this.#queue.stop()
-    if (!this.#isLeader) return
-    this.#isLeader = false
+    if (!wasLeader) return
     await this.#lease
       .release()
       .catch((error: unknown) =>
@@ -114,26 +103,21 @@ export class Bridge {
       )
   }
 
-  #bootstrap(): Promise<void> {
-    const { client, connection, temporalNamespace, deps } = this.#input
-    return bootstrap({ client, connection, namespace: temporalNamespace, cluster: deps.cluster, log: deps.log })
-  }
-
   async #holdLease(): Promise<void> {
-    if (this.#stopped) return
+    if (this.#stopped || this.#isHolding) return
+    this.#isHolding = true
     const { deps, identity } = this.#input
     try {
-      const held = await this.#lease.tryHold()
-      if (held && !this.#isLeader) {
-        deps.log.info({ identity }, 'this process bridges watches to workflows now')
-        this.#isLeader = true
+      const holding = await this.#lease.tryHold()
+      if (holding === 'taken') {
+        deps.log.info({ identity }, 'became bridge leader')
         await deps.cache.synced()
         this.#pokeAll()
       }
-      this.#isLeader = held
     } catch (error) {
-      this.#isLeader = false
       deps.log.warn({ err: error }, 'the bridge lease could not be renewed; trying again')
+    } finally {
+      this.#isHolding = false
     }
   }
 
@@ -149,22 +133,22 @@ export class Bridge {
     if (this.#stopped) return
     const { deps } = this.#input
     try {
-      await this.#bootstrap()
+      await this.#input.bootstrap()
     } catch (error) {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed; the next resync tries again')
     }
-    if (!this.#isLeader) return
+    if (!this.isLeader) return
     this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values()) this.#queue.add(`start/${claim.metadata.name}`)
     for (const node of deps.cache.nodes.values()) this.#onNode(undefined, node)
   }
 
   async #beginStuckAnew(): Promise<void> {
-    if (this.#stopped || !this.#isLeader) return
+    if (this.#stopped || !this.isLeader) return
     const { client, deps } = this.#input
     try {
       const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
-      if (ended.length > 0) await this.#bootstrap()
+      if (ended.length > 0) await this.#input.bootstrap()
       for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
       this.#failedLooks = 0
     } catch (error) {
@@ -175,7 +159,7 @@ export class Bridge {
   }
 
   #onChange(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
-    if (!this.#isLeader) return
+    if (!this.isLeader) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
     else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
@@ -237,7 +221,7 @@ export class Bridge {
     const { deps, client, version, connection, temporalNamespace: namespace, identity } = this.#input
     if (key === versionKey) {
       // A leader that lost its Lease while this waited must not take the tasks away from its successor.
-      if (version !== undefined && this.#isLeader)
+      if (version !== undefined && this.isLeader)
         await makeCurrent(version, { connection, namespace, identity, log: deps.log })
       return
     }

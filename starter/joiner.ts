@@ -79,8 +79,10 @@ if (!standsAlone) {
     { registerNode },
     { registerPause },
     { registerPlan },
+    { registerQuarantine },
     { registerQuota },
     { registerStatus },
+    { registerTakeover },
     { registerWhy },
   ] = await Promise.all([
     import('./operate/apply-command.ts'),
@@ -91,8 +93,10 @@ if (!standsAlone) {
     import('./node/command.ts'),
     import('./operate/pause-command.ts'),
     import('./operate/plan-command.ts'),
+    import('./quarantine/command.ts'),
     import('./quota/command.ts'),
     import('./status/command.ts'),
+    import('./takeover/command.ts'),
     import('./why/command.ts'),
   ])
   registerApply(program)
@@ -103,8 +107,10 @@ if (!standsAlone) {
   registerNode(program)
   registerPause(program)
   registerPlan(program)
+  registerQuarantine(program)
   registerQuota(program)
   registerStatus(program)
+  registerTakeover(program)
   registerWhy(program)
   // The image ships without the local cluster, whose libraries are for development.
   const local = await import('../deploy/local/commands.ts').catch((error: unknown) => {

@@ -21,6 +21,7 @@ describe('values', () => {
       CLUSTER_CA_BUNDLE: fullValues.cluster.caBundle,
       JOINER_ROLES: ['azure'],
       JOINER_NAMESPACE: releaseNamespace,
+      JOINER_RELEASE: 'joiner',
       JOINER_HEALTH_PORT: 8080,
       JOINER_CONVERSION_PORT: 8443,
       JOINER_COMMIT: '',
@@ -49,8 +50,6 @@ describe('values', () => {
         { type: 'VMEventScheduled', status: 'True', reason: 'RedeployScheduled' },
       ],
       JOINER_REPAIR_POLICIES: [{ type: 'Ready', status: 'Unknown', tolerationMs: 300_000 }],
-      TEMPORAL_ADDRESS: 'temporal.example:17233',
-      TEMPORAL_NAMESPACE: 'nodes',
       JOINER_WORKER_VERSIONING: true,
       CLUSTER_NAME: 'prod',
       CLUSTER_ENDPOINT: 'https://prod.example',
@@ -236,7 +235,6 @@ describe('values', () => {
   test('left at their defaults are the defaults of the configuration', async () => {
     const manifests = await renderChart(smallestValues)
     const required = new Set([
-      'TEMPORAL_ADDRESS',
       'CLUSTER_NAME',
       'CLUSTER_ENDPOINT',
       'ARM_SUBSCRIPTION_ID',
@@ -245,7 +243,13 @@ describe('values', () => {
       'VNET_SUBNET_ID',
       'SSH_PUBLIC_KEY',
     ])
-    const ofRelease = new Set(['JOINER_ROLES', 'JOINER_NAMESPACE', 'JOINER_IDENTITY', 'JOINER_AZURE_REPLICAS'])
+    const ofRelease = new Set([
+      'JOINER_ROLES',
+      'JOINER_NAMESPACE',
+      'JOINER_RELEASE',
+      'JOINER_IDENTITY',
+      'JOINER_AZURE_REPLICAS',
+    ])
     for (const each of fourOf(manifests).slice(0, 3)) {
       const environment = podEnvironment(manifests, each)
       const bare = Object.fromEntries(

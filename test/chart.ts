@@ -165,6 +165,10 @@ const environmentVariable = z.union([
     name: z.string(),
     valueFrom: z.strictObject({ fieldRef: z.strictObject({ fieldPath: z.literal('metadata.name') }) }),
   }),
+  z.strictObject({
+    name: z.string(),
+    valueFrom: z.strictObject({ secretKeyRef: z.strictObject({ name: z.string(), key: z.string() }) }),
+  }),
 ])
 const container = z.looseObject({
   name: z.string(),
@@ -273,7 +277,10 @@ export function ofShape<T extends Manifest>(
   return manifests.filter(({ kind }) => kinds.includes(kind)).map((each) => shape.parse(each))
 }
 
-/** The environment that the kubelet would give to the container of a Deployment's pod: ConfigMaps first, single variables over them. */
+/**
+ * The environment that the kubelet would give to the container of a Deployment's pod: ConfigMaps first, single variables over them. What comes from a
+ * Secret is its name and key.
+ */
 export function podEnvironment(manifests: readonly Manifest[], owner: Deployment): Record<string, string> {
   const maps = new Map(ofShape(manifests, ['ConfigMap'], configMap).map((each) => [each.metadata.name, each.data]))
   const [{ env, envFrom }] = owner.spec.template.spec.containers
@@ -284,7 +291,10 @@ export function podEnvironment(manifests: readonly Manifest[], owner: Deployment
       throw new Error(`Deployment ${owner.metadata.name}: ConfigMap ${configMapRef.name} is not in the chart`)
     Object.assign(environment, data)
   }
-  for (const each of env) environment[each.name] = 'value' in each ? each.value : `${owner.metadata.name}-pod`
+  for (const each of env)
+    if ('value' in each) environment[each.name] = each.value
+    else if ('fieldRef' in each.valueFrom) environment[each.name] = `${owner.metadata.name}-pod`
+    else environment[each.name] = `${each.valueFrom.secretKeyRef.name}/${each.valueFrom.secretKeyRef.key}`
   return environment
 }
 

@@ -1,10 +1,12 @@
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AzureActivities } from '../activities/azure/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
 import { taskQueue } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
+import { temporalSettings } from '../deploy/local/temporal.ts'
 import { buildWorkflowBundle } from '../workers/bundle.ts'
+import { connectNative } from '../workers/temporal-link.ts'
 import type { nodeClaimLifecycle } from '../workflows/index.ts'
 import type { LifecycleStatus } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
@@ -272,7 +274,7 @@ test('a silent node of which Azure tells nothing is drained like any', async () 
     finalize: async () => {},
   }
   Runtime.install({ logger: new DefaultLogger('ERROR') })
-  const connection = await NativeConnection.connect({ address: world.cluster.temporalAddress })
+  const connection = await connectNative(temporalSettings(world.cluster).load(), 'default')
   const code = await buildWorkflowBundle()
   const workers = await Promise.all(
     (['core', 'wait', 'azure'] as const).map((role) =>

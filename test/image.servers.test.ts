@@ -110,6 +110,7 @@ describe('the image', () => {
     const paths = Object.values(sources).flatMap((each) => each ?? [])
     expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([])
     expect(paths).toContain('build/workflow-bundle.js')
+    expect(paths).toContain('build/workflow-bundle-encrypted.js')
   })
 
   test("holds Temporal's library for one platform, and nothing for development", async () => {

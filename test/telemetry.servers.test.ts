@@ -6,8 +6,8 @@ import { deployment, nodeClass, nodePool, World } from './world.ts'
 let world: World
 let collector: OtlpReceiver
 
-/** As the chart runs them. */
-const processes = { joiner: 'core,azure,bridge', planner: 'planner' } as const
+/** Two processes that are told apart in what they tell. */
+const processes = { joiner: 'core,azure,bridge,conversion', planner: 'planner' } as const
 type Process = keyof typeof processes
 
 beforeAll(async () => {

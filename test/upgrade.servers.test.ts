@@ -1,14 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../api/config.ts'
 import { disruptionCommandId, taskQueue } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
+import { temporalSettings } from '../deploy/local/temporal.ts'
 import { temporalCheck } from '../starter/doctor/temporal.ts'
 import { version as release } from '../workers/build-info.ts'
 import { bundleDigest, readBundle, workflowBundle } from '../workers/bundle.ts'
+import { connectNative } from '../workers/temporal-link.ts'
 import { lifecycleStatusQuery, loopStatusQuery, pokeSignal, resumeSignal } from '../workflows/messages.ts'
 import { keptBundle, keptVersions } from './bundles/kept.ts'
 import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
@@ -196,7 +198,7 @@ const oldCommand = { id: 'empty-1', reason: 'Empty', forced: true, candidates: [
 
 /** Runs the first milestone's disruption loop with stand-ins for its activities until it has begun a command that waits. */
 async function beginOldCommand(commandId: string): Promise<void> {
-  const connection = await NativeConnection.connect({ address: world.cluster.temporalAddress })
+  const connection = await connectNative(temporalSettings(world.cluster).load(), 'default')
   const waiting = () => Context.current().cancelled
   let isProposed = false
   const nextDisruption = async () => {
@@ -236,6 +238,7 @@ test('the disruption loop of 0.1.0-alpha.1 is begun anew, and a command that it 
   await endLoops()
   await world.temporal.workflow.start('disruptionLoop', {
     workflowId: loop.workflowId,
+    memo: await world.clusterMemo(),
     taskQueue: taskQueue('core', clusterName),
     args: [{ cluster: clusterName }],
   })
@@ -261,7 +264,9 @@ async function diagnosed(versioning: string) {
   const spec = world.installation.processSpec('doctor', { JOINER_WORKER_VERSIONING: versioning })
   const parsed = readConfig(spec.env ?? {})
   if (parsed.kind === 'errors') throw new Error(parsed.errors.join('; '))
-  return temporalCheck({ config: parsed.config }).run(AbortSignal.timeout(30_000))
+  return temporalCheck({ config: parsed.config, temporal: temporalSettings(world.cluster) }).run(
+    AbortSignal.timeout(30_000),
+  )
 }
 
 async function lives(): Promise<readonly string[]> {

@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Client, Connection, ScheduleOverlapPolicy } from '@temporalio/client'
+import { type Client, type Connection, ScheduleOverlapPolicy } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { stringify } from 'yaml'
 import { timeText } from '../core/time.ts'
 import type { JournalEntry } from '../deploy/local/azure/arm-deps.ts'
 import type { Fault } from '../deploy/local/azure/faults.ts'
 import type { Timing } from '../deploy/local/azure/settings.ts'
-import { type ClusterOptions, clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
+import { clusterName, type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
 import { Installation } from '../deploy/local/installation.ts'
 import { Operator } from '../deploy/local/operator.ts'
+import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
+import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface Seen {
@@ -96,17 +98,17 @@ export class World {
     this.operator = operator
     this.installation = installation
     this.#connection = connection
-    this.temporal = new Client({ connection })
+    this.temporal = temporalClient(connection, temporalSettings(cluster))
   }
 
   /** Starts everything but Joiner itself. */
-  static async start(options: Pick<ClusterOptions, 'temporalArgs' | 'temporalInMemory'> = {}): Promise<World> {
+  static async start(options: TemporalOptions = {}): Promise<World> {
     const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
     const cluster = await startCluster({ stateDir, ...options })
     const operator = new Operator(cluster)
     const installation = new Installation(cluster, operator)
     await installation.install()
-    const connection = await Connection.connect({ address: cluster.temporalAddress })
+    const connection = await connectClient(temporalSettings(cluster))
     return new World(cluster, operator, installation, connection)
   }
 
@@ -179,13 +181,25 @@ export class World {
 
   /** Runs the command line with the rights that the chart has for people who use it. Returns what it printed; errors carry `code`, `stdout` and `stderr`. */
   async joiner(...args: readonly string[]): Promise<string> {
+    return this.joinerWith({}, ...args)
+  }
+
+  /** As `joiner`, with more in the environment. */
+  async joinerWith(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
     const command = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))
     const env = {
       ...process.env,
       KUBECONFIG: this.installation.operatorKubeconfig,
-      TEMPORAL_ADDRESS: this.cluster.temporalAddress,
+      ...this.cluster.temporalEnv,
+      ...settings,
     }
     return (await promisify(execFile)(process.execPath, [command, ...args], { env })).stdout
+  }
+
+  /** Runs the `temporal` command against the server itself, as an administrator does. */
+  async temporalCli(args: readonly string[]): Promise<string> {
+    const address = `127.0.0.1:${this.cluster.ports.temporal}`
+    return (await promisify(execFile)(this.cluster.binaries.temporal, [...args, '--address', address])).stdout
   }
 
   async list(kind: keyof typeof paths): Promise<readonly Seen[]> {
@@ -311,6 +325,12 @@ export class World {
 
   loop(name: 'provisioning' | 'disruption') {
     return this.temporal.workflow.getHandle(`${name}/${clusterName}`)
+  }
+
+  /** The memo that tells whose a loop is. A loop without it is another cluster's. */
+  async clusterMemo(): Promise<{ readonly clusterUid: string }> {
+    const { metadata } = await this.operator.api<Seen>('GET', '/api/v1/namespaces/kube-system')
+    return { clusterUid: metadata.uid }
   }
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */

@@ -4,11 +4,21 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { bundleWorkflowCode } from '@temporalio/worker'
+import { failureConverterPath } from '../starter/temporal/connect.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Where `npm run bundle` leaves the bundle that the image ships. */
-export const bundlePath = join(root, 'build', 'workflow-bundle.js')
+/**
+ * Two bundles of the same workflows. In the `encrypted` one messages of failures are a payload, which a codec can encrypt; without a codec that would
+ * only hide them from readers.
+ */
+export type BundleKind = 'plain' | 'encrypted'
+
+/** Where `npm run bundle` leaves the bundles that the image ships. */
+const bundlePaths: Readonly<Record<BundleKind, string>> = {
+  plain: join(root, 'build', 'workflow-bundle.js'),
+  encrypted: join(root, 'build', 'workflow-bundle-encrypted.js'),
+}
 
 const workflowsPath = join(root, 'workflows', 'index.ts')
 
@@ -16,9 +26,10 @@ const workflowsPath = join(root, 'workflows', 'index.ts')
  * Bundles the workflows. The exact text runs in production, in tests and in the replay gate.
  * Errors: a workflow that imports what the sandbox forbids fails here.
  */
-export async function buildWorkflowBundle(): Promise<string> {
+export async function buildWorkflowBundle(kind: BundleKind = 'plain'): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    ...(kind === 'encrypted' ? { failureConverterPath } : {}),
     // No module of the workflows keeps anything between two calls, so all lives share one copy of them (docs/adr/0015).
     preloadModules: [workflowsPath],
     // Modules are called by their paths from here: the same text comes out wherever the process was started.
@@ -57,19 +68,19 @@ export async function readBundle(path: string): Promise<string> {
  * The bundle that was built last, unless a source is younger; then it is built anew and kept for the next process. With a path, the bundle that
  * lies there.
  */
-export async function workflowBundle(path?: string): Promise<{ code: string }> {
+export async function workflowBundle(path?: string, kind: BundleKind = 'plain'): Promise<{ code: string }> {
   if (path !== undefined) return { code: await readBundle(path) }
-  if (await isFresh()) return { code: await readFile(bundlePath, 'utf8') }
-  const code = await buildWorkflowBundle()
-  await storeBundle(code)
+  if (await isFresh(bundlePaths[kind])) return { code: await readFile(bundlePaths[kind], 'utf8') }
+  const code = await buildWorkflowBundle(kind)
+  await storeBundle(bundlePaths[kind], code)
   return { code }
 }
 
-async function isFresh(): Promise<boolean> {
+async function isFresh(bundlePath: string): Promise<boolean> {
   const built = await stat(bundlePath).catch(() => undefined)
   if (built === undefined) return false
   const sources = await Promise.all(
-    ['workflows', 'core', 'activities'].map(async (folder) =>
+    ['workflows', 'core', 'activities', 'starter/temporal'].map(async (folder) =>
       (await readdir(join(root, folder), { recursive: true, withFileTypes: true }))
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name)),
@@ -84,7 +95,7 @@ async function isFresh(): Promise<boolean> {
 }
 
 /** Several processes may do this at once: none ever reads half a bundle. */
-async function storeBundle(code: string): Promise<void> {
+async function storeBundle(bundlePath: string, code: string): Promise<void> {
   await mkdir(dirname(bundlePath), { recursive: true })
   const partial = `${bundlePath}.${process.pid}.tmp`
   await writeFile(partial, code)
@@ -92,7 +103,9 @@ async function storeBundle(code: string): Promise<void> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const code = await buildWorkflowBundle()
-  await storeBundle(code)
-  console.log(`${bundlePath} ${code.length} bytes sha256 ${bundleDigest(code)}`)
+  for (const [kind, path] of Object.entries(bundlePaths) as [BundleKind, string][]) {
+    const code = await buildWorkflowBundle(kind)
+    await storeBundle(path, code)
+    console.log(`${path} ${code.length} bytes sha256 ${bundleDigest(code)}`)
+  }
 }

@@ -2,12 +2,16 @@ import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
 import type { ConversionConfig } from '../api/config.ts'
+import type { Installation } from '../core/installation.ts'
 import { tellBuild } from './build-info.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { closeQuietly, startHealthServer } from './health-server.ts'
+import { installed, untilOwned } from './identity.ts'
+import { mayWriteCrds } from './installation.ts'
 import { loadClient } from './kubernetes-client.ts'
 import { metricsText } from './metrics-text.ts'
 import { whenAborted } from './pause.ts'
+import { Readiness } from './readiness.ts'
 
 /** What a process that converts waits for until it does, as `/readyz` names it. */
 export const converting = 'the conversion webhook'
@@ -16,11 +20,13 @@ export const converting = 'the conversion webhook'
 export function startConversion({
   config,
   kubernetes,
+  own,
   log,
   onServing,
 }: {
   readonly config: Pick<ConversionConfig, 'JOINER_NAMESPACE' | 'JOINER_CONVERSION_PORT'>
   readonly kubernetes: KubernetesClient
+  readonly own: Installation
   readonly log: Logger
   readonly onServing: () => void
 }): ConversionService {
@@ -31,6 +37,7 @@ export function startConversion({
     log,
     now: () => Date.now(),
     onServing,
+    mayWrite: (crd) => mayWriteCrds(kubernetes, crd, own),
   })
   service.start()
   return service
@@ -49,20 +56,30 @@ export async function runConversion({
   readonly log: Logger
   readonly signal: AbortSignal
 }): Promise<void> {
-  const missing = new Set([converting])
+  const readiness = new Readiness(installed, converting)
   collectDefaultMetrics()
   tellBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
-    notReady: () => [...missing].map((what) => `waiting for ${what}`),
+    notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges: [], log }),
   })
   log.info({ address: health.address, roles: ['conversion'] }, 'serving health and metrics')
   const kubernetes = await loadClient(config.KUBECONFIG, log)
-  const conversion = startConversion({ config, kubernetes, log, onServing: () => missing.delete(converting) })
+  const ownership = {
+    kubernetes,
+    release: config.JOINER_RELEASE,
+    namespace: config.JOINER_NAMESPACE,
+    mayClaim: true,
+    log,
+  }
+  let conversion: ConversionService | undefined
   try {
+    const own = await untilOwned({ ownership, readiness, log, signal })
+    if (own === undefined) return
+    conversion = startConversion({ config, kubernetes, own, log, onServing: () => readiness.has(converting) })
     await whenAborted(signal)
   } finally {
-    await conversion.stop()
+    await conversion?.stop()
     await kubernetes.close()
     await closeQuietly(health, log)
   }

@@ -22,9 +22,13 @@ import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { DisruptionMetrics } from '../activities/planning/disruption-metrics.ts'
+import { HeavyPods } from '../activities/planning/heavy-pods.ts'
 import { LifecycleStarter } from '../activities/planning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/planning/metrics.ts'
 import { Nominations } from '../activities/planning/nominations.ts'
+import { Quarantine } from '../activities/planning/quarantine.ts'
+import { QuarantineStore } from '../activities/planning/quarantine-store.ts'
+import { RefusedClaims } from '../activities/planning/refused-claims.ts'
 import { SolverThread } from '../activities/planning/solver/solver-thread.ts'
 import { VerdictRecorder } from '../activities/planning/verdicts.ts'
 import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-metrics.ts'
@@ -89,6 +93,9 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     log,
     now,
   })
+  const events = new EventRecorder(kubernetes, log)
+  const store = new QuarantineStore(kubernetes, config.JOINER_NAMESPACE)
+  const quarantine = new Quarantine({ cache, store, events, log, now })
   const catalogue = new Catalogue({
     azure: asked,
     config: settings,
@@ -105,7 +112,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   return {
     client: kubernetes,
     cache,
-    events: new EventRecorder(kubernetes, log),
+    events,
     log,
     now,
     cluster: config.CLUSTER_NAME,
@@ -133,14 +140,17 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     ),
     lifecycles: new LifecycleStarter(client, config.CLUSTER_NAME),
     nominations: new Nominations(config.BATCH_MAX_DURATION),
+    refusedClaims: new RefusedClaims(),
+    heavyPods: new HeavyPods(),
     metrics: new PlanningMetrics({ cache, now }),
     disruptionMetrics: new DisruptionMetrics(),
     lifecycleMetrics: new LifecycleMetrics(now),
     cloudProvider,
     tracing,
     verdicts: new VerdictRecorder(),
-    solver: new SolverThread(cache, log),
-    evaluator: new SolverThread(cache, log),
+    quarantine,
+    solver: new SolverThread(cache, log, { quarantine }),
+    evaluator: new SolverThread(cache, log, { quarantine }),
     spotToSpotConsolidation: config.FEATURE_GATES['SpotToSpotConsolidation'] ?? false,
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,

@@ -1,35 +1,56 @@
 import { flushCompileCache } from 'node:module'
 import { hostname } from 'node:os'
-import { Client, Connection } from '@temporalio/client'
-import { NativeConnection } from '@temporalio/worker'
+import { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { trackPodEvents } from '../activities/planning/pod-events.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
+import { bootstrap } from '../starter/bootstrap.ts'
 import { Bridge } from '../starter/bridge.ts'
+import { type NameOwner, nameOwner, nameProblem } from '../starter/cluster-loops.ts'
+import { dataConverter, temporalClient } from '../starter/temporal/connect.ts'
+import { isDenied } from '../starter/temporal/grpc-code.ts'
+import { explainTemporal, messageOf, problemText } from '../starter/temporal/problem.ts'
+import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { readCloud } from './azure-config.ts'
 import { type AzureIdentity, azureIdentity, untilIdentified } from './azure-identity.ts'
 import { tellBuild } from './build-info.ts'
 import { bundleDigest, workflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
+import type { ConversionService } from './conversion/conversion-service.ts'
 import { converting, startConversion } from './conversion-process.ts'
 import { createDependencies } from './dependencies.ts'
 import { closeQuietly, startHealthServer } from './health-server.ts'
+import {
+  type Answer,
+  askOwnership,
+  installed,
+  type OwnershipInput,
+  untilOwned,
+  untilYes,
+  watchIdentity,
+} from './identity.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { loadClient } from './kubernetes-client.ts'
 import { type GaugeSource, metricsText } from './metrics-text.ts'
-import { pauseOf, whenAborted } from './pause.ts'
+import { whenAborted } from './pause.ts'
+import { Readiness } from './readiness.ts'
+import { runWorkers } from './running-workers.ts'
 import { createTaskWorkers } from './task-workers.ts'
+import { TemporalLink } from './temporal-link.ts'
 import { workerVersioning } from './worker-version.ts'
 
-const retryMs = 2000
+const connected = 'temporal'
+const working = 'workers'
 const azureToken = 'an access token of Azure'
 
 export interface JoinerProcess {
   readonly config: Config
+  readonly settings: TemporalSettings
   readonly log: Logger
   /** Ends the process in order. */
   readonly signal: AbortSignal
@@ -40,105 +61,211 @@ export interface JoinerProcess {
 
 /**
  * Runs a process's roles until the signal fires, then ends polls and waits and lets writes finish. While Temporal or the API server
- * cannot be reached it serves health and tries again. Errors: a worker that failed for good ends the process.
+ * cannot be reached, or another installation or cluster has what this one needs, it serves health and tries again. Errors: a worker that failed for
+ * good, and an identity that somebody else took over, end the process.
  */
-export async function runJoiner({ config, log, signal, temporal, tracing }: JoinerProcess): Promise<void> {
+export async function runJoiner({ config, settings, log, signal, temporal, tracing }: JoinerProcess): Promise<void> {
   const roles = new Set(config.JOINER_ROLES)
   const cloud = await readCloud(config)
   const identity = roles.has('azure') ? azureIdentity(config, cloud) : undefined
-  const missing = new Set([
-    'temporal',
+  const readiness = new Readiness(
+    installed,
+    connected,
     ...(roles.has('conversion') ? [converting] : []),
     ...(identity ? [azureToken] : []),
-  ])
+  )
   const gauges: GaugeSource[] = []
   collectDefaultMetrics()
   tellBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
-    notReady: () => [...missing].map((what) => `waiting for ${what}`),
+    notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges, temporal, log }),
   })
   log.info({ address: health.address, roles: config.JOINER_ROLES }, 'serving health and metrics')
   const kubernetes = await loadClient(config.KUBECONFIG, log)
-  // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
-  const conversion = roles.has('conversion')
-    ? startConversion({ config, kubernetes, log, onServing: () => missing.delete(converting) })
-    : undefined
-  if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && missing.delete(azureToken))
+  const ownership: OwnershipInput = {
+    kubernetes,
+    release: config.JOINER_RELEASE,
+    namespace: config.JOINER_NAMESPACE,
+    mayClaim: roles.has('conversion'),
+    log,
+  }
+  // Temporal is waited for meanwhile.
+  const linking = TemporalLink.connect({
+    settings,
+    log,
+    signal,
+    onState: (problem) => (problem === undefined ? readiness.has(connected) : readiness.lacks(connected, problem)),
+  })
+  if (identity) void untilIdentified(identity, log, signal).then((isKnown) => isKnown && readiness.has(azureToken))
+  let conversion: ConversionService | undefined
   try {
-    const connection = await connect(config, log, signal)
-    if (connection !== undefined)
-      await work({ config, cloud, identity, kubernetes, log, signal, connection, missing, gauges, tracing })
+    const own = await untilOwned({ ownership, readiness, log, signal })
+    if (own === undefined) return
+    // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
+    if (roles.has('conversion'))
+      conversion = startConversion({ config, kubernetes, own, log, onServing: () => readiness.has(converting) })
+    const link = await linking
+    if (link !== undefined)
+      await work({
+        config,
+        settings,
+        cloud,
+        identity,
+        kubernetes,
+        ownership,
+        log,
+        signal,
+        link,
+        readiness,
+        gauges,
+        tracing,
+      })
   } finally {
+    await (await linking)?.stop()
     await conversion?.stop()
     await kubernetes.close()
     await closeQuietly(health, log)
   }
 }
 
-/** Tries until Temporal answers. Undefined: the process is to end. */
-async function connect(config: Config, log: Logger, signal: AbortSignal): Promise<NativeConnection | undefined> {
-  const aborted = whenAborted(signal)
-  for (let attempt = 1; !signal.aborted; attempt++) {
-    try {
-      // A server that accepts and never answers must not hold up the end of the process.
-      return await Promise.race([connectOnce(config), aborted])
-    } catch (error) {
-      if (attempt % 15 === 1)
-        log.warn(
-          { address: config.TEMPORAL_ADDRESS, err: error },
-          'Temporal cannot be reached; trying again. Check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE',
-        )
-      await pauseOf(retryMs, signal)
-    }
-  }
-  return undefined
-}
-
-/** One connection for clients and workers. It would wait for ever on a server that accepts and never answers, so one with a limit asks first. */
-async function connectOnce({
-  TEMPORAL_ADDRESS: address,
-  TEMPORAL_NAMESPACE: namespace,
-}: Config): Promise<NativeConnection> {
-  // Connections of one process would share the socket that got no answer, and wait for that one each time.
-  const channelArgs = { 'grpc.use_local_subchannel_pool': 1 }
-  const probe = await Connection.connect({ address, connectTimeout: '5s', channelArgs })
-  try {
-    await probe.withDeadline(Date.now() + 5000, () => probe.workflowService.describeNamespace({ namespace }))
-  } finally {
-    await probe.close()
-  }
-  return NativeConnection.connect({ address })
-}
-
 interface Work {
   readonly config: Config
+  readonly settings: TemporalSettings
   readonly cloud: Cloud
   readonly identity: AzureIdentity | undefined
   readonly kubernetes: KubernetesClient
+  readonly ownership: OwnershipInput
   readonly log: Logger
   readonly signal: AbortSignal
-  readonly connection: NativeConnection
+  readonly link: TemporalLink
   readonly tracing: Tracing
   /** What this process still waits for. */
-  readonly missing: Set<string>
+  readonly readiness: Readiness
   /** Where what is computed for a scrape enters. */
   readonly gauges: GaugeSource[]
 }
 
 async function work(input: Work): Promise<void> {
-  const { config, log, signal, connection, missing, gauges } = input
+  const { config, settings, log, link, readiness, ownership } = input
+  const { connection } = link
+  const { namespace } = settings
+  const lost = new AbortController()
+  const signal = AbortSignal.any([input.signal, lost.signal])
   const identity = config.JOINER_IDENTITY ?? `${hostname()}/${process.pid}`
-  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, identity })
+  const client = temporalClient(connection, settings, identity)
   const deps = await createDependencies({ ...input, client })
+  const name = {
+    client: new Client({ connection, namespace, identity }),
+    cluster: deps.cluster,
+    clusterUid: deps.config.clusterUid,
+  }
+  const reported = new Set<string>()
+  const bootstrapOnce = () =>
+    bootstrap({ ...name, client, plainClient: name.client, connection, namespace, log, reported })
+  const answerOf = (owner: NameOwner): Answer<undefined> => {
+    const problem = nameProblem(owner, name, namespace)
+    return problem === undefined ? { kind: 'yes', value: undefined } : { kind: 'no', problem, isForeign: true }
+  }
+  readiness.lacks(working)
+  readiness.has(connected)
+  // An unregistered search attribute would fail every start, and another cluster's tasks are not ours, so bootstrap comes before the workers.
+  await untilYes({
+    ask: async () => answerOf(await bootstrapOnce()),
+    what: 'the preparation of Temporal',
+    explain: async (error) =>
+      isDenied(error) ? problemText(await explainTemporal(settings, error)) : messageOf(error),
+    onProblem: (problem) => readiness.lacks(working, problem),
+    log,
+    signal,
+  })
+  const stopWatching = watchIdentity({
+    everyMs: config.JOINER_RESYNC_INTERVAL,
+    checks: [() => askOwnership(ownership), async () => answerOf(await nameOwner(name))],
+    onLost: (problem) => lost.abort(new Error(`this process ends, since ${problem}`)),
+    log,
+  })
+  try {
+    await serve(input, { deps, identity, bootstrap: async () => void (await bootstrapOnce()), client, signal })
+  } finally {
+    stopWatching()
+  }
+  lost.signal.throwIfAborted()
+}
+
+interface Serving {
+  readonly deps: PlanningDeps
+  readonly identity: string
+  readonly client: Client
+  readonly bootstrap: () => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** Runs what works for the cluster, once it is known to be this process's to work for. */
+async function serve(input: Work, { deps, identity, client, bootstrap, signal }: Serving): Promise<void> {
+  const { config, settings, log, link, readiness, gauges } = input
+  const { namespace } = settings
   const roles = new Set(config.JOINER_ROLES)
+  const stopParts = startParts(deps, roles, readiness)
+  const bundle = await workflowBundle(
+    config.JOINER_WORKFLOW_BUNDLE,
+    settings.keys === undefined ? 'plain' : 'encrypted',
+  )
+  const workflowCode = bundleDigest(bundle.code)
+  const versioning = workerVersioning(config, workflowCode)
+  const bridge = new Bridge({
+    deps,
+    client,
+    connection: link.connection,
+    bootstrap,
+    temporalNamespace: namespace,
+    identity,
+    resyncMs: config.JOINER_RESYNC_INTERVAL,
+    version: versioning.own,
+  })
+  const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
+  gauges.push(observer.families, () => deps.metrics.families())
+  // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
+  await Promise.race([deps.cache.synced(), whenAborted(signal)])
+  const create = () =>
+    createTaskWorkers({
+      connection: link.current,
+      namespace,
+      dataConverter: dataConverter(settings),
+      roles,
+      deps,
+      identity,
+      workflowBundle: bundle,
+      version: versioning.options,
+    })
+  const running = runWorkers({ create, link, log, signal, onRunning })
+  function onRunning(): void {
+    readiness.has(working)
+    log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
+    // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
+    flushCompileCache()
+  }
+  if (roles.has('bridge') && !signal.aborted) bridge.start()
+  const endGivingBack = giveBackWhenIdle(log)
+  try {
+    await running
+  } finally {
+    endGivingBack()
+    observer.stop()
+    await bridge.stop()
+    await stopParts()
+  }
+}
+
+/** Starts caches, catalogue and solvers. Returns what ends them. */
+function startParts(deps: PlanningDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
   if (roles.has('planner')) {
     deps.solver.start()
     deps.evaluator.start()
   }
   deps.cache.start()
-  missing.add('the watch caches')
-  void deps.cache.synced().then(() => missing.delete('the watch caches'))
+  readiness.lacks('the watch caches')
+  void deps.cache.synced().then(() => readiness.has('the watch caches'))
   // The bridge publishes what nodes cost.
   if (roles.has('azure') || roles.has('planner') || roles.has('bridge')) deps.catalogue.start()
   if (roles.has('azure') || roles.has('planner')) {
@@ -147,61 +274,13 @@ async function work(input: Work): Promise<void> {
   }
   if (roles.has('azure')) deps.network.warm()
   const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
-  const bundle = await workflowBundle(config.JOINER_WORKFLOW_BUNDLE)
-  const workflowCode = bundleDigest(bundle.code)
-  const versioning = workerVersioning(config, workflowCode)
-  const bridge = new Bridge({
-    deps,
-    client,
-    connection,
-    temporalNamespace: config.TEMPORAL_NAMESPACE,
-    identity,
-    resyncMs: config.JOINER_RESYNC_INTERVAL,
-    version: versioning.own,
-  })
-  const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
-  gauges.push(observer.families, () => deps.metrics.families())
-  // An unregistered search attribute would fail every start, so bootstrap comes before the workers.
-  await bridge.bootstrapUntilDone(signal)
-  // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
-  await Promise.race([deps.cache.synced(), whenAborted(signal)])
-  const workers = await createTaskWorkers({
-    connection,
-    namespace: config.TEMPORAL_NAMESPACE,
-    roles,
-    deps,
-    identity,
-    workflowBundle: bundle,
-    version: versioning.options,
-  })
-  missing.delete('temporal')
-  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
-  if (roles.has('bridge')) bridge.start()
-  // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
-  flushCompileCache()
-  const endGivingBack = giveBackWhenIdle(log)
-  const running = Promise.all(workers.map((worker) => worker.run()))
-  const stop = () => {
-    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
-  }
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
-  try {
-    await running
-  } finally {
-    stop()
-    endGivingBack()
+  return async () => {
     endTracking()
-    observer.stop()
-    await bridge.stop()
     deps.catalogue.stop()
     deps.quota.stop()
     deps.unavailable.stop()
     deps.cache.stop()
     await deps.solver.stop()
     await deps.evaluator.stop()
-    await connection
-      .close()
-      .catch((error: unknown) => log.debug({ err: error }, 'the connection to Temporal was closed already'))
   }
 }

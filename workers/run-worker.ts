@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import { readConfig, readConversionConfig } from '../api/config.ts'
+import { type Config, type ConfigResult, readConfig, readConversionConfig } from '../api/config.ts'
+import type { TemporalSettings, TemporalSettingsResult } from '../starter/temporal/settings.ts'
 import { createLogger } from './logger.ts'
 
 /** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
@@ -11,19 +12,38 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
       const { runConversion } = await import('./conversion-process.ts')
       await runConversion({ config, ...process })
     })
-  return run(readConfig(env), async ({ config, notes, log, signal }) => {
+  const { readTemporalSettings } = await import('../starter/temporal/settings.ts')
+  return run(bothOf(readConfig(env), readTemporalSettings(env)), async ({ config, notes, log, signal }) => {
     const { installRuntime } = await import('./telemetry.ts')
     const { startTracing } = await import('./tracing.ts')
     const { runJoiner } = await import('./joiner-process.ts')
     const temporal = await installRuntime(log)
     const tracing = await startTracing(env, log)
     for (const note of notes) log.info(note)
+    for (const warning of config.warnings) log.warn(warning)
     try {
-      await runJoiner({ config, log, signal, temporal, tracing })
+      await runJoiner({ ...config, log, signal, temporal, tracing })
     } finally {
       await tracing.stop()
     }
   })
+}
+
+/** Settings of a process that uses Temporal, or all that is wrong with them. */
+function bothOf(own: ConfigResult, reached: TemporalSettingsResult): Read<Both> {
+  if (own.kind === 'config' && reached.kind === 'settings') {
+    const { settings, warnings } = reached
+    const config = { config: own.config, LOG_LEVEL: own.config.LOG_LEVEL, settings, warnings }
+    return { kind: 'config', config, notes: own.notes }
+  }
+  return { kind: 'errors', errors: [own, reached].flatMap((read) => (read.kind === 'errors' ? read.errors : [])) }
+}
+
+interface Both {
+  readonly config: Config
+  readonly LOG_LEVEL: string
+  readonly settings: TemporalSettings
+  readonly warnings: readonly string[]
 }
 
 type Read<C> =

@@ -1,3 +1,4 @@
+import type { DataConverter } from '@temporalio/common'
 import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
@@ -28,6 +29,8 @@ const waitsAtOnce = 5000
 export interface TaskWorkersInput {
   readonly connection: NativeConnection
   readonly namespace: string
+  /** How payloads and failures are encrypted; empty where they are not. */
+  readonly dataConverter: DataConverter
   readonly roles: ReadonlySet<Role>
   readonly deps: PlanningDeps
   readonly identity: string
@@ -40,6 +43,7 @@ export interface TaskWorkersInput {
 export async function createTaskWorkers({
   connection,
   namespace,
+  dataConverter,
   roles,
   deps,
   identity,
@@ -49,6 +53,7 @@ export async function createTaskWorkers({
   const common = {
     connection,
     namespace,
+    dataConverter,
     identity,
     // Waits end as soon as they are told, so that another replica takes them up; writes are not interrupted and finish.
     shutdownGraceTime: '100ms',

@@ -33,12 +33,15 @@ async function freePort(): Promise<number> {
   return port
 }
 
+/** Each poll that is tried again is a line of the library's. What is behind it is logged once, by the process's link to Temporal. */
+const retriedCall = /^gRPC call \w+ retried \d+ times/
+
 function joinLogs(log: Logger): TemporalLogger {
   const write =
     (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') =>
     (message: string, meta?: Record<string | symbol, unknown>) => {
       const { [timestampKey]: _, ...fields } = meta ?? {}
-      log[level](fields, message)
+      log[retriedCall.test(message) ? 'debug' : level](fields, message)
     }
   const levels = {
     trace: write('trace'),

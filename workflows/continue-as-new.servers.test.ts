@@ -180,6 +180,14 @@ test.each(['provisioning', 'disruption'] as const)(
   },
 )
 
+test('a loop that continued as new still carries the UID of its cluster', async () => {
+  for (const name of ['provisioning', 'disruption'] as const) {
+    const loop = world.loop(name)
+    expect((await runs(loop.workflowId)).length).toBeGreaterThan(1)
+    expect((await loop.describe()).memo).toEqual(await world.clusterMemo())
+  }
+})
+
 test('a pause carried to a new run holds, and the resume after it is acted on', async () => {
   await pauseIntoNewRun('provisioning')
   await world.scale('inflate', 2)
@@ -199,6 +207,7 @@ test('commands that came before a run had a worker are carried out in their orde
   await loop.terminate('lost on purpose')
   await world.temporal.workflow.start('provisioningLoop', {
     workflowId: loop.workflowId,
+    memo: await world.clusterMemo(),
     taskQueue: taskQueue('core', clusterName),
     args: [{ cluster: clusterName }],
   })

@@ -24,10 +24,10 @@ import {
   decodeNodeClaim,
   decodeNodeClass,
   decodeNodePool,
-  decodePod,
   decodePodDisruptionBudget,
   decodeVolumeAttachment,
 } from './decode.ts'
+import { decodePod } from './decode-pod.ts'
 import {
   decodeCsiNode,
   decodeNamespace,

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node'
+import { KubeConfig } from '@kubernetes/client-node'
 import { Agent, type Dispatcher, request } from 'undici'
-import { parse } from 'yaml'
+import { tlsOptions, tokenSource } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
 
 /** A Kubernetes object as it travels. */
@@ -45,13 +43,26 @@ export function isTooManyRequests(error: unknown): boolean {
 
 export interface ListResult {
   readonly items: readonly Json[]
+  /** Characters of each item as it travelled, where they were counted. */
+  readonly sizes?: readonly number[]
   readonly resourceVersion: string
   readonly continue?: string
+}
+
+/** Parses the text of a large event, or of a page of a list with large items. */
+export type ParseLarge = (text: string) => Promise<Json>
+
+interface ReadOptions {
+  readonly signal?: AbortSignal | undefined
+  /** By default large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
+  readonly parseLarge?: ParseLarge | undefined
 }
 
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
   readonly object: Json
+  /** Characters of the event as it travelled. */
+  readonly size: number
 }
 
 /** Is told of each request for which the client lacks a right: of what the API server says about it. */
@@ -67,8 +78,13 @@ interface RequestOptions {
 
 const patchRefused = 'the server rejected our request due to an error in our request'
 const requestTimeoutMs = 10_000
-/** A token file is looked at again this often: tokens are renewed well before they end. */
-const tokenReadEveryMs = 5000
+const listTimeoutMs = 60_000
+/** Objects that a page is asked for. */
+const pageSize = 500
+/** What a page of several objects may have in bytes: users may make objects of some MiB, and a page is in memory several times over. */
+const mostPageBytes = 8 * 2 ** 20
+/** Events and short pages with more characters than this are parsed by whoever is good at it. */
+const largeText = 256 * 2 ** 10
 
 /**
  * A small typed client over client-node's configuration loading and undici's connections.
@@ -120,17 +136,34 @@ export class KubernetesClient {
 
   /** Reads one page of a list. `limit` and `continue` as in the Kubernetes API. */
   async list(path: string, query: RequestOptions['query'] = {}, signal?: AbortSignal): Promise<ListResult> {
-    const page = (await this.#json('GET', path, { query, ...(signal ? { signal } : {}), timeoutMs: 60_000 })) as {
-      items?: Json[]
-      kind?: string
-      apiVersion?: string
-      metadata?: { resourceVersion?: string; continue?: string }
-    }
-    const next = page.metadata?.continue
-    return {
-      items: page.items ?? [],
-      resourceVersion: page.metadata?.resourceVersion ?? '',
-      ...(next ? { continue: next } : {}),
+    const options = { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs }
+    return listResult(await this.#json('GET', path, options))
+  }
+
+  /**
+   * Reads a list page by page. A page that turns out to be too large is asked for again with fewer objects, so that a list never takes much more
+   * memory than its largest object.
+   */
+  async *listPages(
+    path: string,
+    { fieldSelector, signal, parseLarge }: ReadOptions & { readonly fieldSelector?: string | undefined } = {},
+  ): AsyncGenerator<ListResult> {
+    let next: string | undefined
+    for (let limit = pageSize; ; ) {
+      const query = { limit, continue: next, fieldSelector }
+      const { body } = await this.#send('GET', path, { query, ...(signal ? { signal } : {}), timeoutMs: listTimeoutMs })
+      const text = await readAtMost(body, limit === 1 ? Number.POSITIVE_INFINITY : mostPageBytes)
+      if (text === undefined) {
+        limit = Math.max(1, Math.floor(limit / 4))
+        continue
+      }
+      const isLarge = limit < pageSize && text.length >= largeText
+      const page = listResult(await parsed(text, isLarge ? parseLarge : undefined))
+      const bytesEach = text.length / Math.max(1, page.items.length)
+      limit = Math.min(pageSize, Math.max(1, Math.floor((0.75 * mostPageBytes) / bytesEach)))
+      next = page.continue
+      yield page
+      if (next === undefined) return
     }
   }
 
@@ -203,7 +236,11 @@ export class KubernetesClient {
    */
   async *watch(
     path: string,
-    options: { readonly resourceVersion: string; readonly signal: AbortSignal; readonly idleMs: number },
+    options: ReadOptions & {
+      readonly resourceVersion: string
+      readonly signal: AbortSignal
+      readonly idleMs: number
+    },
   ): AsyncGenerator<WatchEvent> {
     const dead = new AbortController()
     const signal = AbortSignal.any([options.signal, dead.signal])
@@ -215,7 +252,8 @@ export class KubernetesClient {
     }
     const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
     let timer = setTimeout(() => dead.abort(), options.idleMs)
-    let rest = ''
+    // Pieces of a line: it is put together once, however many there are.
+    let line: string[] = []
     const decoder = new TextDecoder()
     try {
       for await (const chunk of response.body) {
@@ -224,9 +262,15 @@ export class KubernetesClient {
           () => dead.abort(new Error(`no event and no bookmark for ${options.idleMs} ms`)),
           options.idleMs,
         )
-        const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) if (line !== '') yield parseEvent(line)
+        const [first, ...others] = decoder.decode(chunk as Uint8Array, { stream: true }).split('\n')
+        line.push(first ?? '')
+        for (const next of others) {
+          const whole = line.join('')
+          line = [next]
+          if (whole === '') continue
+          const event = await parsed(whole, whole.length >= largeText ? options.parseLarge : undefined)
+          yield eventOf(event as unknown as WatchEvent, whole.length)
+        }
       }
     } finally {
       clearTimeout(timer)
@@ -277,6 +321,32 @@ export class KubernetesClient {
   }
 }
 
+function listResult(page: {
+  readonly items?: Json[]
+  readonly sizes?: readonly number[]
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
+}): ListResult {
+  const next = page.metadata?.continue
+  return {
+    items: page.items ?? [],
+    resourceVersion: page.metadata?.resourceVersion ?? '',
+    ...(page.sizes ? { sizes: page.sizes } : {}),
+    ...(next ? { continue: next } : {}),
+  }
+}
+
+/** The text of a body; undefined: it has more bytes than that, and the rest was not read. */
+async function readAtMost(body: Dispatcher.ResponseData['body'], most: number): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > most) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
 async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {
   const text = await response.body.text()
   const status = parseStatus(text)
@@ -297,48 +367,17 @@ function parseStatus(text: string): { reason?: string; message?: string } {
   }
 }
 
-function parseEvent(line: string): WatchEvent {
-  const event = JSON.parse(line) as WatchEvent
-  if (event.type !== 'ERROR') return event
+async function parsed(text: string, parseLarge: ParseLarge | undefined): Promise<Json> {
+  return parseLarge === undefined ? (JSON.parse(text) as Json) : parseLarge(text)
+}
+
+/** Errors: `ApiError` for an event that is one. */
+function eventOf(event: Omit<WatchEvent, 'size'>, size: number): WatchEvent {
+  if (event.type !== 'ERROR') return { ...event, size }
   const status = event.object as { code?: number; reason?: string; message?: string }
   throw new ApiError(
     status.code ?? 500,
     status.reason ?? 'Unknown',
     `watch: ${status.message ?? 'the server reported an error'}`,
   )
-}
-
-function tlsOptions(
-  tls: { readonly ca?: string | Buffer; readonly cert?: string | Buffer; readonly key?: string | Buffer },
-  cluster: Cluster,
-): { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer; rejectUnauthorized?: boolean } {
-  return {
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    ...(cluster.skipTLSVerify ? { rejectUnauthorized: false } : {}),
-  }
-}
-
-/** client-node knows token files only in the cluster's own form, so a kubeconfig's `tokenFile` is read from the file itself. */
-function tokenSource(user: User | null, kubeconfig: string | undefined): () => string | undefined {
-  const file = tokenFile(user, kubeconfig)
-  if (file === undefined) return () => user?.token
-  let token: string | undefined
-  let readAt = 0
-  return () => {
-    if (Date.now() - readAt > tokenReadEveryMs) {
-      token = readFileSync(file, 'utf8').trim()
-      readAt = Date.now()
-    }
-    return token
-  }
-}
-
-function tokenFile(user: User | null, kubeconfig: string | undefined): string | undefined {
-  const provided = (user?.authProvider as { config?: { tokenFile?: string } } | undefined)?.config?.tokenFile
-  if (provided !== undefined || kubeconfig === undefined) return provided
-  const raw = parse(readFileSync(kubeconfig, 'utf8')) as { users?: { name: string; user?: { tokenFile?: string } }[] }
-  const named = raw.users?.find((entry) => entry.name === user?.name)?.user?.tokenFile
-  return named === undefined ? undefined : resolve(dirname(kubeconfig), named)
 }

@@ -22,12 +22,17 @@ import type {
 } from '../../core/objects.ts'
 import { pauseFor } from '../activity-context.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
-import type { Json, KubernetesClient } from './client.ts'
-import { ListWatch } from './list-watch.ts'
+import type { Json, KubernetesClient, ListResult } from './client.ts'
+import { LargeObjects, withoutNames } from './large-objects.ts'
+import { decoded, LargeReader } from './large-reader.ts'
+import { ListWatch, readList } from './list-watch.ts'
 import { resourcePath } from './resources.ts'
 import { Store } from './store.ts'
 
 export type { CachedKind, CachedObject } from './cached-kinds.ts'
+
+/** Objects that cannot be read are remembered up to this number, so that each is logged once. */
+const mostReported = 10_000
 
 /** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
 export type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
@@ -75,12 +80,17 @@ export class ClusterCache {
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
   readonly #unsynced: Set<CachedKind>
   readonly #nodeRules: NodeRules
+  readonly #large = new LargeObjects()
+  readonly #reader: LargeReader
+  /** Versions of objects that could not be read, by kind and key. */
+  readonly #reported = new Map<string, string>()
   #onSynced: (() => void)[] = []
 
   /** Kinds that `use` does not need are not watched: their stores stay empty. */
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
     this.#client = client
     this.#log = log
+    this.#reader = new LargeReader(log)
     this.#nodeRules = use.nodeRules ?? noNodeRules
     const all = <T extends CachedObject>(store: Store<T>) => store as unknown as Store<CachedObject>
     this.#stores = {
@@ -113,8 +123,13 @@ export class ClusterCache {
         this.#client,
         resourcePath(kindRules[kind].resource),
         {
+          parseLarge: (text) => this.#reader.read(kind, text),
+          listed: (page) => this.#enter(kind, page),
           replaced: (objects, version) => this.#replace(kind, objects, version),
-          changed: (object) => this.upsert(kind, object),
+          changed: (object, size) => {
+            this.#large.note(kind, object['metadata'] as ObjectMeta, size)
+            this.upsert(kind, object)
+          },
           deleted: (object) => this.#delete(kind, object),
           reached: (version) => this.#stores[kind].reach(version),
         },
@@ -140,6 +155,11 @@ export class ClusterCache {
     return new Promise((resolve) => this.#onSynced.push(resolve))
   }
 
+  /** Returns the object of a kind by its namespace and name, or its name alone; undefined: there is none, or kinds of this name are not kept. */
+  find(kind: string, key: string): CachedObject | undefined {
+    return Object.hasOwn(this.#stores, kind) ? this.#stores[kind as CachedKind].get(key) : undefined
+  }
+
   /** Enters an object as the API server returned it, unless something newer is known. */
   upsert(kind: CachedKind, json: Json): void {
     const store = this.#stores[kind]
@@ -149,20 +169,26 @@ export class ClusterCache {
     const before = store.get(key)
     let after: CachedObject
     try {
-      after = this.#judged(kindRules[kind].decode(json))
+      after = this.#judged(decoded(kind, json))
+      if (isOfAnotherProvider(after)) {
+        if (before !== undefined) this.#delete(kind, json)
+        return
+      }
+      store.set(key, after)
     } catch (error) {
-      this.#log.error(
-        { kind, object: key, err: error },
-        'an object cannot be read; correct the value named in the error',
-      )
+      this.#unreadable(kind, key, meta, error)
       return
     }
-    if (isOfAnotherProvider(after)) {
-      if (before !== undefined) this.#delete(kind, json)
-      return
-    }
-    store.set(key, after)
     this.#tell(kind, key, before, after)
+  }
+
+  /** What was known of the object before stays. Lists bring it again and again, which is no news. */
+  #unreadable(kind: CachedKind, key: string, { uid, resourceVersion }: ObjectMeta, error: unknown): void {
+    const version = `${uid}/${resourceVersion}`
+    if (this.#reported.get(`${kind}/${key}`) === version) return
+    if (this.#reported.size >= mostReported) this.#reported.clear()
+    this.#reported.set(`${kind}/${key}`, version)
+    this.#log.error({ kind, object: key, err: error }, 'object cannot be read; correct the value named in the error')
   }
 
   /** Calls the listener after each change. Returns the function that ends it. */
@@ -223,25 +249,22 @@ export class ClusterCache {
 
   /**
    * Brings the cache up to what the API server has now for these kinds, by an uncached list. Objects that the watches have not told yet
-   * enter at once; what is not in the list and is older than it leaves.
+   * enter at once; what is not in the list and is older than it leaves. Large objects are left to the watches: a hundred of them would take longer
+   * to read than all else.
    */
   async catchUp(kinds: readonly CachedKind[], signal?: AbortSignal): Promise<void> {
     await Promise.all(
       kinds.map(async (kind) => {
         const store = this.#stores[kind]
         const { resource } = kindRules[kind]
-        const probe = await this.#client.list(resourcePath(resource), { limit: 1 }, signal)
+        const unread = this.#large.names(kind)
+        const fieldSelector = withoutNames(unread)
+        const probe = await this.#client.list(resourcePath(resource), { limit: 1, fieldSelector }, signal)
         if (store.reached(probe.resourceVersion)) return
-        const objects: Json[] = []
-        let next: string | undefined
-        let version = ''
-        do {
-          const page = await this.#client.list(resourcePath(resource), { limit: 500, continue: next }, signal)
-          objects.push(...page.items)
-          version = page.resourceVersion
-          next = page.continue
-        } while (next !== undefined)
-        this.#replace(kind, objects, version)
+        const parseLarge = (text: string) => this.#reader.read(kind, text)
+        const pages = this.#client.listPages(resourcePath(resource), { fieldSelector, signal, parseLarge })
+        const { objects, resourceVersion } = await readList(pages, (page) => this.#enter(kind, page))
+        this.#replace(kind, objects, resourceVersion, unread)
       }),
     )
   }
@@ -252,15 +275,25 @@ export class ClusterCache {
       : object
   }
 
-  #replace(kind: CachedKind, objects: readonly Json[], resourceVersion: string): void {
-    const store = this.#stores[kind]
-    const present = new Set<string>()
-    for (const json of objects) {
-      present.add(keyOf(json['metadata'] as ObjectMeta))
+  #enter(kind: CachedKind, { items, sizes }: ListResult): void {
+    for (const [at, json] of items.entries()) {
+      const size = sizes?.[at]
+      if (size !== undefined) this.#large.note(kind, json['metadata'] as ObjectMeta, size)
       this.upsert(kind, json)
     }
+  }
+
+  /** What is not among these objects, which have entered already, has gone. `unread`: names that were not listed. */
+  #replace(
+    kind: CachedKind,
+    objects: readonly Json[],
+    resourceVersion: string,
+    unread: ReadonlySet<string> = new Set(),
+  ): void {
+    const store = this.#stores[kind]
+    const present = new Set(objects.map(({ metadata }) => keyOf(metadata as ObjectMeta)))
     for (const [key, object] of store.olderThan(resourceVersion)) {
-      if (present.has(key)) continue
+      if (present.has(key) || unread.has(object.metadata.name)) continue
       store.delete(key, object.metadata, resourceVersion)
       this.#tell(kind, key, object, undefined)
     }
@@ -276,6 +309,7 @@ export class ClusterCache {
     const meta = json['metadata'] as ObjectMeta
     const key = keyOf(meta)
     const before = store.get(key)
+    this.#large.note(kind, meta, 0)
     store.delete(key, meta, meta.resourceVersion)
     if (before !== undefined && before.metadata.uid === meta.uid) this.#tell(kind, key, before, undefined)
   }

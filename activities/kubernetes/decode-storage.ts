@@ -9,7 +9,7 @@ import type {
   StorageClass,
 } from '../../core/objects.ts'
 import type { Json } from './client.ts'
-import { decodeMeta } from './decode.ts'
+import { decodeMeta } from './decode-meta.ts'
 
 // Objects that pods refer to: their volumes, and what groups them.
 

@@ -1,8 +1,6 @@
 import { nodePoolHash } from '../../core/node-pool-hash.ts'
 import type {
-  Affinity,
   Condition,
-  ContainerPort,
   DaemonSet,
   LabelSelector,
   Node,
@@ -10,127 +8,15 @@ import type {
   NodeClaimSpec,
   NodeClass,
   NodePool,
-  ObjectMeta,
-  OwnerReference,
-  Pod,
   PodDisruptionBudget,
   RequirementSpec,
   Taint,
-  Toleration,
-  TopologySpreadConstraint,
   VolumeAttachment,
 } from '../../core/objects.ts'
-import { withValidPreferences } from '../../core/pod-preferences.ts'
-import { podLimits, podRequests } from '../../core/pod-requests.ts'
-import { integerQuantity } from '../../core/quantity.ts'
 import { parseResources } from '../../core/resources.ts'
 import type { Json } from './client.ts'
-
-type Text = Record<string, string>
-
-interface MetaJson {
-  name: string
-  namespace?: string
-  uid: string
-  resourceVersion: string
-  generation?: number
-  creationTimestamp: string
-  deletionTimestamp?: string
-  deletionGracePeriodSeconds?: number
-  labels?: Text
-  annotations?: Text
-  finalizers?: string[]
-  ownerReferences?: OwnerReference[]
-}
-
-export function decodeMeta(json: Json): ObjectMeta {
-  const meta = json['metadata'] as MetaJson
-  return {
-    name: meta.name,
-    uid: meta.uid,
-    resourceVersion: meta.resourceVersion,
-    creationTimestamp: meta.creationTimestamp,
-    labels: meta.labels ?? {},
-    annotations: meta.annotations ?? {},
-    finalizers: meta.finalizers ?? [],
-    ownerReferences: meta.ownerReferences ?? [],
-    ...(meta.namespace === undefined ? {} : { namespace: meta.namespace }),
-    ...(meta.generation === undefined ? {} : { generation: meta.generation }),
-    ...(meta.deletionTimestamp === undefined ? {} : { deletionTimestamp: meta.deletionTimestamp }),
-    ...(meta.deletionGracePeriodSeconds === undefined
-      ? {}
-      : { deletionGracePeriodSeconds: meta.deletionGracePeriodSeconds }),
-  }
-}
-
-interface ContainerJson {
-  ports?: ContainerPort[]
-  resources?: { requests?: Text; limits?: Text; claims?: { name: string }[] }
-}
-
-interface PodSpecJson {
-  nodeName?: string
-  nodeSelector?: Text
-  affinity?: Affinity
-  tolerations?: Toleration[]
-  topologySpreadConstraints?: TopologySpreadConstraint[]
-  containers?: ContainerJson[]
-  initContainers?: ContainerJson[]
-  resourceClaims?: { name: string }[]
-  volumes?: { persistentVolumeClaim?: { claimName: string }; ephemeral?: unknown; name: string }[]
-  priority?: number
-  priorityClassName?: string
-  terminationGracePeriodSeconds?: number
-}
-
-interface PodStatusJson {
-  phase?: Pod['phase']
-  conditions?: Condition[]
-  startTime?: string
-  nominatedNodeName?: string
-}
-
-/** A pod with its requests computed; `requests` counts the pod itself as one of `pods`. */
-export function decodePod(json: Json): Pod {
-  const metadata = decodeMeta(json)
-  const spec = (json['spec'] ?? {}) as PodSpecJson
-  const status = (json['status'] ?? {}) as PodStatusJson
-  return {
-    kind: 'Pod',
-    metadata,
-    phase: status.phase ?? 'Pending',
-    conditions: status.conditions ?? [],
-    requests: { ...podRequests(json), pods: integerQuantity(1) },
-    limits: podLimits(json),
-    nodeSelector: spec.nodeSelector ?? {},
-    tolerations: spec.tolerations ?? [],
-    topologySpreadConstraints: spec.topologySpreadConstraints ?? [],
-    hostPorts: (spec.containers ?? [])
-      .flatMap((container) => container.ports ?? [])
-      .filter((port) => (port.hostPort ?? 0) > 0),
-    persistentVolumeClaims: (spec.volumes ?? []).flatMap((volume) => claimName(metadata.name, volume)),
-    resourceClaims: resourceClaims(spec),
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
-    ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
-    ...(spec.affinity === undefined ? {} : withValidPreferences(spec.affinity)),
-    ...(spec.priority === undefined ? {} : { priority: spec.priority }),
-    ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),
-    ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
-    ...(status.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}),
-  }
-}
-
-function resourceClaims(spec: PodSpecJson): readonly string[] {
-  const ofContainers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].flatMap(
-    ({ resources }) => resources?.claims ?? [],
-  )
-  return [...new Set([...(spec.resourceClaims ?? []), ...ofContainers].map(({ name }) => name))]
-}
-
-function claimName(podName: string, volume: NonNullable<PodSpecJson['volumes']>[number]): string[] {
-  if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
-  return volume.ephemeral === undefined ? [] : [`${podName}-${volume.name}`]
-}
+import { decodeMeta, type Text } from './decode-meta.ts'
+import { type ContainerJson, decodePod, type PodSpecJson } from './decode-pod.ts'
 
 export function decodeNode(json: Json): Node {
   const spec = (json['spec'] ?? {}) as { providerID?: string; taints?: Taint[]; unschedulable?: boolean }

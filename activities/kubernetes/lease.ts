@@ -12,25 +12,52 @@ interface LeaseObject {
 }
 
 interface LeaseDeps {
-  readonly client: KubernetesClient
+  readonly client: Pick<KubernetesClient, 'get' | 'create' | 'mergePatch'>
   readonly namespace: string
 }
 
-/** A coordination.k8s.io Lease, held by name: who bridges, and which planning attempt may write. */
+interface LeaseOptions {
+  readonly name: string
+  readonly identity: string
+  readonly durationSeconds: number
+  /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
+  readonly monotonicMs?: () => number
+}
+
+/** What an attempt to hold a lease came to. */
+export type Holding =
+  /** Held since now: it was somebody else's or nobody's, or this holder was too late to renew it. */
+  | 'taken'
+  /** Held without a gap. */
+  | 'renewed'
+  /** Somebody else holds it, or was first to take it. */
+  | 'other'
+
+/**
+ * A coordination.k8s.io Lease, held by name: who bridges, and which planning attempt may write. Its age is the time since this process saw it change,
+ * by this process's monotonic clock. Times in the object are never compared with a clock: clocks of two machines may differ.
+ */
 export class Lease {
   readonly #deps: LeaseDeps
   readonly #name: string
   readonly #identity: string
   readonly #durationSeconds: number
+  readonly #now: () => number
+  /** The version of the object that was seen last, and when it was seen first. */
+  #seen: { readonly version: string; readonly atMs: number } | undefined
+  #heldUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(
-    deps: LeaseDeps,
-    options: { readonly name: string; readonly identity: string; readonly durationSeconds: number },
-  ) {
+  constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps
     this.#name = options.name
     this.#identity = options.identity
     this.#durationSeconds = options.durationSeconds
+    this.#now = options.monotonicMs ?? (() => performance.now())
+  }
+
+  /** Whether `tryHold` held the lease less than its duration ago, so that nobody else can hold it yet. */
+  get isValid(): boolean {
+    return this.#now() < this.#heldUntilMs
   }
 
   /** Takes the lease from whoever holds it: for a caller that knows itself to be the only rightful holder. */
@@ -45,15 +72,29 @@ export class Lease {
     }
   }
 
-  /** Takes or renews the lease unless somebody else holds it and has not let it run out. Returns whether it is held. */
-  async tryHold(): Promise<boolean> {
+  /**
+   * Takes or renews the lease. One that somebody else holds is taken once it has not changed for its duration; a process that sees it for the first time
+   * waits that long from then on.
+   */
+  async tryHold(): Promise<Holding> {
+    const { lease, ageMs } = await this.#observe()
+    const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
+    const isOthers = holderIdentity !== '' && holderIdentity !== this.#identity
+    if (isOthers && ageMs < leaseDurationSeconds * 1000) return 'other'
+    // Whoever takes it next begins to count when the write has reached the server, which is later.
+    const beganMs = this.#now()
+    if (!(await this.#write(lease))) return 'other'
+    const wasValid = this.isValid && !isOthers
+    this.#heldUntilMs = beganMs + this.#durationSeconds * 1000
+    return wasValid ? 'renewed' : 'taken'
+  }
+
+  /** Reads the lease, and how long this process has seen it unchanged. */
+  async #observe(): Promise<{ readonly lease: LeaseObject | undefined; readonly ageMs: number }> {
     const lease = await this.#read()
-    const spec = lease?.spec
-    const heldByOther =
-      spec?.holderIdentity !== undefined && spec.holderIdentity !== '' && spec.holderIdentity !== this.#identity
-    if (heldByOther && Date.parse(spec.renewTime ?? '') + (spec.leaseDurationSeconds ?? 0) * 1000 > Date.now())
-      return false
-    return this.#write(lease)
+    const version = lease?.metadata.resourceVersion ?? ''
+    if (this.#seen?.version !== version) this.#seen = { version, atMs: this.#now() }
+    return { lease, ageMs: this.#now() - this.#seen.atMs }
   }
 
   /** Whether the lease still names this holder, read from the API server. */
@@ -63,6 +104,7 @@ export class Lease {
 
   /** Gives the lease up, so that the next holder need not wait for it to run out. */
   async release(): Promise<void> {
+    this.#heldUntilMs = Number.NEGATIVE_INFINITY
     const lease = await this.#read()
     if (lease?.spec?.holderIdentity === this.#identity) await this.#write(lease, '')
   }

@@ -1,16 +1,20 @@
 import type { Logger } from 'pino'
-import { isGone, type Json, type KubernetesClient } from './client.ts'
+import { isGone, type Json, type KubernetesClient, type ListResult, type ParseLarge } from './client.ts'
 
 export interface ListWatchHandlers {
+  /** Parses what is large. */
+  readonly parseLarge?: ParseLarge
+  /** Objects of a list as its pages come. Then `replaced` is given their names only, so that no more than a page is held as it travels. */
+  readonly listed?: (page: ListResult) => void
   /** The complete list, at the start and after a version was forgotten: whatever is not in it is gone. */
   readonly replaced: (objects: readonly Json[], resourceVersion: string) => void
-  readonly changed: (object: Json) => void
+  /** `size`: its characters as it travelled. */
+  readonly changed: (object: Json, size: number) => void
   readonly deleted: (object: Json) => void
   /** A bookmark: everything up to this version has been told. */
   readonly reached: (resourceVersion: string) => void
 }
 
-const pageSize = 500
 /** The server sends a bookmark each minute; after this silence the connection is taken for dead. */
 const idleMs = 75_000
 const maxBackoffMs = 10_000
@@ -54,15 +58,10 @@ export class ListWatch {
   }
 
   async #list(): Promise<void> {
-    const objects: Json[] = []
-    let next: string | undefined
-    let resourceVersion = ''
-    do {
-      const page = await this.#client.list(this.#path, { limit: pageSize, continue: next }, this.#stop.signal)
-      objects.push(...page.items)
-      resourceVersion = page.resourceVersion
-      next = page.continue
-    } while (next !== undefined)
+    const { objects, resourceVersion } = await readList(
+      this.#client.listPages(this.#path, { signal: this.#stop.signal, parseLarge: this.#handlers.parseLarge }),
+      this.#handlers.listed,
+    )
     this.#resourceVersion = resourceVersion
     this.#handlers.replaced(objects, resourceVersion)
     this.#recovered()
@@ -70,14 +69,15 @@ export class ListWatch {
 
   async #watch(): Promise<void> {
     const resourceVersion = this.#resourceVersion as string
-    for await (const { type, object } of this.#client.watch(this.#path, {
+    for await (const { type, object, size } of this.#client.watch(this.#path, {
       resourceVersion,
       signal: this.#stop.signal,
       idleMs,
+      parseLarge: this.#handlers.parseLarge,
     })) {
       const version = (object['metadata'] as { resourceVersion: string }).resourceVersion
       if (type === 'DELETED') this.#handlers.deleted(object)
-      else if (type !== 'BOOKMARK') this.#handlers.changed(object)
+      else if (type !== 'BOOKMARK') this.#handlers.changed(object, size)
       this.#resourceVersion = version
       this.#handlers.reached(version)
       this.#recovered()
@@ -112,4 +112,24 @@ export class ListWatch {
       )
     })
   }
+}
+
+/** Reads a whole list. With `listed` the objects go there page by page, and only their names are returned. */
+export async function readList(
+  pages: AsyncIterable<ListResult>,
+  listed: ListWatchHandlers['listed'],
+): Promise<{ readonly objects: readonly Json[]; readonly resourceVersion: string }> {
+  const objects: Json[] = []
+  let resourceVersion = ''
+  for await (const page of pages) {
+    listed?.(page)
+    for (const item of page.items) objects.push(listed === undefined ? item : { metadata: namesOf(item) })
+    resourceVersion = page.resourceVersion
+  }
+  return { objects, resourceVersion }
+}
+
+function namesOf({ metadata }: Json): Json {
+  const { name, namespace } = metadata as Json
+  return { name, ...(namespace === undefined ? {} : { namespace }) }
 }

@@ -62,6 +62,9 @@ async function observed(cached: readonly object[], live: readonly { metadata: { 
     get: async (path: string) =>
       path === claimPath ? claim : live.find((node) => path.endsWith(`/${node.metadata.name}`)),
     list: async () => ({ items: live, resourceVersion: '2' }),
+    async *listPages() {
+      yield { items: live, resourceVersion: '2' }
+    },
     mergePatch: async (_: string, { metadata }: { metadata: { annotations: object } }) => {
       did.push(`patch ${JSON.stringify(metadata.annotations)}`)
       return { ...claim, metadata: { ...claim.metadata, annotations: { ...annotations, ...metadata.annotations } } }

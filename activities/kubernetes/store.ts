@@ -44,11 +44,12 @@ export class Store<T extends { readonly metadata: ObjectMeta }> {
     return stored === undefined || BigInt(stored.metadata.resourceVersion) < version
   }
 
+  /** Enters an object. Errors: an index cannot be made of it; then nothing has changed. */
   set(key: string, object: T): void {
+    const values = Object.entries(this.#indexers).map(([name, indexer]) => [name, indexer(object)] as const)
     this.#unindex(key)
     this.#objects.set(key, object)
-    for (const [name, indexer] of Object.entries(this.#indexers)) {
-      const value = indexer(object)
+    for (const [name, value] of values) {
       if (value === undefined) continue
       const index = this.#indexes.get(name) as Map<string, Map<string, T>>
       const entries = index.get(value) ?? new Map<string, T>()

@@ -1,27 +1,36 @@
 const shortestMs = 10_000
-const longestMs = 5 * 60_000
 
 interface Failures {
   readonly count: number
   readonly untilMs: number
 }
 
-/** What failed is left alone: for 10 s, twice as long after each failure in a row, for 5 minutes at most. Times are epoch ms. */
+/** What failed is left alone: for 10 s, twice as long after each failure in a row, for 5 minutes at most by default. Times are epoch ms. */
 export class BackOff {
   readonly #failures = new Map<string, Failures>()
+  readonly #longestMs: number
+
+  constructor(longestMs = 5 * 60_000) {
+    this.#longestMs = longestMs
+  }
 
   /** Failures at the same time, such as those of all nodes of one command, count once. */
   failed(key: string, now: number): void {
     const before = this.#failures.get(key)
     if (before !== undefined && before.untilMs > now) return
     // Whatever failed long ago is not in a row with this.
-    const count = before === undefined || now - before.untilMs > longestMs ? 0 : before.count
-    this.#failures.set(key, { count: count + 1, untilMs: now + Math.min(shortestMs * 2 ** count, longestMs) })
-    for (const [other, { untilMs }] of this.#failures) if (now - untilMs > longestMs) this.#failures.delete(other)
+    const count = before === undefined || now - before.untilMs > this.#longestMs ? 0 : before.count
+    const restMs = Math.min(shortestMs * 2 ** count, this.#longestMs)
+    this.#failures.set(key, { count: count + 1, untilMs: now + restMs })
+    for (const [other, { untilMs }] of this.#failures) if (now - untilMs > this.#longestMs) this.#failures.delete(other)
   }
 
   succeeded(key: string): void {
     this.#failures.delete(key)
+  }
+
+  isResting(key: string, now: number): boolean {
+    return (this.#failures.get(key)?.untilMs ?? 0) > now
   }
 
   /** All that rests now. */

@@ -1,10 +1,9 @@
 import { randomInt } from 'node:crypto'
-import { nodeClaimErrors } from '../../api/rules/node-claim-errors.ts'
-import { errorText } from '../../core/field-error.ts'
 import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
 import { annotations, terminationFinalizer } from '../../core/labels.ts'
 import { nodePoolHashVersion } from '../../core/node-pool-hash.ts'
 import type { NodeClaim, NodePool, Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pod-rules.ts'
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { Json } from '../kubernetes/client.ts'
@@ -12,6 +11,7 @@ import { decodeNodeClaim } from '../kubernetes/decode.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { readPause } from '../kubernetes/pauses.ts'
 import { resourcePath } from '../kubernetes/resources.ts'
+import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import type { Fence } from './fence.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
@@ -23,15 +23,19 @@ const checkEveryMs = 500
 
 const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
 
-export type CreationOutcome =
-  | { readonly kind: 'created'; readonly names: readonly string[] }
-  /** A pause came in between; the pods of what was not created stay pending. */
-  | { readonly kind: 'paused'; readonly names: readonly string[] }
+export interface CreationOutcome {
+  /** `paused`: a pause came in between; the pods of what was not created stay pending. */
+  readonly kind: 'created' | 'paused'
+  readonly names: readonly string[]
+  /** How many claims the API server refused. */
+  readonly refused: number
+}
 
 /**
- * Creates the claims of a plan, several at once, and starts their lifecycles. No creation begins later than `checkEveryMs` after a look at fence and
- * pause in the API server. A crash in between is harmless: the next attempt sees what was created as capacity on its way.
- * Errors: `FenceLostError` when another attempt has taken over.
+ * Creates the claims of a plan, several at once, and starts their lifecycles. A claim that the API server refuses fails alone: the others are created.
+ * No creation begins later than `checkEveryMs` after a look at fence and pause in the API server. A crash in between is harmless: the next attempt
+ * sees what was created as capacity on its way.
+ * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim.
  */
 export async function createClaims(
   deps: PlanningDeps,
@@ -39,6 +43,7 @@ export async function createClaims(
   planned: readonly PlannedNodeClaim[],
 ): Promise<CreationOutcome> {
   const names: string[] = []
+  let refused = 0
   const waiting = planned.values()
   const mayGoOn = sharedCheck(deps, fence)
   const limits = new PoolLimits(deps)
@@ -50,14 +55,15 @@ export async function createClaims(
         isPaused = true
         return
       }
-      const name = await createClaim(deps, fence, claim, limits)
-      if (name !== undefined) names.push(name)
+      const made = await createClaim(deps, fence, claim, limits)
+      if (made.kind === 'created') names.push(made.claim.metadata.name)
+      else if (made.kind === 'refused') refused += 1
     }
   }
   const results = await Promise.allSettled(Array.from({ length: concurrency }, worker))
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
-  return { kind: isPaused ? 'paused' : 'created', names }
+  return { kind: isPaused ? 'paused' : 'created', names, refused }
 }
 
 /** Answers whether creation may go on, from one look at the API server for all who ask within the interval. */
@@ -80,13 +86,14 @@ async function createClaim(
   fence: Fence,
   planned: PlannedNodeClaim,
   limits: PoolLimits,
-): Promise<string | undefined> {
+): Promise<Creation> {
   const made = await createOne(deps, { fence, limits }, planned, { name: `${planned.nodePool}-${randomSuffix()}` })
-  if (made.kind === 'limitExceeded' || made.kind === 'invalid') tellRefused(deps, planned, made.message)
-  if (made.kind !== 'created') return undefined
-  const { name } = made.claim.metadata
-  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: name })
-  return name
+  if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
+  if (made.kind === 'refused') reportRefused(deps, planned, made.message)
+  if (made.kind !== 'created') return made
+  deps.refusedClaims.accept(planned)
+  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: made.claim.metadata.name })
+  return made
 }
 
 export interface NewClaim {
@@ -97,14 +104,16 @@ export interface NewClaim {
   readonly reason?: string
 }
 
-/** What became of a planned claim. */
 type Creation =
   | { readonly kind: 'created'; readonly claim: NodeClaim }
-  /** The API server would refuse it, or no node could come of it. */
-  | { readonly kind: 'invalid'; readonly message: string }
+  /** The API server does not take this claim, however often it is sent. */
+  | { readonly kind: 'refused'; readonly message: string }
   | Exclude<Admission, { readonly kind: 'admitted' }>
 
-/** Creates one claim, if its pool is there and has room for it, and starts its lifecycle. Errors: as `Fence.check`, and the API server's. */
+/**
+ * Creates one claim, if its pool is there and has room for it, and starts its lifecycle. Errors: as `Fence.check`, and the API server's where they say
+ * nothing about the claim.
+ */
 export async function createOne(
   deps: PlanningDeps,
   { fence, limits }: { readonly fence: Fence; readonly limits: PoolLimits },
@@ -113,26 +122,35 @@ export async function createOne(
 ): Promise<Creation> {
   const admission = await limits.admit(planned)
   if (admission.kind !== 'admitted') return admission
-  const body = claimBody(admission.nodePool, planned, name, own)
-  const [error] = nodeClaimErrors(body)
-  if (error !== undefined)
-    return { kind: 'invalid', message: `NodeClaim of NodePool ${planned.nodePool}: ${errorText(error)}` }
   await fence.checkIfStale()
   const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
   return deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
     const traceParent = deps.tracing.current()
     const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
-    const claim = await submit(deps, claimBody(admission.nodePool, planned, name, added))
+    const submitted = await submit(deps, claimBody(admission.nodePool, planned, name, added))
+    if (submitted.kind === 'refused') {
+      limits.giveBack(planned)
+      deps.metrics.refused(planned)
+      return submitted
+    }
     deps.metrics.created(planned, reason)
-    await startLifecycle(deps, claim)
-    return { kind: 'created', claim }
+    await startLifecycle(deps, submitted.claim)
+    return submitted
   })
 }
 
-async function submit(deps: PlanningDeps, body: Json): Promise<NodeClaim> {
-  const json = await deps.client.create(resourcePath('nodeclaims'), body)
-  deps.cache.upsert('NodeClaim', json)
-  return decodeNodeClaim(json)
+async function submit(deps: PlanningDeps, body: Json): Promise<Extract<Creation, { kind: 'created' | 'refused' }>> {
+  const early = refusalBefore(body)
+  if (early !== undefined) return { kind: 'refused', message: early }
+  try {
+    const json = await deps.client.create(resourcePath('nodeclaims'), body)
+    deps.cache.upsert('NodeClaim', json)
+    return { kind: 'created', claim: decodeNodeClaim(json) }
+  } catch (error) {
+    const message = refusalOf(error)
+    if (message === undefined) throw error
+    return { kind: 'refused', message }
+  }
 }
 
 async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClaim): Promise<void> {
@@ -146,9 +164,24 @@ async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClai
   }
 }
 
+/** The pods back off, and are planned without others to share the claim. */
+function reportRefused(deps: PlanningDeps, planned: PlannedNodeClaim, message: string): void {
+  const { nodePool, pods } = planned
+  deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'a planned NodeClaim was refused')
+  deps.refusedClaims.refuse(deps, planned, deps.now())
+  for (const pod of pods) {
+    deps.events.record({
+      about: subject(pod),
+      reason: 'FailedScheduling',
+      message: `Failed to schedule pod, NodeClaim of NodePool ${nodePool} refused: ${message}`,
+      values: [pod.metadata.uid, 'refused'],
+    })
+  }
+}
+
 /** The pods stay pending and are planned anew, with the limits as they are now. */
-function tellRefused({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
-  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created')
+function reportOverLimit({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
+  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created; raise the limit')
   for (const pod of pods) {
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
   }

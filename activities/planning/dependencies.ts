@@ -1,9 +1,12 @@
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
 import type { AzureDeps } from '../azure/dependencies.ts'
+import type { HeavyPods } from './heavy-pods.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { PlanningMetrics } from './metrics.ts'
 import type { Nominations } from './nominations.ts'
+import type { Quarantine } from './quarantine.ts'
+import type { RefusedClaims } from './refused-claims.ts'
 import type { SolverThread } from './solver/solver-thread.ts'
 import type { VerdictRecorder } from './verdicts.ts'
 
@@ -18,6 +21,12 @@ interface SchedulingSettings
 export interface PlanningDeps extends AzureDeps {
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
+  /** Pods whose NodeClaims the API server refused. */
+  readonly refusedClaims: RefusedClaims
+  /** Pods with many constraints that found no place. */
+  readonly heavyPods: HeavyPods
+  /** Objects that crashed passes. */
+  readonly quarantine: Quarantine
   readonly metrics: PlanningMetrics
   /** What the last evaluation found about each node. */
   readonly verdicts: VerdictRecorder

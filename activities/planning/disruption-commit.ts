@@ -353,8 +353,9 @@ class Commit {
         reason: reason.toLowerCase(),
       })
       if (made.kind !== 'created') {
-        const message = made.kind === 'poolGone' ? `NodePool ${planned.nodePool} is gone` : made.message
-        return { reason: 'scheduling', message: `no replacement can be created: ${message}`, isOfPool: true }
+        const why = made.kind === 'poolGone' ? `NodePool ${planned.nodePool} is gone` : made.message
+        const message = `no replacement can be created: ${why}`
+        return { reason: 'scheduling', message, isOfPool: made.kind !== 'refused' }
       }
       const { name, uid } = made.claim.metadata
       refs.push({ name, uid })

@@ -10,6 +10,7 @@ import type { PlanningDeps } from './dependencies.ts'
 import { podsToPlace } from './planning-snapshot.ts'
 import { instanceTypes } from './solve.ts'
 import type { EvaluationThreadRequest } from './solver/solver-thread.ts'
+import { ThreadFault } from './solver/supervised-thread.ts'
 
 interface WorldOptions {
   readonly pauses: Pauses
@@ -27,7 +28,8 @@ export async function evaluateCluster(
   deps: PlanningDeps,
   { pauses, spokenFor, ...settings }: EvaluationInput,
 ): Promise<Evaluation> {
-  return deps.evaluator.evaluate({ ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) })
+  const request = { ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) }
+  return blaming(deps, deps.evaluator.evaluate(request))
 }
 
 /** What disruption looks at before it asks where pods would go, from the cache at this moment. */
@@ -53,7 +55,17 @@ export async function validateTogether(
   proposals: readonly Proposed[],
   { pauses, forced }: Pick<WorldOptions, 'pauses'> & Required<Pick<FilterSettings, 'forced'>>,
 ): Promise<readonly Validation[]> {
-  return deps.evaluator.validateTogether({ ...requestFor(deps, pauses), forced }, proposals)
+  return blaming(deps, deps.evaluator.validateTogether({ ...requestFor(deps, pauses), forced }, proposals))
+}
+
+/** The activity is tried again, and what crashed it twice is left out then. */
+async function blaming<T>({ quarantine }: PlanningDeps, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ThreadFault) await quarantine.crashed(error)
+    throw error
+  }
 }
 
 function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest {

@@ -38,8 +38,10 @@ export async function nextDisruption(
   const untilMs = deps.now() + pollMs
   for (const method of input.abandoned ?? []) deps.disruptionMetrics.proposed(method, 'abandoned')
   await deps.cache.synced()
+  await deps.quarantine.refresh(true)
   const memory = memoryOf(deps)
   do {
+    await deps.quarantine.refresh()
     const pauses = await refreshPauses(deps)
     if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
     await keepClaimConditions(deps)

@@ -11,14 +11,22 @@ export class FenceLostError extends Error {
   override readonly name = 'FenceLostError'
 }
 
+/** A moment by both clocks: one that never goes back but stands still while a machine is suspended, and one that tells the time. */
+interface Moment {
+  readonly monotonicMs: number
+  readonly wallMs: number
+}
+
+const now = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() })
+
 /**
  * The right of one planning attempt to write (docs/adr/0003-planner-fence.md). A stopped attempt that wakes up beside
- * its successor sees that the clock has jumped, reads the Lease, and ends.
+ * its successor sees that a clock has jumped, reads the Lease, and ends.
  */
 export class Fence {
   readonly #lease: Lease
   readonly #name: FenceName
-  #checkedAt = 0
+  #checkedAt: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 }
 
   private constructor(lease: Lease, name: FenceName) {
     this.#lease = lease
@@ -33,24 +41,26 @@ export class Fence {
   ): Promise<Fence> {
     const fence = new Fence(new Lease(deps, { name, identity: attemptId, durationSeconds: 10 }), name)
     await fence.#lease.seize()
-    fence.#checkedAt = Date.now()
+    fence.#checkedAt = now()
     return fence
   }
 
-  /** True while no look at the Lease is needed before the next write. */
+  /** True while no look at the Lease is needed before the next write. A clock that was set, forward or back, asks for one. */
   get isFresh(): boolean {
-    return Date.now() - this.#checkedAt < validMs
+    const { monotonicMs, wallMs } = now()
+    const wallAgeMs = wallMs - this.#checkedAt.wallMs
+    return monotonicMs - this.#checkedAt.monotonicMs < validMs && wallAgeMs >= 0 && wallAgeMs < validMs
   }
 
   /** Reads the Lease unless that was done a moment ago. Errors: as `check`. */
   async checkIfStale(): Promise<void> {
-    // The clock tells when this process had stopped: then somebody else may be at work now.
+    // The clocks tell when this process had stopped: then somebody else may be at work now.
     if (!this.isFresh) await this.check()
   }
 
   /** Reads the Lease. Errors: `FenceLostError` when another attempt holds it. */
   async check(): Promise<void> {
-    const startedAt = Date.now()
+    const startedAt = now()
     if (!(await this.#lease.isHeld()))
       throw new FenceLostError(`Lease ${this.#name} names another planning attempt; this one stops`)
     this.#checkedAt = startedAt

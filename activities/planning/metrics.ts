@@ -109,6 +109,11 @@ export class PlanningMetrics {
     })
   }
 
+  /** The API server refused a planned NodeClaim. */
+  refused({ nodePool }: PlannedNodeClaim): void {
+    this.#all.refused.inc({ nodepool: nodePool })
+  }
+
   #decided({ metadata: { uid } }: Pod): void {
     const waiting = this.#waiting.get(uid)
     if (waiting === undefined || waiting.isDecided) return
@@ -183,6 +188,12 @@ function create(registry: Registry) {
       name: 'karpenter_nodeclaims_created_total',
       help: 'NodeClaims that were created.',
       labelNames: ['reason', 'nodepool', 'min_values_relaxed'],
+      registers,
+    }),
+    refused: new Counter({
+      name: 'joiner_nodeclaims_refused_total',
+      help: 'Planned NodeClaims that the API server refused.',
+      labelNames: ['nodepool'],
       registers,
     }),
   }

@@ -23,9 +23,15 @@ beforeEach(() => {
     nodeclaims: [claim()],
     pods: [],
   }
+  const listOf = (path: string): ListResult => ({
+    items: lists[path.split('/').at(-1) ?? ''] ?? [],
+    resourceVersion: String(version + 1),
+  })
   const client = {
-    list: (path: string): Promise<ListResult> =>
-      Promise.resolve({ items: lists[path.split('/').at(-1) ?? ''] ?? [], resourceVersion: String(version + 1) }),
+    list: (path: string) => Promise.resolve(listOf(path)),
+    async *listPages(path: string) {
+      yield listOf(path)
+    },
     patchStatus: (_: string, { status }: { readonly status: { readonly lastPodEventTime: string } }): Promise<Json> => {
       written.push(status.lastPodEventTime)
       return Promise.resolve(claim(status.lastPodEventTime))

@@ -1,7 +1,7 @@
 import { labels } from '../../core/labels.ts'
 import type { NodePool } from '../../core/objects.ts'
 import { integerQuantity } from '../../core/quantity.ts'
-import { limitExcess, mergeResources, type Resources } from '../../core/resources.ts'
+import { limitExcess, mergeResources, type Resources, subtractResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { isNotFound } from '../kubernetes/client.ts'
@@ -51,6 +51,13 @@ export class PoolLimits {
     return excess === undefined
       ? { kind: 'admitted', nodePool }
       : { kind: 'limitExceeded', message: `NodePool ${name}: spec.limits: ${excess}` }
+  }
+
+  /** Takes back the count of a claim that was admitted and not created. */
+  giveBack({ nodePool, requests }: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
+    const usage = this.#usage.get(nodePool)
+    if (usage !== undefined)
+      this.#usage.set(nodePool, subtractResources(usage, requests, { nodes: integerQuantity(1) }))
   }
 
   #current(name: string): Promise<NodePool | undefined> {

@@ -11,13 +11,17 @@ import { createClaims, nominate } from './create-claims.ts'
 import type { PlanningDeps } from './dependencies.ts'
 import { Fence } from './fence.ts'
 import { laggingKinds, podsToPlace } from './planning-snapshot.ts'
-import { solve } from './solve.ts'
+import { isHeldBack, solve } from './solve.ts'
 import type { ThreadPlan } from './solver/solver-thread.ts'
 
 /** The long poll returns by itself after this time, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
 /** A pod that found no place is tried again after this time, or when nodes, pools or offerings change. */
 const retryMs = 10_000
+/** A pod with many constraints that the pass had no time for is planned again after this time. */
+const postponedMs = 2000
+const postponed =
+  'pods with many constraints and preferences are planned after all others, and the pass had no time left; use fewer'
 const burstMs = 20
 /** How the reason begins why a pod is left out that keeps itself from every NodePool. */
 const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
@@ -29,6 +33,7 @@ const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
   const untilMs = deps.now() + pollMs
   await deps.cache.synced()
+  await deps.quarantine.refresh(true)
   const fence = await Fence.take(deps, activityScope().attemptId)
   const tried = new Map<string, number>()
   while (deps.now() < untilMs) {
@@ -52,9 +57,11 @@ async function planOnce(
   deps.nominations.keepOnly(new Set(pods.map((pod) => pod.metadata.uid)))
   deps.metrics.waiting(pods)
   if (pods.length === 0) return undefined
+  reportDropped(deps, pods)
   const waitsSinceMs = deps.metrics.undecidedSince(pods)
   const solvesSinceMs = deps.now()
-  const plan = await solve(deps, pods.length)
+  const plan = await solve(deps, pods)
+  if (plan === undefined) return undefined
   deps.metrics.passed(plan)
   tellIgnoredPreferences(deps, pods)
   recordPlacements(deps, plan, tried)
@@ -66,6 +73,8 @@ async function planOnce(
     return createClaims(deps, fence, plan.newNodeClaims)
   })
   if (created.kind === 'paused') return { kind: 'paused' }
+  // The pods back off: there is nothing to tell the loop.
+  if (created.refused === plan.newNodeClaims.length) return undefined
   const placed = plan.newNodeClaims.reduce((sum, claim) => sum + claim.pods.length, 0)
   return {
     kind: 'planned',
@@ -73,6 +82,15 @@ async function planOnce(
     nodeClaims: created.names.length,
     unschedulable: plan.unschedulable.length,
     claims: created.names.slice(0, 20),
+  }
+}
+
+/** What of pods is not looked at, because it is too much. */
+function reportDropped({ events }: PlanningDeps, pods: readonly Pod[]): void {
+  for (const pod of pods) {
+    const dropped = pod.excess?.dropped
+    if (dropped !== undefined)
+      events.record({ about: subject(pod), reason: 'PreferencesDropped', message: `Preferences dropped: ${dropped}` })
   }
 }
 
@@ -100,6 +118,14 @@ function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<s
   for (const { pod, message } of plan.unschedulable) {
     tried.set(pod.metadata.uid, deps.now() + retryMs)
     tellUnschedulable(deps, pod, message)
+  }
+  deps.heavyPods.failed(
+    plan.unschedulable.map(({ pod }) => pod),
+    deps.now(),
+  )
+  for (const pod of plan.postponed ?? []) {
+    tried.set(pod.metadata.uid, deps.now() + postponedMs)
+    tellUnschedulable(deps, pod, postponed)
   }
   for (const { nodePool, byMinValues } of plan.incompatiblePools ?? []) {
     const found = deps.cache.nodePools.get(nodePool)
@@ -136,6 +162,7 @@ function tellUnschedulable(deps: PlanningDeps, pod: Pod, message: string): void 
 /** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
 function needsPlan(deps: PlanningDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
   if ((tried.get(pod.metadata.uid) ?? 0) > deps.now()) return false
+  if (isHeldBack(deps, pod)) return false
   const target = deps.nominations.targetOf(pod.metadata.uid)
   if (target === undefined) return true
   const claim = deps.cache.nodeClaims.get(target)
@@ -158,14 +185,17 @@ async function podsNeedPlace(
     if (kind === 'NodePool' || kind === 'AKSNodeClass') {
       if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
       tried.clear()
+      deps.heavyPods.clear()
       return true
     }
     if (kind !== 'NodeClaim' && kind !== 'Node') return false
     return (before === undefined) !== (after === undefined || isDeleting(after)) || beginsToLeave(before, after)
   }
   while (deps.now() < untilMs) {
+    await deps.quarantine.refresh()
     const pods = podsToPlace(deps)
     deps.metrics.waiting(pods)
+    deps.quarantine.report(pods)
     if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
     const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
     const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))

@@ -3,6 +3,7 @@ import { labels } from '../labels.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
 import { hasToMove, type SnapshotSettings } from '../scheduling/cluster.ts'
 import type { DisruptionSource } from '../scheduling/cluster-index.ts'
+import { isHeavy } from '../scheduling/pod-cost.ts'
 import type { PodVolumes, SchedulingOptions } from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { labelsOf } from '../scheduling/state-nodes.ts'
@@ -47,6 +48,9 @@ export function disruptionView(
   }
 }
 
+const tooHeavy =
+  'spec.affinity and topologySpreadConstraints take too long to simulate; use fewer constraints and preferences'
+
 /** Makes the world of what is known of a cluster. */
 export function disruptionWorld(
   source: DisruptionSource,
@@ -56,6 +60,8 @@ export function disruptionWorld(
   const { podsOn, podDisruptionBudgets, snapshot } = source
   const { now, scheduling, memory, forced = false } = settings
   const view = disruptionView(source, instanceTypes, settings)
+  // Thousands of questions are asked of the cluster, and pods with many constraints would take part in each: those that wait are left out, and those
+  // that run keep their nodes.
   // What pods ask for with their volumes is looked up when somebody asks where they would go.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
   const known = new Map<string, Movable>()
@@ -63,14 +69,15 @@ export function disruptionWorld(
     const before = known.get(node)
     if (before !== undefined) return before
     const moving = podsOn(node).filter((pod) => hasToMove(pod, podDisruptionBudgets, now))
-    const { pods, podVolumes: own = [], ignored } = source.prepare(moving)
+    const { pods, podVolumes: own = [], ignored = [] } = source.prepare(moving)
     for (const [pod, volumes] of own) podVolumes.set(pod, volumes)
-    const found = { pods, ...(ignored === undefined ? {} : { ignored }) }
+    const heavy = pods.filter(isHeavy).map((pod) => [pod, tooHeavy] as const)
+    const found = { pods: pods.filter((pod) => !isHeavy(pod)), ignored: new Map([...ignored, ...heavy]) }
     known.set(node, found)
     return found
   }
   const simulator = new Simulator({
-    snapshot: { ...snapshot, podVolumes },
+    snapshot: { ...snapshot, pods: snapshot.pods.filter((pod) => !isHeavy(pod)), podVolumes },
     options: { ...scheduling, reservedOfferings: 'Fallback' },
     movable,
     closed: forced ? new Set() : openWindows(view),

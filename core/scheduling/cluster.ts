@@ -20,7 +20,7 @@ import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } 
 import { integerQuantity } from '../quantity.ts'
 import { mergeResources, type Resources } from '../resources.ts'
 import { ignoredBecause } from './eligibility.ts'
-import type { NodePoolOption, SchedulingSnapshot } from './snapshot.ts'
+import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './spread-defaults.ts'
 import {
   capacityOf,
@@ -58,6 +58,8 @@ export interface SnapshotSettings {
   readonly now: number
   readonly wellKnownLabels?: ReadonlySet<string>
   readonly defaultSpread?: readonly DefaultSpreadConstraint[]
+  /** As of the scheduler's options. */
+  readonly inHand?: SchedulingOptions['inHand']
 }
 
 /** Pods that need a place: those the scheduler gave up on, and those that nodes on their way out will have to let go. */
@@ -114,15 +116,19 @@ export function preparedPods(
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
   const ignored = new Map<Pod, string>()
   for (const pod of candidates) {
-    const reason = unresolved(pod, storage) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
+    settings.inHand?.(pod)
+    const reason =
+      unresolved(pod, storage) ?? excessive(pod) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
     if (reason !== undefined) ignored.set(pod, reason)
   }
   const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
   const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))
   const volumes = pods.flatMap((pod) => {
+    settings.inHand?.(pod)
     const own = storage?.resolve(pod)
     return own === undefined ? [] : [[pod, own] as const]
   })
+  settings.inHand?.(undefined)
   return { pods, podVolumes: new Map(volumes), ignored }
 }
 
@@ -161,6 +167,11 @@ export function storageOf(
 function unresolved(pod: Pod, storage: Storage | undefined): string | undefined {
   if (pod.persistentVolumeClaims.length === 0 || storage !== undefined) return undefined
   return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
+}
+
+/** A pod of which not all is known cannot be placed, wherever it is now. */
+function excessive({ excess }: Pod): string | undefined {
+  return excess?.refused === undefined ? undefined : `ignoring pod, ${excess.refused}`
 }
 
 function invalid(pod: Pod, storage: Storage | undefined, wellKnown: ReadonlySet<string>): string | undefined {

@@ -8,6 +8,7 @@ import type { SolverMemory } from './solver/memory.ts'
 import type { ClaimPlace } from './solver/places.ts'
 import { Solver } from './solver/solver.ts'
 import { SolverBase } from './solver/solver-base.ts'
+import type { Waiting } from './solver/waiting-pods.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
@@ -79,6 +80,9 @@ function explained(solver: Solver): ExplainedPlan {
   }
 }
 
+const takesTooLong =
+  'spec.affinity and topologySpreadConstraints take longer to plan than a pass has for pods with many; use fewer constraints and preferences'
+
 interface Solved {
   /** Without the pods that failed. */
   readonly plan: SchedulingPlan
@@ -100,7 +104,16 @@ function solved(solver: Solver): Solved {
     } else for (const pod of claim.pods) messages.set(pod, result.message)
   }
   const explanations = new Explanations(solver)
-  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explanations.of(one)))
+  const { postponed, tooHeavy } = solver.heavyPods
+  if (tooHeavy !== undefined) messages.set(tooHeavy.pod, takesTooLong)
+  const { inHand } = solver.options
+  const explain = (one: Waiting) => {
+    inHand?.(one.pod)
+    const text = explanations.of(one)
+    inHand?.(undefined)
+    return text
+  }
+  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explain(one)))
   const plan = {
     newNodeClaims,
     existing: solver.nodes.map(({ node: { name, nodeClaim }, pods }) => ({
@@ -110,6 +123,7 @@ function solved(solver: Solver): Solved {
     })),
     unschedulable: listed(messages),
     incompatiblePools: incompatible(solver),
+    ...(postponed.length === 0 ? {} : { postponed }),
     stopped,
   }
   return { plan, failed, places }

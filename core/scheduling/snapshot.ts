@@ -32,6 +32,8 @@ export interface SchedulableNode {
   readonly requirements?: readonly RequirementSpec[]
   /** The Node itself; absent while only its claim is there. */
   readonly joined?: NodeFacts
+  /** Present: it takes no more pods, because a pod there may keep others away by constraints that are not known. */
+  readonly isClosed?: true
   /** Without those that are expected to vanish while the node starts. */
   readonly taints: readonly Taint[]
   /** What it counts against its pool's limits. */
@@ -85,6 +87,8 @@ export interface SchedulingSnapshot {
   /** Nodes that are no places but whose pods count: those being deleted, and those not known well enough yet. */
   readonly occupied?: readonly OccupiedNode[]
   readonly barred?: Barred
+  /** Pods that share new claims with nobody but pods of the same group, by the group's name. */
+  readonly apart?: ReadonlyMap<Pod, string>
   /** Every pool that is ready and may grow, those without instance types included. */
   readonly nodePools: readonly NodePoolOption[]
   readonly daemonSets: readonly DaemonSet[]
@@ -118,6 +122,8 @@ export interface SchedulingPlan {
   readonly unschedulable: readonly { readonly pod: Pod; readonly message: string }[]
   /** Pools none of whose types they themselves accept; `byMinValues`: some would do, but too few for minValues. */
   readonly incompatiblePools?: readonly { readonly nodePool: string; readonly byMinValues: boolean }[]
+  /** Pods with many constraints for which the pass had no time left; they are in no other list. */
+  readonly postponed?: readonly Pod[]
   /** Whether `shouldStop` or `maxNewClaims` ended the pass before every pod had been looked at; those are in none of the lists. */
   readonly stopped: boolean
 }
@@ -125,6 +131,13 @@ export interface SchedulingPlan {
 export interface SchedulingOptions {
   /** Asked before each pod; true ends the pass with what was planned so far. */
   readonly shouldStop?: () => boolean
+  /**
+   * Called when all but the pods with many constraints have been planned; the function that it returns is asked all the time then, and false ends the
+   * pass. Without it they have all the time that they need.
+   */
+  readonly heavyPodsBegin?: () => () => boolean
+  /** Called with each pod that is worked on, and with undefined when that is over: who watches the pass knows by it which pod it ended at. */
+  readonly inHand?: (pod: Pod | undefined) => void
   /** The pass ends as soon as more new claims than this are open, unless no pod is left then. */
   readonly maxNewClaims?: number
   /** How many types a new NodeClaim may name. Default 600. */

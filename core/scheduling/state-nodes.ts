@@ -118,6 +118,7 @@ export function schedulable(one: StateNode, state: ClusterState): SchedulableNod
     labels: own,
     ...(node === undefined ? {} : { joined: factsOf(node) }),
     ...(isLaunched(one) ? {} : { requirements: claim?.spec.requirements ?? [] }),
+    ...(pods.some(({ excess }) => excess?.refused !== undefined) ? { isClosed: true } : {}),
     taints,
     capacity: capacityOf(one),
     available: availableFor(one, own, taints, pods, state.daemonSets),

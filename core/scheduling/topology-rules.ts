@@ -34,17 +34,33 @@ export interface RuleContext {
 const everyNode: NodeFilter = { alternatives: [], tolerations: [] }
 const noSkew = 2 ** 31 - 1
 
-/** The rules that a pod states. Preferences and ScheduleAnyway bind until they are relaxed away (reference/karpenter-core.md 3.8). */
-export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
+/** A spread constraint or affinity term of a pod, by which it states a rule. */
+export type Statement =
+  | { readonly kind: 'topology spread'; readonly source: TopologySpreadConstraint }
+  | { readonly kind: 'pod affinity' | 'pod anti-affinity'; readonly source: PodAffinityTerm }
+
+/** What a pod states rules by. Preferences and ScheduleAnyway bind until they are relaxed away (reference/karpenter-core.md 3.8). */
+export function statements(pod: Pod, context: RuleContext): readonly Statement[] {
   const { podAffinity, podAntiAffinity } = pod.affinity ?? {}
   const spreads = pod.topologySpreadConstraints.filter(
     ({ whenUnsatisfiable }) => !context.ignorePreferences || whenUnsatisfiable === 'DoNotSchedule',
   )
   return [
-    ...spreads.map((constraint) => spreadRule(pod, constraint)),
-    ...termsOf(podAffinity, context).map((term) => affinityRule('pod affinity', pod, term, context)),
-    ...termsOf(podAntiAffinity, context).map((term) => affinityRule('pod anti-affinity', pod, term, context)),
+    ...spreads.map((source) => ({ kind: 'topology spread', source }) as const),
+    ...termsOf(podAffinity, context).map((source) => ({ kind: 'pod affinity', source }) as const),
+    ...termsOf(podAntiAffinity, context).map((source) => ({ kind: 'pod anti-affinity', source }) as const),
   ]
+}
+
+export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): TopologyRule {
+  return statement.kind === 'topology spread'
+    ? spreadRule(pod, statement.source)
+    : affinityRule(statement.kind, pod, statement.source, context)
+}
+
+/** The rules that a pod states. */
+export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
+  return statements(pod, context).map((statement) => ruleOf(statement, pod, context))
 }
 
 /** The rules by which a pod keeps others away: its required anti-affinity. */

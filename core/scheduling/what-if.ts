@@ -63,7 +63,11 @@ export class WhatIf {
   #baseFor(moving: readonly Pod[]): SolverBase {
     for (;;) {
       this.#base ??= new SolverBase(this.#snapshot, this.#options, this.#memory)
-      for (const pod of moving) this.#base.classes.of(pod)
+      for (const pod of moving) {
+        this.#options.inHand?.(pod)
+        this.#base.classes.of(pod)
+      }
+      this.#options.inHand?.(undefined)
       if (!this.#base.isOutdated) return this.#base
       this.#base = undefined
     }

@@ -10,15 +10,12 @@ import type { SimulatorConfig } from './azure/config.ts'
 import { createPki, type Pki } from './pki.ts'
 import { type Progress, resolveBinaries, type ServerName } from './server-binaries.ts'
 import { type ProcessSpec, Supervisor } from './supervisor.ts'
+import { type TemporalOptions, temporalEnvironment, temporalSpecs } from './temporal.ts'
 
-export interface ClusterOptions {
+export interface ClusterOptions extends TemporalOptions {
   /** One directory for state, logs, keys and kubeconfigs. Default: `joiner/local` in the user's state directory. */
   readonly stateDir?: string
   readonly progress?: Progress
-  /** Temporal keeps its database in memory: for load tests. */
-  readonly temporalInMemory?: boolean
-  /** More arguments of Temporal's development server, such as dynamic configuration. */
-  readonly temporalArgs?: readonly string[]
   readonly onCrash?: (name: string, reason: string) => void
 }
 
@@ -27,6 +24,8 @@ interface Ports {
   readonly etcdPeer: number
   readonly apiserver: number
   readonly temporal: number
+  /** Where clients of Temporal connect that must show a certificate. */
+  readonly temporalTls: number
   readonly temporalUi: number
   readonly azure: number
   /** Where Joiner converts old API versions. */
@@ -45,6 +44,8 @@ export interface LocalCluster {
   readonly supervisor: Supervisor
   readonly server: string
   readonly temporalAddress: string
+  /** What a client of Temporal needs in its environment: the address, and certificates where they are demanded. */
+  readonly temporalEnv: Readonly<Record<string, string>>
   readonly temporalUi: string
   readonly azureEndpoint: string
   stop(): Promise<void>
@@ -107,8 +108,6 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   }
 }
 
-type TemporalOptions = Pick<ClusterOptions, 'temporalInMemory' | 'temporalArgs'>
-
 interface StartInput {
   readonly stateDir: string
   readonly binaries: Readonly<Record<ServerName, string>>
@@ -123,9 +122,8 @@ async function startAll({
   temporal: temporalOptions,
 }: StartInput): Promise<LocalCluster> {
   const pki = await createPki(join(stateDir, 'pki'))
-  const [etcd = 0, etcdPeer = 0, apiserver = 0, temporal = 0, temporalUi = 0, azure = 0, conversion = 0] =
-    await freePorts(7)
-  const ports: Ports = { etcd, etcdPeer, apiserver, temporal, temporalUi, azure, conversion }
+  const ports = await choosePorts()
+  const { apiserver, temporalUi, azure } = ports
   const server = `https://127.0.0.1:${apiserver}`
   const adminToken = randomBytes(24).toString('hex')
   const tokens = join(stateDir, 'pki', 'tokens.csv')
@@ -134,6 +132,7 @@ async function startAll({
   await writeFile(adminKubeconfig, kubeconfig({ server, caFile: pki.caFile, user: { token: adminToken } }), {
     mode: 0o600,
   })
+  const temporalEnv = await temporalEnvironment({ ports, pki, stateDir }, temporalOptions)
   const cluster: LocalCluster = {
     stateDir,
     ports,
@@ -143,13 +142,14 @@ async function startAll({
     binaries,
     supervisor,
     server,
-    temporalAddress: `127.0.0.1:${temporal}`,
+    temporalAddress: temporalEnv.TEMPORAL_ADDRESS,
+    temporalEnv,
     temporalUi: `http://127.0.0.1:${temporalUi}`,
     azureEndpoint: `https://127.0.0.1:${azure}`,
     stop: () => supervisor.stopAll(),
   }
   supervisor.start(etcdSpec(cluster))
-  supervisor.start(temporalSpec(cluster, temporalOptions))
+  for (const spec of temporalSpecs(cluster, temporalOptions)) supervisor.start(spec)
   supervisor.start(apiserverSpec(cluster, tokens))
   const simulatorConfig = join(stateDir, 'azure.json')
   await writeFile(simulatorConfig, JSON.stringify(simulatorSettings(cluster), null, 2))
@@ -258,47 +258,6 @@ function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
   }
 }
 
-/**
- * How often one shard may read what it has to hand on. The default, 20 a second, is for servers with hundreds of shards, of which each has few of the
- * workflows; this server has one, and each step of each workflow would wait for up to 50 ms.
- */
-const shardReads = ['transfer', 'timer', 'visibility'].flatMap((queue) => [
-  '--dynamic-config-value',
-  `history.${queue}ProcessorMaxPollRPS=1000`,
-])
-
-function temporalSpec({ binaries, ports, stateDir }: LocalCluster, options: TemporalOptions): ProcessSpec {
-  const database = options.temporalInMemory
-    ? []
-    : [
-        '--db-filename',
-        join(stateDir, 'temporal.db'),
-        '--sqlite-pragma',
-        'journal_mode=wal',
-        '--sqlite-pragma',
-        'synchronous=off',
-      ]
-  return {
-    name: 'temporal',
-    command: binaries.temporal,
-    args: [
-      'server',
-      'start-dev',
-      '--ip',
-      '127.0.0.1',
-      '--port',
-      String(ports.temporal),
-      '--ui-port',
-      String(ports.temporalUi),
-      '--log-level',
-      'error',
-      ...shardReads,
-      ...database,
-      ...(options.temporalArgs ?? []),
-    ],
-  }
-}
-
 function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): SimulatorConfig {
   return {
     port: ports.azure,
@@ -334,7 +293,22 @@ export function kubeconfig({ server, caFile, user }: KubeconfigInput): string {
 /** Below the range that the system gives to outgoing connections, which could take a port between the look and its use. */
 const portRange = { from: 20_000, to: 32_000 } as const
 
-async function freePorts(count: number): Promise<number[]> {
+async function choosePorts(): Promise<Ports> {
+  const names = [
+    'etcd',
+    'etcdPeer',
+    'apiserver',
+    'temporal',
+    'temporalTls',
+    'temporalUi',
+    'azure',
+    'conversion',
+  ] as const
+  const ports = await freePorts(names.length)
+  return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as unknown as Ports
+}
+
+export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>()
   for (let tries = 0; ports.size < count; tries++) {
     if (tries > 1000) throw new Error(`no ${count} free ports between ${portRange.from} and ${portRange.to}`)

@@ -11,7 +11,7 @@ interface State {
   readonly pid: number
   readonly kubeconfig: string
   readonly temporalUi: string
-  readonly temporalAddress: string
+  readonly temporalEnv: Readonly<Record<string, string>>
   readonly processes: Readonly<Record<string, number>>
 }
 
@@ -111,7 +111,7 @@ async function up(stateDir: string): Promise<void> {
     pid: process.pid,
     kubeconfig: cluster.adminKubeconfig,
     temporalUi: cluster.temporalUi,
-    temporalAddress: cluster.temporalAddress,
+    temporalEnv: cluster.temporalEnv,
     processes: cluster.supervisor.pids,
   }
   writeFileSync(stateFile(stateDir), JSON.stringify(state, null, 2))
@@ -135,7 +135,7 @@ function clearStateDir(stateDir: string): void {
 
 function printAddresses(state: State): void {
   console.log(`export KUBECONFIG=${state.kubeconfig}`)
-  console.log(`export TEMPORAL_ADDRESS=${state.temporalAddress}`)
+  for (const [name, value] of Object.entries(state.temporalEnv)) console.log(`export ${name}=${value}`)
   console.log(`Temporal UI: ${state.temporalUi}`)
 }
 

@@ -2,11 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client, Connection } from '@temporalio/client'
 import color from 'picocolors'
+import { connectClient, temporalClient } from '../../starter/temporal/connect.ts'
 import { clusterName, type LocalCluster, startCluster } from './cluster.ts'
 import { Installation } from './installation.ts'
 import { Operator } from './operator.ts'
+import { temporalSettings } from './temporal.ts'
 
 interface PodList {
   readonly items: readonly {
@@ -131,8 +132,9 @@ class Show {
 
   /** Prints the table of what was made and what is left. True when nothing is. */
   async summary(): Promise<boolean> {
-    const connection = await Connection.connect({ address: this.#cluster.temporalAddress })
-    const client = new Client({ connection })
+    const settings = temporalSettings(this.#cluster)
+    const connection = await connectClient(settings)
+    const client = temporalClient(connection, settings)
     const state = await this.#operator.simulator<SimulatorState>('GET', '/state')
     const tokens = await this.#operator.api<NamedList>(
       'GET',

@@ -111,7 +111,7 @@ export class Installation {
   }
 
   #environment(name: string): Record<string, string> {
-    const { server, pki, ports, temporalAddress, azureEndpoint } = this.#cluster
+    const { server, pki, ports, temporalEnv, azureEndpoint } = this.#cluster
     return {
       KUBECONFIG: this.kubeconfig,
       JOINER_NAMESPACE: namespace,
@@ -120,7 +120,7 @@ export class Installation {
       JOINER_CONVERSION_PORT: String(ports.conversion),
       JOINER_ARM_ENDPOINT: azureEndpoint,
       JOINER_PRICES_ENDPOINT: azureEndpoint,
-      TEMPORAL_ADDRESS: temporalAddress,
+      ...temporalEnv,
       CLUSTER_NAME: clusterName,
       CLUSTER_ENDPOINT: server,
       KUBELET_BOOTSTRAP_CA_FILE: pki.caFile,

@@ -78,6 +78,18 @@ const servers = {
       return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal' }
     },
   },
+  /** The whole server, which can demand client certificates and tokens. The development server in the CLI cannot. */
+  'temporal-server': {
+    version: '1.31.2',
+    family: 'temporal-server',
+    package: 'go.temporal.io/server/cmd/server',
+    versionArgs: ['--version'],
+    release: (platform: string) => {
+      const archive = `temporal_1.31.2_${platform.replace('/', '_')}.tar.gz`
+      const base = 'https://github.com/temporalio/temporal/releases/download/v1.31.2'
+      return { url: `${base}/${archive}`, checksumUrl: `${base}/checksums.txt`, member: 'temporal-server' }
+    },
+  },
   helm: {
     version: '4.3.1',
     family: 'helm',
@@ -95,7 +107,8 @@ const servers = {
 } as const satisfies Record<string, Server>
 
 export type ServerName = keyof typeof servers
-export const serverNames = Object.keys(servers) as readonly ServerName[]
+/** What tests need. `npm run temporal-tls` alone needs the whole Temporal server, and finds or builds it by itself. */
+export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => name !== 'temporal-server')
 
 export type Progress = (line: string) => void
 

@@ -44,8 +44,15 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
     return 2
   }
   const parsed = readConfig(env)
-  if (parsed.kind === 'errors') {
-    for (const error of parsed.errors) console.error(error)
+  // Loaded late, as is what looks: the clients of Azure and Temporal would be most of the time of --help.
+  const [{ examine }, { readTemporalSettings }] = await Promise.all([
+    import('./doctor.ts'),
+    import('../temporal/settings.ts'),
+  ])
+  const temporal = readTemporalSettings(env)
+  if (parsed.kind === 'errors' || temporal.kind === 'errors') {
+    for (const result of [parsed, temporal])
+      if (result.kind === 'errors') for (const error of result.errors) console.error(error)
     return 2
   }
   const results: CheckResult[] = []
@@ -54,12 +61,11 @@ async function doctor({ output, envFile, serviceAccount }: Options): Promise<num
     if (process.stderr.isTTY)
       writeStyled(process.stderr, `\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
   }
-  // Loaded late: the clients of Azure and Temporal would be most of the time of --help.
-  const { examine } = await import('./doctor.ts')
   try {
     results.push(
       ...(await examine({
         config: parsed.config,
+        temporal: temporal.settings,
         env,
         serviceAccount,
         onStart: (names) => {

@@ -4,11 +4,13 @@ import { decodeNodeClass, decodeNodePool } from '../../activities/kubernetes/dec
 import type { Config } from '../../api/config.ts'
 import type { NodeClass, NodePool } from '../../core/objects.ts'
 import type { AzureIdentity } from '../../workers/azure-identity.ts'
+import type { TemporalSettings } from '../temporal/settings.ts'
 import type { ArmReader } from './arm-reader.ts'
 
 /** What checks look at, and with whose eyes. */
 export interface DoctorContext {
   readonly config: Config
+  readonly temporal: TemporalSettings
   readonly cloud: Cloud
   readonly identity: AzureIdentity
   readonly arm: ArmReader

@@ -3,6 +3,7 @@ import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import type { Config } from '../../api/config.ts'
 import { readCloud } from '../../workers/azure-config.ts'
 import { azureIdentity } from '../../workers/azure-identity.ts'
+import type { TemporalSettings } from '../temporal/settings.ts'
 import { ArmReader } from './arm-reader.ts'
 import { actionsCheck, identityCheck, readsCheck } from './azure-access.ts'
 import { imagesCheck, pricesCheck, quotaCheck } from './azure-supply.ts'
@@ -10,6 +11,7 @@ import { type Check, type CheckResult, runChecks } from './check.ts'
 import { apiServerCheck, clocksCheck, conversionCheck } from './cluster.ts'
 import { type DoctorContext, type Pools, readPools } from './context.ts'
 import { customResourcesCheck } from './custom-resources.ts'
+import { clusterIdentityCheck } from './identity.ts'
 import { instancesCheck } from './instances.ts'
 import { rightsCheck } from './rights.ts'
 import { subnetCheck } from './subnet.ts'
@@ -17,6 +19,7 @@ import { temporalCheck } from './temporal.ts'
 
 export interface DoctorInput {
   readonly config: Config
+  readonly temporal: TemporalSettings
   readonly env: NodeJS.ProcessEnv
   /** Name of the ServiceAccount with the identity at Azure. */
   readonly serviceAccount: string
@@ -30,6 +33,7 @@ export interface DoctorInput {
  */
 export async function examine({
   config,
+  temporal,
   env,
   serviceAccount,
   onStart,
@@ -43,6 +47,7 @@ export async function examine({
     let pools: Promise<Pools> | undefined
     const context: DoctorContext = {
       config,
+      temporal,
       cloud,
       identity,
       arm: new ArmReader(cloud.armEndpoint, identity.credential, identity.scope),
@@ -70,6 +75,7 @@ export async function examine({
       rightsCheck(context, serviceAccount),
       conversionCheck(context),
       temporalCheck(context),
+      clusterIdentityCheck(context),
       clocksCheck(context),
     ]
     onStart(checks.map(({ name }) => name))

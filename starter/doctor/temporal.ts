@@ -1,66 +1,59 @@
-import { Connection } from '@temporalio/client'
-import proto from '@temporalio/proto'
-import { searchAttributes } from '../../workflows/search-attributes.ts'
+import type { Connection } from '@temporalio/client'
 import { currentBuild, ownDeployment } from '../current-version.ts'
-import { type Check, type Finding, fail, ok, reason, warn } from './check.ts'
+import { attributeCommand, readAttributes } from '../namespace-attributes.ts'
+import { checkNamespace, connectClient, connectMs } from '../temporal/connect.ts'
+import { explainTemporal } from '../temporal/problem.ts'
+import { type Check, type Finding, fail, ok, warn } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
-const connectMs = 5000
-
-/** Whether Temporal answers, has the namespace, and knows the search attributes. */
-export function temporalCheck({ config }: Pick<DoctorContext, 'config'>): Check {
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config
-  const remedy = `check TEMPORAL_ADDRESS "${address}" (chart: temporal.address) and that the frontend runs: temporal operator cluster health --address ${address}`
+/** Whether Temporal answers, lets Joiner in, has the namespace, and knows the search attributes. */
+export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config' | 'temporal'>): Check {
+  const { address, namespace } = temporal
+  const health = `temporal operator cluster health --address ${address}`
   return {
     name: 'temporal',
-    remedy,
+    remedy: `check TEMPORAL_ADDRESS "${address}" (chart: temporal.address) and that the frontend runs: ${health}`,
     run: async () => {
-      let connection: Connection
+      let connection: Connection | undefined
       try {
-        connection = await Connection.connect({ address, connectTimeout: connectMs })
+        const connected = await connectClient(temporal)
+        connection = connected
+        await checkNamespace(connected, namespace)
+        return await connected.withDeadline(Date.now() + connectMs, () => lookInto(connected))
       } catch (error) {
-        return fail(`${address} cannot be reached: ${reason(error)}`, [
-          remedy,
-          'kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal',
+        const { what, remedies } = await explainTemporal(temporal, error)
+        return fail(what, [
+          ...remedies,
+          `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`,
         ])
-      }
-      try {
-        return await connection.withDeadline(Date.now() + connectMs, () => lookInto(connection))
       } finally {
-        await connection.close()
+        await connection?.close()
       }
     },
   }
 
   async function lookInto(connection: Connection): Promise<Finding> {
     const { serverVersion } = await connection.workflowService.getSystemInfo({})
-    try {
-      await connection.workflowService.describeNamespace({ namespace })
-    } catch (error) {
-      return fail(`Temporal ${serverVersion} at ${address} has no namespace "${namespace}": ${reason(error)}`, [
-        `temporal operator namespace create --namespace ${namespace} --address ${address}, or set TEMPORAL_NAMESPACE (chart: temporal.namespace)`,
-      ])
-    }
-    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace })
-    const keyword = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-    const names = Object.values(searchAttributes).map(({ name }) => name)
     const told = `Temporal ${serverVersion} at ${address}, namespace "${namespace}"`
-    const wrong = names.filter((name) => customAttributes?.[name] !== undefined && customAttributes[name] !== keyword)
-    const flags = { namespace: `--namespace ${namespace} --address ${address}` }
+    const attributes = await readAttributes(connection, namespace)
+    if (attributes.kind === 'usable') return versionsOf(connection, `${told}, search attributes can be queried`)
+    if (attributes.kind === 'unusable')
+      return fail(`${told}: search attributes cannot be listed, nor queried: ${attributes.message}`, [
+        'make them as docs/temporal.md says',
+      ])
+    const { missing, wrong } = attributes
     if (wrong.length > 0)
       return fail(`${told}: search attributes of another type than Keyword: ${wrong.join(', ')}`, [
         `use a namespace of Joiner's own: temporal operator namespace create --namespace joiner --address ${address}, and set temporal.namespace`,
       ])
-    const missing = names.filter((name) => customAttributes?.[name] === undefined)
     if (missing.length > 0)
       return warn(
         `${told}: search attributes ${missing.join(', ')} are missing; Joiner registers them when it starts`,
-        [
-          `if it may not: temporal operator search-attribute create ${missing.map((name) => `--name ${name} --type Keyword`).join(' ')} ${flags.namespace}`,
-        ],
+        [`if it may not: ${attributeCommand(missing, namespace)} --address ${address}`],
       )
-    return versionsOf(connection, `${told}, ${names.length} search attributes`)
+    return versionsOf(connection, `${told}, search attributes are there`)
   }
+
   /** Which version gets the workflow tasks, where workers are to have one. */
   async function versionsOf(connection: Connection, told: string): Promise<Finding> {
     const { JOINER_WORKER_VERSIONING: isOwn, TEMPORAL_DEPLOYMENT_NAME: given, CLUSTER_NAME: cluster } = config

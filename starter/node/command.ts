@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { parseGoDuration } from '../../core/duration.ts'
 import { isScopeName } from '../../core/pauses.ts'
+import { confirmed } from '../confirm.ts'
 import { askerOptions } from '../operate/request-options.ts'
 import { endOf } from '../operate/scope-options.ts'
 import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
@@ -164,26 +165,18 @@ async function forceFinish(name: string, options: ForceOptions): Promise<void> {
   const { reason, leaveVm, yes } = options
   if (reason.trim() === '') return usage('--reason: say why the life is cut short; it is recorded')
   if (!isScopeName(name)) return badName(name)
-  if (yes === undefined && !process.stdin.isTTY)
+  const vm = leaveVm === true ? ' and leave its VM to garbage collection' : ''
+  const question = `End the life of "${name}" without waiting for its pods and volumes${vm}?`
+  const answer = await confirmed(question, yes === true)
+  if (answer === 'unasked')
     return usage('--yes: nobody can be asked here; give it to say that the life is to be ended by force')
-  if (yes === undefined && !(await isConfirmed(name, leaveVm === true))) {
+  if (answer === 'no') {
     console.error('nothing was done')
     process.exitCode = 1
     return
   }
   const request = { ...texts(options), reason, ...(leaveVm === undefined ? {} : { leaveVm }) }
   return ask(name, options, { what: 'forceFinish', request })
-}
-
-async function isConfirmed(name: string, leaveVm: boolean): Promise<boolean> {
-  const { createInterface } = await import('node:readline/promises')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const vm = leaveVm ? ' and leave its VM to garbage collection' : ''
-  const answer = await terminal.question(
-    `End the life of "${name}" without waiting for its pods and volumes${vm}? [y/N] `,
-  )
-  terminal.close()
-  return ['y', 'yes'].includes(answer.trim().toLowerCase())
 }
 
 async function ask(name: string, options: AskOptions, asking: NodeAsking): Promise<void> {

@@ -1,6 +1,8 @@
-import { Client, Connection } from '@temporalio/client'
+import type { Client, Connection } from '@temporalio/client'
 import { singletonIds } from '../../core/task-queues.ts'
-import { reason } from '../doctor/check.ts'
+import { connectClient, connectMs, temporalClient } from '../temporal/connect.ts'
+import { explainTemporal } from '../temporal/problem.ts'
+import { readTemporalSettings, type TemporalSettings } from '../temporal/settings.ts'
 import { CommandError, type TemporalOptions, whereToRun } from './temporal-options.ts'
 
 /** One cluster's Joiner in Temporal. */
@@ -12,8 +14,6 @@ export interface TemporalAccess {
   readonly cluster: string
 }
 
-const connectMs = 5000
-
 /**
  * Connects, finds the cluster, and runs a command's work, whose result is the exit code. What the work throws as `CommandError` is printed;
  * everything else is told as an error of Temporal's, with the remedy.
@@ -22,33 +22,37 @@ export async function withTemporal(
   options: TemporalOptions,
   work: (access: TemporalAccess) => Promise<number>,
 ): Promise<number> {
-  const { temporalAddress: address, temporalNamespace: namespace } = options
-  if (address === undefined || address === '') {
-    console.error(`name Temporal's frontend by --temporal-address or TEMPORAL_ADDRESS.\n${whereToRun}`)
+  const read = readTemporalSettings(process.env, {
+    address: options.temporalAddress,
+    namespace: options.temporalNamespace,
+  })
+  if (read.kind === 'errors') {
+    for (const error of read.errors) console.error(error)
+    console.error(`--temporal-address and --temporal-namespace come before the environment.\n${whereToRun}`)
     return 2
   }
+  for (const warning of read.warnings) console.error(warning)
+  const { settings } = read
+  const { address, namespace } = settings
   let connection: Connection | undefined
   try {
-    connection = await connect(address)
-    const client = new Client({ connection, namespace })
+    connection = await connectClient(settings)
+    const client = temporalClient(connection, settings)
     const cluster = options.cluster ?? (await onlyCluster(connection, client))
     return await work({ client, connection, address, namespace, cluster })
   } catch (error) {
-    console.error(error instanceof CommandError ? error.message : `Temporal at ${address}: ${causeOf(error)}`)
+    console.error(
+      error instanceof CommandError ? error.message : await textOf(settings, error, connection === undefined),
+    )
     return 1
   } finally {
     await connection?.close()
   }
 }
 
-async function connect(address: string): Promise<Connection> {
-  try {
-    return await Connection.connect({ address, connectTimeout: connectMs })
-  } catch (error) {
-    throw new CommandError(
-      `Temporal at ${address} cannot be reached: ${reason(error)}; check --temporal-address and that the frontend runs.\n${whereToRun}`,
-    )
-  }
+async function textOf(settings: TemporalSettings, error: unknown, isUnconnected: boolean): Promise<string> {
+  const { what, remedies } = await explainTemporal(settings, error)
+  return [what, ...remedies.map((remedy) => `  ${remedy}`), ...(isUnconnected ? [whereToRun] : [])].join('\n')
 }
 
 /** The cluster that has a disruption loop, when there is one only. Errors: none, or several. */
@@ -72,11 +76,4 @@ async function onlyCluster(connection: Connection, client: Client): Promise<stri
       `several clusters use the namespace "${namespace}"; name one by --cluster: ${clusters.join(', ')}`,
     )
   return cluster
-}
-
-/** The innermost message: what Temporal's client wraps it in says nothing more. */
-function causeOf(error: unknown): string {
-  let inner = error
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
-  return reason(inner)
 }

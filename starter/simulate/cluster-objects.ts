@@ -3,9 +3,9 @@ import {
   decodeNode,
   decodeNodeClaim,
   decodeNodePool,
-  decodePod,
   decodePodDisruptionBudget,
 } from '../../activities/kubernetes/decode.ts'
+import { decodePod } from '../../activities/kubernetes/decode-pod.ts'
 import {
   decodeCsiNode,
   decodeNamespace,

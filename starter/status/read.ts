@@ -4,6 +4,7 @@ import { DurableDocument } from '../../activities/azure/catalogue/durable-docume
 import { decodePrices } from '../../activities/azure/catalogue/pricing.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { readLoopPauses } from '../../activities/kubernetes/pauses.ts'
+import { QuarantineStore } from '../../activities/planning/quarantine-store.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../core/pauses.ts'
 import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../core/task-queues.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../workflows/messages.ts'
@@ -11,6 +12,7 @@ import { searchAttributes } from '../../workflows/search-attributes.ts'
 import { kubeconfig } from '../kubeconfig.ts'
 import { loopId } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { MissingKeyError } from '../temporal/encryption.ts'
 import type {
   ClusterReport,
   CommandReport,
@@ -56,7 +58,7 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
     const troubles = [...taskTroubles(raw), ...activityTroubles(raw)]
     const answer = await connection
       .withDeadline(Date.now() + queryMs, () => handle.query(loopStatusQuery))
-      .catch(() => undefined)
+      .catch(unlessEncrypted)
     if (answer === undefined) return { loop, state: 'silent', troubles }
     const { doing, sinceMs, rounds } = answer
     return { loop, state: 'running', doing, sinceMs, rounds, pauses: statedPauses(answer, now), troubles }
@@ -64,6 +66,11 @@ async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Pr
     if (error instanceof WorkflowNotFoundError) return gone
     throw error
   }
+}
+
+/** What cannot be decrypted here was answered. */
+function unlessEncrypted(error: unknown): undefined {
+  if (error instanceof MissingKeyError) throw error
 }
 
 function statedPauses({ pause, partialPauses = [] }: LoopStatus, now: number): readonly Pause[] {
@@ -149,11 +156,16 @@ export async function readCluster(namespace: string, now: number): Promise<Clust
   async function read(): Promise<ClusterReport> {
     const client = await KubernetesClient.load(kubeconfig())
     try {
-      const [priceOf, pauses] = await Promise.all([
+      const [priceOf, pauses, quarantined] = await Promise.all([
         readPrices(client, namespace).catch(() => undefined),
         readPauses(client, namespace, now).catch(() => undefined),
+        new QuarantineStore(client, namespace).read().catch(() => undefined),
       ])
-      return { ...(priceOf === undefined ? {} : { priceOf }), ...(pauses === undefined ? {} : { pauses }) }
+      return {
+        ...(priceOf && { priceOf }),
+        ...(pauses && { pauses }),
+        ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
+      }
     } finally {
       await client.close()
     }

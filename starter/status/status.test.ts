@@ -66,6 +66,16 @@ test('the status for people', () => {
   ])
 })
 
+test('what is quarantined is named', () => {
+  const entry = { id: 'Pod/default/web-1', hash: 'h', cause: 'time limit', sinceMs: now - 1000, untilMs: now + 1000 }
+  const known = { quarantined: [entry] }
+  expect(statusText(report, known, now)).toContain(
+    'QUARANTINED  Pod/default/web-1: left out of planning, see joiner quarantine list',
+  )
+  expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
+  expect(statusJson(report, {})).toMatchObject({ quarantined: null })
+})
+
 test('the status for programs has times, and null for what is not known', () => {
   expect(statusJson(report, { priceOf })).toMatchObject({
     problems: [],

@@ -1,4 +1,5 @@
 import type { LoopName, Pause } from '../../core/pauses.ts'
+import type { QuarantineEntry } from '../../core/quarantine.ts'
 import type { TaskQueueRole } from '../../core/task-queues.ts'
 
 /** One loop, as Temporal and the loop itself tell. */
@@ -20,6 +21,8 @@ export interface LoopReport {
 /** What is read from the cluster rather than from Temporal; what is absent could not be read. */
 export interface ClusterReport {
   readonly priceOf?: PriceOf
+  /** Objects that planners leave out. */
+  readonly quarantined?: readonly QuarantineEntry[]
   /** The pauses that planners obey. */
   readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
 }

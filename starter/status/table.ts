@@ -1,6 +1,7 @@
 import { pauseText } from '../../core/pauses.ts'
 import { printable } from '../../core/printable.ts'
 import { pauseJson } from '../operate/pause-json.ts'
+import { quarantineJson } from '../quarantine/table.ts'
 import { aligned, counted, few, monthly } from '../simulate/words.ts'
 import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
 
@@ -13,6 +14,7 @@ export function statusText(report: StatusReport, cluster: ClusterReport, now: nu
     problems(report),
     loops(report, now),
     pauses(report, cluster),
+    quarantined(cluster),
     commands(report, now),
     nodes(report, cluster),
   ]
@@ -45,6 +47,12 @@ function pauses({ loops }: StatusReport, cluster: ClusterReport): string {
       : known.map((pause) => `PAUSED  ${printable(pauseText(each.loop, pause))}`)
   })
   return lines.length === 0 ? 'nothing is paused' : lines.join('\n')
+}
+
+function quarantined({ quarantined: entries = [] }: ClusterReport): string {
+  if (entries.length === 0) return ''
+  const names = entries.map(({ id }) => printable(id))
+  return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
 }
 
 function commands({ commands }: StatusReport, now: number): string {
@@ -99,6 +107,8 @@ export function statusJson(report: StatusReport, known: ClusterReport): unknown 
         pauses: pausesOf(each, known)?.map(pauseJson) ?? null,
       }
     }),
+    // Null: not known.
+    quarantined: known.quarantined?.map(quarantineJson) ?? null,
     commands: commands.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })),
     nodePools: poolSummaries(nodes, known.priceOf),
     queues,

@@ -1,13 +1,13 @@
 import { isNotFound, type Json, KubernetesClient } from '../../activities/kubernetes/client.ts'
 import { readConfigMap } from '../../activities/kubernetes/config-map.ts'
 import {
-  decodeMeta,
   decodeNode,
   decodeNodeClaim,
   decodeNodePool,
-  decodePod,
   decodePodDisruptionBudget,
 } from '../../activities/kubernetes/decode.ts'
+import { decodeMeta } from '../../activities/kubernetes/decode-meta.ts'
+import { decodePod } from '../../activities/kubernetes/decode-pod.ts'
 import { readPauses } from '../../activities/kubernetes/pauses.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/resources.ts'
 import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'

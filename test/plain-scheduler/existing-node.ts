@@ -36,6 +36,7 @@ export class ExistingNode {
   /** Places the pod here if it fits in every respect (reference/karpenter-core.md 3.4). */
   add(trial: Trial): boolean {
     const { pod } = trial
+    if (this.node.isClosed === true) return false
     if (untolerated(this.node.taints, pod.tolerations).length > 0) return false
     const volumes = unionOfVolumes(this.#volumes, trial.volumes)
     if (!this.#attaches(volumes)) return false

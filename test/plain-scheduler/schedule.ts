@@ -43,6 +43,8 @@ class Pass {
   /** Those with instance types, in the order in which they are tried. */
   readonly #pools: readonly PoolTemplate[]
   readonly #claims: OpenClaim<PoolTemplate>[] = []
+  /** The group that the pods of a claim must be of. */
+  readonly #apart = new Map<OpenClaim, string>()
   readonly #settings: ClaimSettings & { readonly topology: Topology; readonly reservations: Reservations }
   readonly #prefersNoSchedule: boolean
   readonly #relaxMinValues: boolean
@@ -98,7 +100,8 @@ class Pass {
     const failure = this.#hopeless(original)
     if (failure !== undefined) return failure
     for (let pod = original; ; ) {
-      const refusal = this.#attempt(this.#trial(original, pod), this.#nodesFor(original))
+      const apart = this.#snapshot.apart?.get(original)
+      const refusal = this.#attempt(this.#trial(original, pod), this.#nodesFor(original), apart)
       if (refusal === undefined) {
         this.#originals.set(pod, original)
         return undefined
@@ -126,15 +129,16 @@ class Pass {
     return this.#nodes.filter(({ node }) => !barred.places.has(node.name))
   }
 
-  #attempt(trial: Trial, nodes: readonly ExistingNode[]): Refusal | undefined {
+  #attempt(trial: Trial, nodes: readonly ExistingNode[], apart: string | undefined): Refusal | undefined {
     if (nodes.some((node) => node.add(trial))) return undefined
     // Fewest pods first; the sort keeps the order of equals, so that the plan does not depend on chance.
     this.#claims.sort((a, b) => a.pods.length - b.pods.length)
-    if (this.#claims.some((claim) => claim.add(trial) === undefined)) return undefined
-    return this.#pools.length === 0 ? noneUsable : this.#open(trial)
+    const shared = this.#claims.filter((claim) => this.#apart.get(claim) === apart)
+    if (shared.some((claim) => claim.add(trial) === undefined)) return undefined
+    return this.#pools.length === 0 ? noneUsable : this.#open(trial, apart)
   }
 
-  #open(trial: Trial): Refusal | undefined {
+  #open(trial: Trial, apart: string | undefined): Refusal | undefined {
     const refusals: Refusal[] = []
     for (const pool of this.#pools) {
       const allowed = pool.withinLimits()
@@ -148,6 +152,7 @@ class Pass {
       const refusal = claim.add(trial, this.#relaxMinValues)
       if (refusal === undefined) {
         this.#claims.push(claim)
+        if (apart !== undefined) this.#apart.set(claim, apart)
         pool.minValuesRelaxed = isRelaxed(claim)
         pool.spend(claim.types)
         return undefined

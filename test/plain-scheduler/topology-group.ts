@@ -26,6 +26,11 @@ export class TopologyGroup {
     this.#counts.set(domain, (this.#counts.get(domain) ?? 0) + 1)
   }
 
+  /** Whether no node has the key, nor could have. */
+  get isAboutNothing(): boolean {
+    return this.rule.key !== labels.hostname && this.#counts.size === 0
+  }
+
   selects({ metadata }: Pod): boolean {
     return this.rule.namespaces.has(metadata.namespace ?? 'default') && selects(this.rule.selector, metadata.labels)
   }

@@ -104,7 +104,9 @@ export class Topology implements ClaimTopology {
     const stated = new Set(statedRules(pod, this.#input).flatMap(({ id }) => this.#groups.get(id) ?? []))
     return [
       ...[...stated].filter((group) => group.owners.has(pod.metadata.uid)),
-      ...[...this.#inverse.values()].filter((group) => group.selects(pod) && group.includes(node, taints)),
+      ...[...this.#inverse.values()].filter(
+        (group) => !group.isAboutNothing && group.selects(pod) && group.includes(node, taints),
+      ),
     ]
   }
 

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Pod } from '../../core/objects.ts'
+import { schedule } from '../../core/scheduling/schedule.ts'
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import { answer, plainForm, type Solver, shuffled, type VectorScenario } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
@@ -13,6 +15,12 @@ const seeds = Array.from({ length: clusters }, (_, index) => first + index)
 const batches = Map.groupBy(seeds, (seed) => Math.floor((seed - first) / batch))
 
 const textOf = (scenario: VectorScenario, solve?: Solver) => JSON.stringify(plainForm(answer(scenario, solve)))
+/** A third of the pods in each of two groups, by their names. */
+function groupsOf(pods: readonly Pod[]): ReadonlyMap<Pod, string> {
+  const number = ({ metadata: { name } }: Pod) => Number(name.replaceAll(/\D/g, '')) % 3
+  return new Map(pods.filter((pod) => number(pod) > 0).map((pod) => [pod, `group ${number(pod)}`]))
+}
+
 const differs = (scenario: VectorScenario) => textOf(scenario) !== textOf(scenario, schedulePlainly)
 
 /** The first cluster that is answered differently, made as small as it can be; undefined: all are answered alike. */
@@ -32,6 +40,24 @@ describe('the fast scheduler on random clusters', () => {
       expect(difference(all, differs)).toBeUndefined()
     },
   )
+
+  it('answers as the plain rules do where some pods are to share new claims with their group alone', {
+    timeout: 60_000,
+  }, () => {
+    const some = seeds.filter((seed) => seed % 5 === 0)
+    const grouped =
+      (solve: Solver): Solver =>
+      (snapshot, options) =>
+        solve({ ...snapshot, apart: groupsOf(snapshot.pods) }, options)
+    const isDifferent = (scenario: VectorScenario) =>
+      textOf(scenario, grouped(schedule)) !== textOf(scenario, grouped(schedulePlainly))
+    expect(difference(some, isDifferent)).toBeUndefined()
+    const changed = some.filter((seed) => {
+      const scenario = randomCluster(seed)
+      return textOf(scenario) !== textOf(scenario, grouped(schedule))
+    })
+    expect(changed.length).toBeGreaterThan(some.length / 10)
+  })
 
   it('does not depend on the order of any list', { timeout: 60_000 }, () => {
     const some = seeds.filter((seed) => seed % 10 === 0)

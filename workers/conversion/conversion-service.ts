@@ -3,6 +3,7 @@ import { isConflict, type KubernetesClient } from '../../activities/kubernetes/c
 import { ListWatch } from '../../activities/kubernetes/list-watch.ts'
 import { resourcePath } from '../../activities/kubernetes/resources.ts'
 import type { Json } from '../../api/conversion/residue.ts'
+import { markedCrd } from '../installation.ts'
 import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificate-secret.ts'
 import { conversionPatch, convertedCrds, serviceName, trusts } from './custom-resources.ts'
 import { WebhookThread } from './webhook-thread.ts'
@@ -20,6 +21,8 @@ interface ConversionInput {
   readonly now: () => number
   /** Called once, when old versions can be converted by this process. */
   readonly onServing: () => void
+  /** Whether the CRDs are this installation's to write, by the one that carries its marker. */
+  readonly mayWrite: (crd: Json) => Promise<boolean>
 }
 
 /**
@@ -116,7 +119,10 @@ export class ConversionService {
     const keys = await this.#keys()
     if (keys === undefined) return
     this.#serve(keys)
-    const { client, log, namespace } = this.#input
+    const { client, log, namespace, mayWrite } = this.#input
+    const marked = this.#crds.get(markedCrd)
+    // Two installations would undo each other's writes for ever.
+    if (marked === undefined || !(await mayWrite(marked))) return
     for (const [name, crd] of this.#crds) {
       const patch = conversionPatch(crd, keys, namespace)
       if (patch === undefined) continue

@@ -21,10 +21,14 @@ export interface PlanRequest {
   readonly now: number
   /** Numbers of the type lists that NodePools can buy from, by pool; pools without one take no part. */
   readonly typeLists: ReadonlyMap<string, number>
-  readonly options: Omit<SchedulingOptions, 'shouldStop'>
+  readonly options: Omit<SchedulingOptions, 'shouldStop' | 'heavyPodsBegin' | 'inHand'>
   readonly defaultSpread: readonly DefaultSpreadConstraint[]
   /** The pass ends after so many milliseconds with what it has planned by then. */
   readonly timeLimitMs: number
+  /** Names of pods that are not to be planned now. */
+  readonly leftOut: ReadonlySet<string>
+  /** Groups of pods that share new NodeClaims with nobody else, by the pods' names. */
+  readonly apart: ReadonlyMap<string, string>
 }
 
 /** What to evaluate with, besides the cluster itself. */
@@ -36,6 +40,12 @@ export interface EvaluationRequest
   readonly pauses: readonly Pause[]
   /** Present: only which of these still hold, each with those before it decided that do. */
   readonly together?: readonly Proposed[]
+}
+
+/** What a thread is started with. */
+export interface ThreadData {
+  /** See `Breadcrumb`. */
+  readonly breadcrumb: SharedArrayBuffer
 }
 
 /** To the thread. Messages are handled in order, so a plan sees every change that was sent before. */
@@ -52,6 +62,7 @@ export interface KeyedPlan {
   readonly newNodeClaims: readonly (Omit<PlannedNodeClaim, 'pods'> & { readonly pods: readonly string[] })[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
   readonly unschedulable: readonly { readonly pod: string; readonly message: string }[]
+  readonly postponed: readonly string[]
   readonly stopped: boolean
   readonly incompatiblePools?: NonNullable<SchedulingPlan['incompatiblePools']>
   readonly snapshotMs: number

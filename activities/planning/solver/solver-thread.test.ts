@@ -14,6 +14,8 @@ const request: ThreadRequest = {
   options: {},
   defaultSpread: [],
   timeLimitMs: 60_000,
+  leftOut: new Set(),
+  apart: new Map(),
 }
 
 let versions = 0

@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import type { Candidate } from '../../../core/disruption/candidates.ts'
 import type { Evaluation } from '../../../core/disruption/evaluate.ts'
@@ -11,8 +10,10 @@ import type { IndexedKind } from '../../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { labelsOf, stateNodes } from '../../../core/scheduling/state-nodes.ts'
 import { type CachedKind, type CachedObject, type ClusterCache, keyOf } from '../../kubernetes/cluster-cache.ts'
+import type { Quarantine } from '../quarantine.ts'
 import { evaluationOf, type KeyedCandidate, type Objects, validationOf } from './keyed-evaluation.ts'
-import type { EvaluationRequest, FromSolver, IndexChange, KeyedPlan, PlanRequest, ToSolver } from './messages.ts'
+import type { EvaluationRequest, IndexChange, KeyedPlan, PlanRequest } from './messages.ts'
+import { SupervisedThread, type ThreadFault, type ThreadSettings } from './supervised-thread.ts'
 
 /** A plan, and what there is to tell of its pass. */
 export interface ThreadPlan extends SchedulingPlan, Pick<KeyedPlan, 'ignored' | 'zones' | 'snapshotMs' | 'solveMs'> {}
@@ -27,40 +28,47 @@ export interface EvaluationThreadRequest extends Omit<EvaluationRequest, 'typeLi
   readonly instanceTypes: ThreadRequest['instanceTypes']
 }
 
-type Answer = Exclude<FromSolver, { readonly kind: 'failed' }>
-
-interface Asked {
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: Error) => void
-}
+type Answer = Awaited<ReturnType<SupervisedThread['ask']>>
 
 /** Changes are sent in bundles: as many as come in one turn of the event loop, and no more than this. */
 const bundleSize = 2000
 
+/** An evaluation of a very large cluster takes minutes. */
+const evaluationLimitMs = 10 * 60_000
+
 /**
  * The scheduler in a thread of its own, so that a long pass holds up no heartbeat and no watch. The thread keeps an index of the cluster
- * and is told of each change of the cache; a pass copies nothing. A thread that dies is replaced at the next plan and told everything.
+ * and is told of each change of the cache; a pass copies nothing. A thread that failed is replaced at the next plan and told everything, but for what
+ * is quarantined.
  */
 export class SolverThread {
   readonly #cache: ClusterCache
-  readonly #log: Logger
-  #worker: Worker | undefined
-  #asked: Asked[] = []
+  readonly #quarantine: Quarantine | undefined
+  readonly #thread: SupervisedThread
   #changes: IndexChange[] = []
   #flushing: NodeJS.Immediate | undefined
   #lists = new Map<readonly InstanceType[], number>()
   #listCount = 0
   #unsubscribe: () => void = () => {}
 
-  constructor(cache: ClusterCache, log: Logger) {
+  constructor(
+    cache: ClusterCache,
+    log: Logger,
+    { quarantine, ...settings }: Omit<ThreadSettings, 'log' | 'onFault'> & { readonly quarantine?: Quarantine } = {},
+  ) {
     this.#cache = cache
-    this.#log = log
+    this.#quarantine = quarantine
+    const onFault = (fault: ThreadFault, isAsked: boolean) => {
+      this.#forget()
+      if (!isAsked) void quarantine?.crashed(fault)
+    }
+    this.#thread = new SupervisedThread({ ...settings, log, onFault })
   }
 
-  /** Plans with what the cache knows now. Errors: the scheduler failed, or its thread ended. */
+  /** Plans with what the cache knows now. Errors: `ThreadFault`. */
   async plan({ instanceTypes, ...request }: ThreadRequest): Promise<ThreadPlan> {
     const typeLists = this.#prepare(instanceTypes)
-    const answer = await this.#ask({ kind: 'plan', request: { ...request, typeLists } })
+    const answer = await this.#thread.ask({ kind: 'plan', request: { ...request, typeLists } }, request.timeLimitMs)
     if (answer.kind !== 'plan') throw unexpected(answer)
     return this.#withPods(answer.plan)
   }
@@ -68,7 +76,7 @@ export class SolverThread {
   /** What should be disrupted, by what the cache knows now. Errors: as of a plan. */
   async evaluate({ instanceTypes, ...request }: EvaluationThreadRequest): Promise<Evaluation> {
     const typeLists = this.#prepare(instanceTypes)
-    const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists } })
+    const answer = await this.#evaluated({ ...request, typeLists })
     if (answer.kind !== 'evaluation') throw unexpected(answer)
     return evaluationOf(answer.evaluation, cachedObjects(this.#cache, instanceTypes))
   }
@@ -79,7 +87,7 @@ export class SolverThread {
     together: readonly Proposed[],
   ): Promise<readonly Validation[]> {
     const typeLists = this.#prepare(instanceTypes)
-    const answer = await this.#ask({ kind: 'evaluate', request: { ...request, typeLists, together } })
+    const answer = await this.#evaluated({ ...request, typeLists, together })
     if (answer.kind !== 'validations') throw unexpected(answer)
     const objects = cachedObjects(this.#cache, instanceTypes)
     return answer.validations.map((validation) => validationOf(validation, objects))
@@ -94,48 +102,47 @@ export class SolverThread {
     return typeLists
   }
 
-  #ask(message: ToSolver): Promise<Answer> {
-    const answer = new Promise<Answer>((resolve, reject) => this.#asked.push({ resolve, reject }))
-    this.#send(message)
-    return answer
+  #evaluated(request: EvaluationRequest): Promise<Answer> {
+    return this.#thread.ask({ kind: 'evaluate', request }, evaluationLimitMs)
   }
 
   /** Starts the thread now rather than at the first plan, so that it learns of the cluster while the cache does. */
   start(): void {
-    this.#worker ??= this.#start()
+    if (this.#thread.isRunning) return
+    this.#thread.start()
+    const endChanges = this.#cache.onChange((kind, key, _before, after) => this.#changed(kind, key, after))
+    const endQuarantine = this.#quarantine?.onChange((isConcerned) => this.#enter(isConcerned))
+    this.#unsubscribe = () => {
+      endChanges()
+      endQuarantine?.()
+    }
+    this.#enter(() => true)
   }
 
-  /** Resolves when the thread has taken in all changes so far. */
+  /** Resolves when the thread has taken in all changes so far. Errors: `ThreadFault`. */
   async idle(): Promise<void> {
     this.start()
     this.#flush()
-    await this.#ask({ kind: 'ping' })
+    await this.#thread.ask({ kind: 'ping' }, evaluationLimitMs)
   }
 
   async stop(): Promise<void> {
-    const worker = this.#worker
     this.#forget()
-    await worker?.terminate()
+    await this.#thread.stop()
   }
 
-  #start(): Worker {
-    const worker = new Worker(new URL('./thread.ts', import.meta.url), { name: 'scheduler' })
-    worker.unref()
-    worker.on('message', (message: FromSolver) => this.#answered(message))
-    worker.on('error', (error) => this.#ended(worker, error))
-    worker.on('exit', (code) => this.#ended(worker, new Error(`the scheduler's thread ended with ${code}`)))
-    this.#worker = worker
-    this.#unsubscribe = this.#cache.onChange((kind, key, _before, after) => this.#changed(kind, key, after))
-    for (const object of allObjects(this.#cache)) this.#changed(object.kind, keyOf(object.metadata), object)
-    return worker
+  #enter(isConcerned: (object: CachedObject) => boolean): void {
+    for (const object of allObjects(this.#cache))
+      if (isConcerned(object)) this.#changed(object.kind, keyOf(object.metadata), object)
   }
 
   #changed(kind: CachedKind, key: string, object: CachedObject | undefined): void {
     const indexed = indexedKind(kind)
     if (indexed === undefined) return
+    const shown = object && this.#quarantine ? this.#quarantine.shown(object) : object
     // Controllers of several kinds stand together in the index.
     const indexKey = indexed === 'PodController' ? `${kind}/${key}` : key
-    this.#changes.push({ kind: indexed, key: indexKey, object: object as IndexChange['object'] })
+    this.#changes.push({ kind: indexed, key: indexKey, object: shown as IndexChange['object'] })
     if (this.#changes.length >= bundleSize) this.#flush()
     else this.#flushing ??= setImmediate(() => this.#flush())
   }
@@ -146,7 +153,7 @@ export class SolverThread {
     if (this.#changes.length === 0) return
     const changes = this.#changes
     this.#changes = []
-    this.#send({ kind: 'changes', changes })
+    this.#thread.send({ kind: 'changes', changes })
   }
 
   #listOf(types: readonly InstanceType[]): number {
@@ -154,7 +161,7 @@ export class SolverThread {
     if (known !== undefined) return known
     const list = this.#listCount++
     this.#lists.set(types, list)
-    this.#send({ kind: 'types', list, types })
+    this.#thread.send({ kind: 'types', list, types })
     return list
   }
 
@@ -162,30 +169,8 @@ export class SolverThread {
     for (const [types, list] of this.#lists) {
       if (used.has(types)) continue
       this.#lists.delete(types)
-      this.#send({ kind: 'forgetTypes', list })
+      this.#thread.send({ kind: 'forgetTypes', list })
     }
-  }
-
-  #send(message: ToSolver): void {
-    this.#worker?.postMessage(message)
-  }
-
-  #answered(message: FromSolver): void {
-    const asked = this.#asked.shift()
-    if (message.kind !== 'failed') asked?.resolve(message)
-    else {
-      const error = new Error(`the scheduler failed: ${message.message}`)
-      if (message.stack !== undefined) error.stack = message.stack
-      asked?.reject(error)
-    }
-  }
-
-  #ended(worker: Worker, error: Error): void {
-    if (this.#worker !== worker) return
-    this.#log.error({ err: error }, "the scheduler's thread ended; the next plan starts another")
-    const asked = this.#asked
-    this.#forget()
-    for (const { reject } of asked) reject(error)
   }
 
   /** Another thread would have to be told everything. */
@@ -193,8 +178,6 @@ export class SolverThread {
     this.#unsubscribe()
     clearImmediate(this.#flushing)
     this.#flushing = undefined
-    this.#worker = undefined
-    this.#asked = []
     this.#changes = []
     this.#lists = new Map()
   }
@@ -208,6 +191,7 @@ export class SolverThread {
         .map((claim): PlannedNodeClaim => ({ ...claim, pods: pods(claim.pods) }))
         .filter((claim) => claim.pods.length > 0),
       existing: plan.existing.map((place) => ({ ...place, pods: pods(place.pods) })),
+      postponed: pods(plan.postponed),
       unschedulable: plan.unschedulable.flatMap(({ pod, message }) =>
         pods([pod]).map((one: Pod) => ({ pod: one, message })),
       ),

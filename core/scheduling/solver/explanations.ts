@@ -6,7 +6,7 @@ import { OpenClaim, type Refusal } from '../open-claim.ts'
 import { structuredError } from '../structured-error.ts'
 import { trialOf } from '../trial.ts'
 import { membersOf } from './bits.ts'
-import { type Level, levelOf, withoutRules } from './pod-shapes.ts'
+import { choiceOf, type Level, levelOf, withoutRules } from './pod-shapes.ts'
 import type { PoolIndex } from './pool-index.ts'
 import type { Solver } from './solver.ts'
 import type { Waiting } from './waiting-pods.ts'
@@ -33,9 +33,11 @@ export class Explanations {
   }
 
   #explain(one: Waiting): string {
-    const { templates, levels } = this.#solver
+    const { templates, levels, reservations } = this.#solver
     if (templates.length === 0) return 'nodepool requirements filtered out all available instance types'
-    for (let number = 0; ; number++) {
+    // Without reservations no refusal is for now alone, and the last level decides.
+    const first = reservations === undefined ? lastLevel(one, levels) : 0
+    for (let number = first; ; number++) {
       const level = levelOf(one.shape, number, levels)
       const tried = level !== undefined && number === 0 && one.triedBare ? withoutRules(level) : level
       const refusals = tried === undefined ? [] : this.#refusals(one, tried)
@@ -86,7 +88,8 @@ export class Explanations {
     return {
       narrow: (...[, , podOwn, node]: Parameters<OpenClaimTopology['narrow']>) => {
         const added = []
-        for (const { group, selectsItself } of concerns) {
+        for (const concern of concerns) {
+          const { group, selectsItself } = concern
           const { key } = group
           const any = requirement({ key, operator: 'Exists' })
           const hostname = group.isHostname ? [...(node.get(labels.hostname)?.values ?? [])] : []
@@ -94,7 +97,8 @@ export class Explanations {
             ? group.allowsHost(topology.host(hostname[0] ?? ''), podOwn.get(key), selectsItself)
               ? inValues(key, hostname)
               : undefined
-            : group.choose(podOwn.get(key), node.get(key), selectsItself)
+            : choiceOf({ ...concern, pod: podOwn.get(key) }, node.get(key))
+          if (choice === 'any') continue
           if (choice === undefined) {
             const explain = () => group.explain(podOwn.get(key) ?? any, node.get(key) ?? any)
             return { kind: 'unsatisfiable' as const, explain }
@@ -107,6 +111,12 @@ export class Explanations {
       record: () => {},
     }
   }
+}
+
+function lastLevel({ shape }: Waiting, levels: Solver['levels']): number {
+  let number = 0
+  while (levelOf(shape, number + 1, levels) !== undefined) number += 1
+  return number
 }
 
 type OpenClaimTopology = ConstructorParameters<typeof OpenClaim>[3]['topology']

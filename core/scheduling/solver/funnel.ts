@@ -21,7 +21,7 @@ import {
   typesOf,
   valuesOf,
 } from './funnel-types.ts'
-import { allowsHostname, type Level, levelOf } from './pod-shapes.ts'
+import { allowsHostname, choiceOf, type Level, levelOf } from './pod-shapes.ts'
 import type { PoolIndex } from './pool-index.ts'
 import type { RequirementSet } from './requirement-sets.ts'
 import type { Solver } from './solver.ts'
@@ -111,7 +111,8 @@ export class PodFunnels {
   #narrowed(level: Level, reached: RequirementSet): RequirementSet | string {
     const { sets, topology } = this.#solver
     let narrowed = reached
-    for (const { group, pod, selectsItself } of topology.concerning(level)) {
+    for (const concern of topology.concerning(level)) {
+      const { group, pod, selectsItself } = concern
       const { key } = group
       const any = requirement({ key, operator: 'Exists' })
       const explain = () => group.explain(pod ?? any, reached.map.get(key) ?? any)
@@ -119,7 +120,8 @@ export class PodFunnels {
         if (!group.allowsHost(topology.host(newHostname), pod, selectsItself)) return explain()
         continue
       }
-      const choice = group.choose(pod, reached.map.get(key), selectsItself)
+      const choice = choiceOf(concern, reached.map.get(key))
+      if (choice === 'any') continue
       if (choice === undefined) return explain()
       const own = narrowed.map.get(key)
       if (own !== undefined && !intersects(own, choice))

@@ -45,21 +45,21 @@ export class SolverMemory {
 
   /** Learns every amount of a snapshot, those of places and types once. */
   learn({ nodes, daemonSets, nodePools }: SchedulingSnapshot, requested: Iterable<Resources>): void {
-    for (const requests of requested) this.amounts.learn(requests)
-    for (const { pod } of daemonSets) this.amounts.learn(pod.requests)
     const hasLimits = nodePools.some(({ nodePool }) => Object.keys(nodePool.limits).length > 0)
     for (const node of nodes) {
-      this.#once(node, () => this.amounts.learn(node.available))
+      this.#once(node, () => this.amounts.offered(node.available))
       // A pass that imagines a node away takes its capacity off what counts against limits.
-      if (hasLimits) this.#once(node.capacity, () => this.amounts.learn(node.capacity))
+      if (hasLimits) this.#once(node.capacity, () => this.amounts.offered(node.capacity))
     }
     for (const { nodePool, usage, instanceTypes } of nodePools) {
-      this.amounts.learn(nodePool.limits)
-      this.amounts.learn(usage)
+      this.amounts.offered(nodePool.limits)
+      this.amounts.offered(usage)
       this.#once(instanceTypes, () => {
-        for (const amounts of amountsOf(instanceTypes)) this.amounts.learn(amounts)
+        for (const amounts of amountsOf(instanceTypes)) this.amounts.offered(amounts)
       })
     }
+    for (const requests of requested) this.amounts.asked(requests)
+    for (const { pod } of daemonSets) this.amounts.asked(pod.requests)
   }
 
   #once(object: object, learn: () => void): void {

@@ -29,7 +29,7 @@ export interface NodePlace extends Place {
   readonly open: readonly Requirement[]
   /** Replaced when a pod comes; the first one is shared with other passes. */
   free: Float64Array
-  /** More is in use than there is: nothing fits, not even a pod that asks for nothing. */
+  /** It is closed, or more is in use than there is: nothing fits, not even a pod that asks for nothing. */
   readonly overused: boolean
 }
 
@@ -37,11 +37,36 @@ export interface ClaimPlace extends Place {
   readonly pool: PoolIndex
   readonly requests: Float64Array
   types: Bits
+  /** The group that its pods must be of; undefined: any pod that has none. */
+  readonly apart: string | undefined
   /** Ids of reservations held by this claim. */
   reserved: ReadonlySet<string>
   /** Neighbours in the list of claims with as many pods. */
   before: ClaimPlace | undefined
   after: ClaimPlace | undefined
+}
+
+export const nothingHeld: ReadonlySet<string> = new Set()
+
+/** A claim of a pool that has no pods yet. */
+export function emptyClaim(
+  pool: PoolIndex,
+  own: Pick<ClaimPlace, 'hostname' | 'host' | 'taintList' | 'requests' | 'types' | 'apart'>,
+): ClaimPlace {
+  return {
+    ...own,
+    number: -1,
+    isClaim: true,
+    taints: pool.taints,
+    set: pool.set,
+    pods: [],
+    ports: [],
+    volumes: new Map(),
+    pool,
+    reserved: nothingHeld,
+    before: undefined,
+    after: undefined,
+  }
 }
 
 /**

@@ -83,7 +83,7 @@ export class PodClasses {
   #requestsOf({ requests }: Pod, key: string): RequestFacts {
     let known = this.#requests.get(key)
     if (known === undefined) {
-      this.#amounts?.learn(requests)
+      this.#amounts?.asked(requests)
       const vector = this.#amounts?.vector(requests) ?? new Float64Array(0)
       known = { number: this.#requests.size, requests, vector }
       this.#requests.set(key, known)

@@ -8,7 +8,7 @@ import { relax } from '../relaxation.ts'
 import type { Candidates } from './candidates.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
 import type { StatedRule } from './topology-base.ts'
-import type { TopologyGroup } from './topology-group.ts'
+import type { Choice, TopologyGroup } from './topology-group.ts'
 
 /** Namespace and labels that pods share. */
 export interface LabelFacts {
@@ -59,6 +59,17 @@ export interface Concern {
   /** What the pod strictly asks of the group's key. */
   readonly pod: Requirement | undefined
   readonly selectsItself: boolean
+  /** Whether it is another pod's, which keeps this one away. */
+  readonly isInverse: boolean
+}
+
+/** What a concern leaves to choose on a place where the key may be `node`; `any`: it has nothing to say. */
+export function choiceOf(
+  { group, pod, selectsItself, isInverse }: Concern,
+  node: Requirement | undefined,
+): Choice | 'any' {
+  // Upstream lets a pod that waits keep all others from every node by a key that no node has; Kubernetes does not.
+  return isInverse && group.isAboutNothing ? 'any' : group.choose(pod, node, selectsItself)
 }
 
 /** Tolerations and requirements: with the place they decide a refusal that stays. */

@@ -127,6 +127,13 @@ export class RequirementSets {
     )
   }
 
+  /** The set with other minValues for some of its keys. */
+  withMinValues(set: RequirementSet, achievable: ReadonlyMap<string, number>): RequirementSet {
+    const map = new Map(set.map)
+    for (const [key, value] of achievable) map.set(key, { ...(map.get(key) as Requirement), minValues: value })
+    return this.intern(map)
+  }
+
   /** Returns what a place of `base` becomes with `added` (reference/karpenter-core.md 2). */
   merged(base: RequirementSet, added: RequirementSet, mode: MergeMode): Merge {
     if (added === this.empty) return mode !== 'claim' || isClaimable(base) ? base : 'open'

@@ -119,7 +119,7 @@ export function nodePlace(node: SchedulableNode, { sets, memory, topology, taint
     volumes: new Map(Object.entries(node.volumes ?? {}).map(([driver, ids]) => [driver, new Set(ids)])),
     node,
     free,
-    overused: free.some((amount) => amount < 0) || hasTooMany(node),
+    overused: node.isClosed === true || free.some((amount) => amount < 0) || hasTooMany(node),
   }
 }
 

@@ -1,7 +1,6 @@
 import { hostPortConflict } from '../../host-ports.ts'
 import { minValues } from '../../instance-type.ts'
 import type { Pod } from '../../objects.ts'
-import type { Requirement } from '../../requirement.ts'
 import type { Reservations } from '../reservations.ts'
 import type { SchedulingOptions } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
@@ -9,11 +8,21 @@ import { attach, attachable, exceedsLimits } from './attachments.ts'
 import { type Bits, keep, membersOf } from './bits.ts'
 import { fits, toleratesAll } from './candidates.ts'
 import { type Change, noChange } from './change.ts'
+import { type HeavyPods, noHeavyPods, type Placement, placeHeavy } from './heavy-pods.ts'
 import { PassNodes } from './pass-nodes.ts'
-import { type ClaimPlace, ClaimQueue, leavesOpen, type NodePlace, type Place } from './places.ts'
+import {
+  type ClaimPlace,
+  ClaimQueue,
+  emptyClaim,
+  leavesOpen,
+  type NodePlace,
+  nothingHeld,
+  type Place,
+} from './places.ts'
 import {
   allowedOn,
   allowsHostname,
+  choiceOf,
   type Level,
   type LevelSource,
   levelOf,
@@ -24,9 +33,9 @@ import { PoolIndex } from './pool-index.ts'
 import type { Merge, MergeMode, RequirementSet, RequirementSets } from './requirement-sets.ts'
 import type { SolverBase } from './solver-base.ts'
 import { TopologyIndex } from './topology-index.ts'
-import { type Alternative, alternativesOf, type Waiting, WaitingPods } from './waiting-pods.ts'
+import { type Alternative, alternativesOf, questionOf, type Waiting, WaitingPods } from './waiting-pods.ts'
 
-const nothingHeld: ReadonlySet<string> = new Set()
+const always = () => true
 
 /** Where a pod fits, and what becomes of the place. */
 interface Fit {
@@ -51,6 +60,8 @@ export class Solver {
   readonly templates: readonly PoolIndex[]
   readonly claims: ClaimPlace[] = []
   readonly failed = new Set<Waiting>()
+  /** What became of pods with many constraints, where they are in neither list. */
+  heavyPods = noHeavyPods
   readonly wellKnown: ReadonlySet<string>
   readonly options: SchedulingOptions
   readonly levels: LevelSource
@@ -83,8 +94,15 @@ export class Solver {
     this.topology = new TopologyIndex(base.topology, change.gone)
     this.#nodes = new PassNodes(base, change.removed, change.barred?.places)
     this.reservations = base.reservations?.fresh()
-    const { podVolumes } = base.snapshot
-    this.#waiting = new WaitingPods({ sets, classes, podVolumes, barred: change.barred?.pods })
+    const { podVolumes, apart } = base.snapshot
+    this.#waiting = new WaitingPods({
+      sets,
+      classes,
+      podVolumes,
+      barred: change.barred?.pods,
+      apart,
+      inHand: options.inHand,
+    })
     this.levels = {
       maker: base.levels,
       facet: (facts) => this.#waiting.facet(facts),
@@ -100,9 +118,26 @@ export class Solver {
   /** Places what it can. Returns whether `shouldStop` or the number of claims ended it. */
   run(): boolean {
     const waiting = this.#waiting.inOrder(this.#pods, this.amounts)
-    for (const shape of this.#waiting.shapes) if (shape.stated) this.#state(shape)
+    const heavy = waiting.filter(({ isHeavy }) => isHeavy)
+    const late = new Set(heavy.map(({ shape }) => shape))
+    for (const shape of this.#waiting.shapes) if (shape.stated && !late.has(shape)) this.#state(shape)
     this.topology.knowHosts(() => this.#nodes.hosts)
-    return this.#placeAll(waiting)
+    const isStopped = this.#placeAll(heavy.length === 0 ? waiting : waiting.filter(({ isHeavy }) => !isHeavy))
+    if (!isStopped && heavy.length > 0) this.heavyPods = this.#placeHeavy(heavy)
+    this.options.inHand?.(undefined)
+    return isStopped
+  }
+
+  #placeHeavy(heavy: readonly Waiting[]): HeavyPods {
+    const stated = new Set<Shape>()
+    const mayGoOn = this.options.heavyPodsBegin?.() ?? always
+    return placeHeavy(heavy, mayGoOn, (one) => {
+      if (one.shape.stated && !stated.has(one.shape)) this.#state(one.shape)
+      stated.add(one.shape)
+      const answer = this.#place(one, mayGoOn)
+      if (answer === 'refused') this.failed.add(one)
+      return answer
+    })
   }
 
   /** Those that failed are tried again for as long as others find a place. */
@@ -112,7 +147,7 @@ export class Solver {
       for (const one of queue) {
         if (one.triedAt === this.#placements) return false
         if (this.claims.length > this.#maxNewClaims || this.options.shouldStop?.() === true) return true
-        if (this.#place(one)) this.failed.delete(one)
+        if (this.#place(one) === 'placed') this.failed.delete(one)
         else {
           if (!one.shape.stated) this.#state(one.shape)
           one.triedAt = this.#placements
@@ -133,24 +168,26 @@ export class Solver {
   }
 
   /** Gives up one wish after the other until there is a place. */
-  #place(one: Waiting): boolean {
-    if (one.hopeless !== undefined) return false
-    const key = one.volumes === undefined ? `${one.shape.number}/${one.requested.number}/${one.isBarred}` : undefined
-    if (key !== undefined && this.#failedAt.get(key) === this.#placements) return false
+  #place(one: Waiting, mayGoOn = always): Placement {
+    this.options.inHand?.(one.pod)
+    if (one.hopeless !== undefined) return 'refused'
+    const key = one.volumes === undefined ? questionOf(one) : undefined
+    if (key !== undefined && this.#failedAt.get(key) === this.#placements) return 'refused'
     for (let number = 0; ; number++) {
+      if (!mayGoOn()) return 'stopped'
       const level = levelOf(one.shape, number, this.levels)
       if (level === undefined) break
       one.triedBare = number === 0 && !one.shape.stated
       const answer = this.#attempt(one, one.triedBare ? withoutRules(level) : level)
       if (answer === 'placed') {
         this.#placements += 1
-        return true
+        return 'placed'
       }
       if (one.triedBare) one.shape.inverse = this.topology.inverseOf(one.shape.facts)
       if (answer === 'wait') break
     }
     if (key !== undefined) this.#failedAt.set(key, this.#placements)
-    return false
+    return 'refused'
   }
 
   #attempt(one: Waiting, level: Level): 'placed' | 'refused' | 'wait' {
@@ -163,8 +200,8 @@ export class Solver {
 
   /** Whether a group leaves no domain anywhere, whatever the place. */
   #isHopeless(level: Level): boolean {
-    for (const { group, pod, selectsItself } of this.topology.concerning(level))
-      if (!group.isHostname && group.choose(pod, undefined, selectsItself) === undefined) return true
+    for (const concern of this.topology.concerning(level))
+      if (!concern.group.isHostname && choiceOf(concern, undefined) === undefined) return true
     return false
   }
 
@@ -196,8 +233,7 @@ export class Solver {
       if (set === undefined || !leavesOpen(place, set)) continue
       const filled = place.number < 0 ? this.#nodes.fill(number, this.#places++) : place
       filled.set = set
-      const { vector } = one.requested
-      filled.free = filled.free.map((amount, at) => amount - (vector[at] as number))
+      filled.free = filled.free.map((amount, at) => amount - (one.requested.vector[at] as number))
       this.#settle(filled, one, level)
       return true
     }
@@ -214,7 +250,7 @@ export class Solver {
     const byRequests = one.requested.refused.upTo(this.#places)
     for (let pods = 1; pods <= this.#queue.most; pods++) {
       for (let claim = this.#queue.first(pods); claim !== undefined; claim = claim.after) {
-        if (byFacet[claim.number] === 1 || byRequests[claim.number] === 1) continue
+        if (byFacet[claim.number] === 1 || byRequests[claim.number] === 1 || claim.apart !== one.apart) continue
         if (hosts.length > 0 && !allowedOn(claim.host, hosts)) continue
         if (this.#tryClaim(claim, one, level)) return true
       }
@@ -235,7 +271,7 @@ export class Solver {
       if (pool.nodesExhausted) continue
       const types = pool.withinLimits
       if (types.every((word) => word === 0)) continue
-      const claim = this.#newClaim(pool, types)
+      const claim = this.#newClaim(pool, types, one.apart)
       const fit = this.#fit(claim, one, level, this.options.minValuesPolicy === 'BestEffort')
       if (fit === 'wait') return 'wait'
       if (typeof fit === 'string') continue
@@ -251,26 +287,11 @@ export class Solver {
     return 'refused'
   }
 
-  #newClaim(pool: PoolIndex, types: Bits): ClaimPlace {
+  #newClaim(pool: PoolIndex, types: Bits, apart: string | undefined): ClaimPlace {
     const hostname = `hostname-placeholder-${String(this.#hostnames + 1).padStart(4, '0')}`
-    return {
-      number: -1,
-      hostname,
-      host: this.topology.host(hostname),
-      isClaim: true,
-      taints: pool.taints,
-      taintList: this.base.taintList(pool.taints),
-      set: pool.set,
-      pods: [],
-      ports: [],
-      volumes: new Map(),
-      pool,
-      requests: new Float64Array(this.amounts.size),
-      types,
-      reserved: nothingHeld,
-      before: undefined,
-      after: undefined,
-    }
+    const host = this.topology.host(hostname)
+    const taintList = this.base.taintList(pool.taints)
+    return emptyClaim(pool, { hostname, host, taintList, types, apart, requests: new Float64Array(this.amounts.size) })
   }
 
   /** Whether a claim can take the pod beside those that it has (reference/karpenter-core.md 3.5). */
@@ -311,7 +332,7 @@ export class Solver {
       const { unsatisfied } = minValues(left(), set.map)
       if (unsatisfied.size > 0) {
         if (!relaxMinValues) return 'refused'
-        narrowed = this.#withMinValues(set, unsatisfied)
+        narrowed = this.sets.withMinValues(set, unsatisfied)
         minValuesRelaxed = true
       }
     }
@@ -320,12 +341,6 @@ export class Solver {
     const answer = this.reservations.ask(claim.hostname, left(), narrowed.map)
     if (answer.kind === 'refused') return answer.isDeferred ? 'wait' : 'refused'
     return { set: narrowed, types, reserved: answer.ids, minValuesRelaxed }
-  }
-
-  #withMinValues(set: RequirementSet, achievable: ReadonlyMap<string, number>): RequirementSet {
-    const map = new Map(set.map)
-    for (const [key, value] of achievable) map.set(key, { ...(map.get(key) as Requirement), minValues: value })
-    return this.sets.intern(map)
   }
 
   #add(claim: ClaimPlace, one: Waiting, level: Level, fit: Fit): void {
@@ -369,12 +384,14 @@ export class Solver {
     const reached = alternative === undefined ? base : this.sets.merged(base, alternative, mode)
     if (typeof reached === 'string') return undefined
     let chosen: RequirementSet | undefined
-    for (const { group, pod, selectsItself } of this.topology.concerning(level)) {
+    for (const concern of this.topology.concerning(level)) {
+      const { group, pod, selectsItself } = concern
       if (group.isHostname) {
         if (!group.allowsHost(place.host, pod, selectsItself)) return undefined
         continue
       }
-      const choice = group.choose(pod, reached.map.get(group.key), selectsItself)
+      const choice = choiceOf(concern, reached.map.get(group.key))
+      if (choice === 'any') continue
       if (choice === undefined) return undefined
       chosen = chosen === undefined ? this.sets.single(choice) : this.sets.both(chosen, choice)
     }

@@ -2,7 +2,14 @@ import { labels } from '../../labels.ts'
 import type { Pod, Taint } from '../../objects.ts'
 import { entryOf } from '../../records.ts'
 import { untolerated } from '../../taints.ts'
-import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '../topology-rules.ts'
+import {
+  inverseRules,
+  type RuleContext,
+  ruleOf,
+  type Statement,
+  statements,
+  type TopologyRule,
+} from '../topology-rules.ts'
 import { ByLabels, pairsOf } from './by-selector.ts'
 import { CountedGroup, type RunningIndex } from './counted-group.ts'
 import type { SolverMemory } from './memory.ts'
@@ -56,6 +63,8 @@ export class TopologyBase {
   readonly domains = new Domains()
   readonly #input: TopologyInput
   readonly #labels = new Map<string, LabelFacts>()
+  /** Rules by what states them. */
+  readonly #statements = new WeakMap<object, readonly StatedRule[]>()
   readonly #uncounted = new Map<string, CountedGroup>()
   readonly #counted = new Map<string, CountedGroup>()
   readonly #places = new Map<string, ReadonlyMap<number, readonly CountedNode[]>>()
@@ -83,8 +92,18 @@ export class TopologyBase {
 
   /** What a pod states at this level. */
   rulesOf(level: LevelFacts): readonly StatedRule[] {
-    level.rules ??= statedRules(level.pod, this.#input).map((rule) => stated(rule, level.pod))
+    level.rules ??= statements(level.pod, this.#input).map((one) => this.#statedOnce(one, level.pod))
     return level.rules
+  }
+
+  /** Levels of a pod have most statements in common, and each is worked out once. */
+  #statedOnce(statement: Statement, pod: Pod): StatedRule {
+    const before = this.#statements.get(statement.source) ?? []
+    const known = before.find((one) => one.rule.kind === statement.kind && isStatedAlike(one.pod, pod))
+    if (known !== undefined) return known
+    const made = stated(ruleOf(statement, pod, this.#input), pod)
+    this.#statements.set(statement.source, [...before, made])
+    return made
   }
 
   /** What pods of a shape state to keep others away. */
@@ -171,6 +190,17 @@ export class TopologyBase {
 
 function labelFacts(text: string, namespace: string, own: LabelFacts['labels']): LabelFacts {
   return { text, namespace, labels: own, pairs: pairsOf(own) }
+}
+
+/** Whether a statement means the same for two pods: they are levels of one pod, but for what a spread's nodes are filtered by. */
+function isStatedAlike(a: Pod, b: Pod): boolean {
+  const required = ({ affinity }: Pod) => affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  return (
+    a.metadata === b.metadata &&
+    a.tolerations === b.tolerations &&
+    a.nodeSelector === b.nodeSelector &&
+    required(a) === required(b)
+  )
 }
 
 /** The id of a rule leaves out what upstream leaves out; its variant holds all that the rule was made of. */

@@ -75,6 +75,8 @@ export class TopologyGroup {
   readonly isHostname: boolean
   /** Domains with pods. */
   occupied = 0
+  /** Domains that are known, those of `knowHosts` apart. */
+  #known = 0
   /** Open claims whose hostname has pods. */
   occupiedClaims = 0
   readonly #counts: DomainCounts
@@ -93,7 +95,9 @@ export class TopologyGroup {
     this.#domains = facts.domains
     this.#sets = facts.sets
     this.#counts = counted === undefined ? new DomainCounts() : new DomainCounts(counted.#counts)
-    this.occupied = counted?.occupied ?? 0
+    if (counted === undefined) return
+    this.occupied = counted.occupied
+    this.#known = counted.#known
   }
 
   /** Makes a domain known. */
@@ -136,7 +140,13 @@ export class TopologyGroup {
     return kind === 'pod anti-affinity' || (kind === 'topology spread' && selectsItself && maxSkew === 1)
   }
 
+  /** Whether no node has the key, nor could have: then nobody is kept away from anything by it. */
+  get isAboutNothing(): boolean {
+    return !this.isHostname && this.#known === 0
+  }
+
   #set(domain: number, count: number): void {
+    this.#known += Number(count >= 0) - Number(this.#counts.get(domain) >= 0)
     this.#counts.set(domain, count)
     this.#choices.clear()
   }

@@ -103,8 +103,9 @@ export class TopologyIndex {
           group,
           pod: strict(group),
           selectsItself: group.facts.selects(level.labelClass.facts),
+          isInverse: false,
         })),
-        ...inverse.map((group) => ({ group, pod: strict(group), selectsItself: true })),
+        ...inverse.map((group) => ({ group, pod: strict(group), selectsItself: true, isInverse: true })),
       ]
     }
     return level.concerns

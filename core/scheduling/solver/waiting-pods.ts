@@ -3,7 +3,8 @@ import type { Pod } from '../../objects.ts'
 import { podName } from '../../pod-rules.ts'
 import { allows, type Requirement } from '../../requirement.ts'
 import { requirements } from '../../requirements.ts'
-import type { PodVolumes, SchedulingSnapshot } from '../snapshot.ts'
+import { isHeavy } from '../pod-cost.ts'
+import type { PodVolumes, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 import type { Amounts } from './amounts.ts'
 import type { KnownPod, PodClasses } from './pod-classes.ts'
 import {
@@ -30,6 +31,10 @@ export interface Waiting {
   readonly hopeless: string | undefined
   /** Whether some places are barred to it. */
   readonly isBarred: boolean
+  /** Whether it is planned after all others, because its constraints may take long. */
+  readonly isHeavy: boolean
+  /** The group with which alone it shares new claims. */
+  readonly apart: string | undefined
   /** How many pods had been placed when it was tried last. */
   triedAt: number
   /** Whether its last attempt was made before it had stated its rules. */
@@ -42,6 +47,8 @@ interface WaitingContext {
   readonly podVolumes: SchedulingSnapshot['podVolumes']
   /** Pods to which some places are barred. */
   readonly barred: ReadonlySet<Pod> | undefined
+  readonly apart: SchedulingSnapshot['apart']
+  readonly inHand: SchedulingOptions['inHand']
 }
 
 const noVolumes = { alternatives: [], alternativeHosts: undefined }
@@ -54,15 +61,19 @@ export class WaitingPods {
   readonly #classes: PodClasses
   readonly #podVolumes: SchedulingSnapshot['podVolumes']
   readonly #barred: ReadonlySet<Pod> | undefined
+  readonly #apart: SchedulingSnapshot['apart']
+  readonly #inHand: SchedulingOptions['inHand']
   readonly #shapes = new Map<ShapeFacts | string, Shape>()
   readonly #requests = new Map<RequestFacts, RequestClass>()
   readonly #facets = new Map<FacetFacts, Facet>()
 
-  constructor({ sets, classes, podVolumes, barred }: WaitingContext) {
+  constructor({ sets, classes, podVolumes, barred, apart, inHand }: WaitingContext) {
     this.#sets = sets
     this.#classes = classes
     this.#podVolumes = podVolumes
     this.#barred = barred
+    this.#apart = apart
+    this.#inHand = inHand
   }
 
   /** The first pod that states a rule decides for all that share its counts. */
@@ -75,10 +86,12 @@ export class WaitingPods {
     const cpu = amounts.indexOf('cpu')
     const memory = amounts.indexOf('memory')
     const keyed = pods.map((pod) => {
+      this.#inHand?.(pod)
       const known = this.#classes.of(pod)
       const { vector } = known.requested
       return { known, one: this.#waiting(known), cpu: vector[cpu] ?? 0, memory: vector[memory] ?? 0 }
     })
+    this.#inHand?.(undefined)
     keyed.sort(
       (a, b) =>
         b.cpu - a.cpu ||
@@ -103,6 +116,8 @@ export class WaitingPods {
       alternatives,
       alternativeHosts,
       isBarred: this.#barred?.has(pod) === true,
+      isHeavy: isHeavy(pod),
+      apart: this.#apart?.get(pod),
       hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
       triedAt: -1,
       triedBare: false,
@@ -160,6 +175,11 @@ export function alternativesOf({ alternatives, alternativeHosts }: Waiting, host
     const wanted = alternativeHosts[at]
     return wanted === undefined || allows(wanted, hostname) ? one : 'elsewhere'
   })
+}
+
+/** The same for pods that have the same answer as long as nothing is placed. */
+export function questionOf({ shape, requested, isBarred, apart }: Waiting): string {
+  return `${shape.number}/${requested.number}/${isBarred}/${apart ?? ''}`
 }
 
 export function compareText(a: string, b: string): number {

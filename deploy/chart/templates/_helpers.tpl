@@ -115,3 +115,66 @@ token that Karpenter's values hold and nobody needs.
 {{- end }}
 {{- join "," $tags }}
 {{- end }}
+
+{{- /* Environment of a container that connects to Temporal, a list. Names are those of Temporal's own tools. */}}
+{{- define "joiner.temporalEnv" -}}
+{{- $tls := .Values.temporal.tls }}
+{{- $dir := "/etc/joiner-temporal" }}
+{{- if and $tls.secretName (not $tls.enabled) }}{{ fail "temporal.tls.secretName is set, and temporal.tls.enabled is false; set it to true" }}{{ end }}
+{{- if $tls.enabled }}
+- { name: TEMPORAL_TLS, value: "true" }
+{{- with $tls.serverName }}
+- { name: TEMPORAL_TLS_SERVER_NAME, value: {{ . | quote }} }
+{{- end }}
+{{- if $tls.secretName }}
+{{- with $tls.caKey }}
+- { name: TEMPORAL_TLS_SERVER_CA_CERT_PATH, value: "{{ $dir }}/tls/{{ . }}" }
+{{- end }}
+{{- with $tls.certKey }}
+- { name: TEMPORAL_TLS_CLIENT_CERT_PATH, value: "{{ $dir }}/tls/{{ . }}" }
+{{- end }}
+{{- with $tls.keyKey }}
+- { name: TEMPORAL_TLS_CLIENT_KEY_PATH, value: "{{ $dir }}/tls/{{ . }}" }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.temporal.apiKey }}
+{{- if .secretName }}
+- name: TEMPORAL_API_KEY
+  valueFrom: { secretKeyRef: { name: {{ .secretName | quote }}, key: {{ .key | quote }} } }
+{{- end }}
+{{- end }}
+{{- with .Values.temporal.config }}
+{{- if .secretName }}
+- { name: TEMPORAL_CONFIG_FILE, value: "{{ $dir }}/config/{{ .key }}" }
+- { name: TEMPORAL_PROFILE, value: {{ .profile | quote }} }
+{{- end }}
+{{- end }}
+{{- with .Values.temporal.encryption }}
+{{- if .secretName }}
+- { name: JOINER_TEMPORAL_ENCRYPTION_KEYS_FILE, value: "{{ $dir }}/encryption/{{ .key }}" }
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Secrets with what a connection to Temporal needs, as a JSON object of folder and Secret. */}}
+{{- define "joiner.temporalSecrets" -}}
+{{- $secrets := dict }}
+{{- range $folder := list "tls" "config" "encryption" }}
+{{- with (index $.Values.temporal $folder).secretName }}{{ $_ := set $secrets $folder . }}{{ end }}
+{{- end }}
+{{- toJson $secrets }}
+{{- end }}
+
+{{- define "joiner.temporalVolumes" -}}
+{{- range $folder, $secret := include "joiner.temporalSecrets" . | fromJson }}
+- { name: temporal-{{ $folder }}, secret: { secretName: {{ $secret | quote }} } }
+{{- end }}
+{{- end }}
+
+{{- /* Whole folders: a single file that is mounted would not follow its Secret. */}}
+{{- define "joiner.temporalVolumeMounts" -}}
+{{- range $folder, $_ := include "joiner.temporalSecrets" . | fromJson }}
+- { name: temporal-{{ $folder }}, mountPath: /etc/joiner-temporal/{{ $folder }}, readOnly: true }
+{{- end }}
+{{- end }}

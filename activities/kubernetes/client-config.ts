@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Cluster, User } from '@kubernetes/client-node'
+import { parse } from 'yaml'
+
+/** A token file is looked at again this often: tokens are renewed well before they end. */
+const tokenReadEveryMs = 5000
+
+/** What a connection to the cluster presents and trusts. */
+export function tlsOptions(
+  tls: { readonly ca?: string | Buffer; readonly cert?: string | Buffer; readonly key?: string | Buffer },
+  cluster: Cluster,
+): { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer; rejectUnauthorized?: boolean } {
+  return {
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+    ...(cluster.skipTLSVerify ? { rejectUnauthorized: false } : {}),
+  }
+}
+
+/** client-node knows token files only in the cluster's own form, so a kubeconfig's `tokenFile` is read from the file itself. */
+export function tokenSource(user: User | null, kubeconfig: string | undefined): () => string | undefined {
+  const file = tokenFile(user, kubeconfig)
+  if (file === undefined) return () => user?.token
+  let token: string | undefined
+  let readAt = 0
+  return () => {
+    if (Date.now() - readAt > tokenReadEveryMs) {
+      token = readFileSync(file, 'utf8').trim()
+      readAt = Date.now()
+    }
+    return token
+  }
+}
+
+function tokenFile(user: User | null, kubeconfig: string | undefined): string | undefined {
+  const provided = (user?.authProvider as { config?: { tokenFile?: string } } | undefined)?.config?.tokenFile
+  if (provided !== undefined || kubeconfig === undefined) return provided
+  const raw = parse(readFileSync(kubeconfig, 'utf8')) as { users?: { name: string; user?: { tokenFile?: string } }[] }
+  const named = raw.users?.find((entry) => entry.name === user?.name)?.user?.tokenFile
+  return named === undefined ? undefined : resolve(dirname(kubeconfig), named)
+}

@@ -1,0 +1,49 @@
+/** One installation of Joiner in a cluster. */
+export interface Installation {
+  /** Name of the Helm release. */
+  readonly release: string
+  readonly namespace: string
+  /** UID of that Namespace: a namespace that was deleted and made again has another one. */
+  readonly uid: string
+}
+
+/** Annotation of the CRD `nodepools.karpenter.sh` that names the one installation that works in the cluster. */
+export const installationAnnotation = 'joiner.sh/installation'
+
+/** Whose the CRDs are. */
+export type Ownership =
+  | { readonly kind: 'ours' }
+  /** Nobody has claimed them, or it can be proved that the claimer is gone: a namespace of this name can exist only once. */
+  | { readonly kind: 'unclaimed' }
+  /** Another installation's. `owner` is its annotation. */
+  | { readonly kind: 'foreign'; readonly owner: string }
+
+/** The annotation of an installation. */
+export function installationText({ release, namespace, uid }: Installation): string {
+  return JSON.stringify({ release, namespace, uid })
+}
+
+/** Whose the CRDs are, by the annotation. What cannot be read is somebody else's. */
+export function ownershipOf(annotation: string | undefined, own: Installation): Ownership {
+  if (annotation === undefined || annotation === '') return { kind: 'unclaimed' }
+  const owner = parse(annotation)
+  if (owner?.release !== own.release || owner.namespace !== own.namespace) return { kind: 'foreign', owner: annotation }
+  return owner.uid === own.uid ? { kind: 'ours' } : { kind: 'unclaimed' }
+}
+
+/** An installation in words, from its annotation. */
+export function describeInstallation(annotation: string): string {
+  const owner = parse(annotation)
+  // Quoted as JSON, so that what somebody wrote there cannot move the cursor of a terminal.
+  if (owner?.release === undefined || owner.namespace === undefined) return JSON.stringify(annotation.slice(0, 200))
+  return `release ${JSON.stringify(owner.release)} in namespace ${JSON.stringify(owner.namespace)}`
+}
+
+function parse(annotation: string): Partial<Installation> | undefined {
+  try {
+    const value: unknown = JSON.parse(annotation)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}

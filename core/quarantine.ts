@@ -1,0 +1,102 @@
+/** An object is left out for this long at most. */
+const quarantineMs = 60 * 60_000
+/** Entries that are kept; a ConfigMap takes 1 MiB. */
+const mostEntries = 200
+const longestCause = 500
+
+/** An object that is left out of planning, because it crashed passes. */
+export interface QuarantineEntry {
+  /** Such as `Pod/default/web-1` or `StorageClass/fast`. */
+  readonly id: string
+  /** Fingerprint of the object's spec: when that is another, the quarantine is over. Pods of one shape share it, and are left out together. */
+  readonly hash: string
+  /** What happened. */
+  readonly cause: string
+  /** Epoch ms. */
+  readonly sinceMs: number
+  readonly untilMs: number
+}
+
+/** Entries by id, the oldest first. */
+export type QuarantineEntries = ReadonlyMap<string, QuarantineEntry>
+
+/** Returns the id of an object. `key`: its namespace and name, or its name alone. */
+export function quarantineId(kind: string, key: string): string {
+  return `${kind}/${key}`
+}
+
+/** Returns the kind of an entry's object, and its namespace and name, or its name alone. */
+export function objectOf(id: string): { readonly kind: string; readonly key: string } {
+  const slash = id.indexOf('/')
+  return { kind: id.slice(0, slash), key: id.slice(slash + 1) }
+}
+
+/** Returns the entries with one more from `now` (epoch ms) on; where they are too many, without the oldest. */
+export function withEntry(
+  entries: QuarantineEntries,
+  { id, hash, cause }: Pick<QuarantineEntry, 'id' | 'hash' | 'cause'>,
+  now: number,
+): QuarantineEntries {
+  const others = [...entries].filter(([other]) => other !== id).slice(1 - mostEntries)
+  const entry = { id, hash, cause: cause.slice(0, longestCause), sinceMs: now, untilMs: now + quarantineMs }
+  return new Map([...others, [id, entry]])
+}
+
+/**
+ * Returns the entries that still hold. `hashOf`: the fingerprint of an object as it is now, undefined when it is gone; pods that are gone may have been
+ * made anew under another name.
+ */
+export function inForce(
+  entries: QuarantineEntries,
+  hashOf: (id: string) => string | undefined,
+  now: number,
+): QuarantineEntries {
+  return new Map(
+    [...entries].filter(([id, { hash, untilMs }]) => {
+      const current = hashOf(id)
+      return untilMs > now && (current === undefined ? objectOf(id).kind === 'Pod' : current === hash)
+    }),
+  )
+}
+
+/** Counts crashes by object: the second one with the same spec is one too many. */
+export class CrashCounts {
+  readonly #hashes = new Map<string, string>()
+
+  /** Notes that an object crashed a pass. Returns whether it did so before. */
+  add(id: string, hash: string): boolean {
+    if (this.#hashes.get(id) === hash) {
+      this.#hashes.delete(id)
+      return true
+    }
+    if (this.#hashes.size >= mostEntries) this.#hashes.clear()
+    this.#hashes.set(id, hash)
+    return false
+  }
+}
+
+/** Returns an entry as text. */
+export function formatEntry({ id, hash, cause, sinceMs, untilMs }: QuarantineEntry): string {
+  const time = (ms: number) => new Date(ms).toISOString()
+  return JSON.stringify({ id, hash, cause, since: time(sinceMs), until: time(untilMs) })
+}
+
+/** Returns the entries of texts, the oldest first. A text that is no entry is left out. */
+export function parseEntries(texts: Iterable<string>): QuarantineEntries {
+  const entries = [...texts].flatMap((text) => parseEntry(text) ?? []).sort((a, b) => a.sinceMs - b.sinceMs)
+  return new Map(entries.map((entry) => [entry.id, entry]))
+}
+
+function parseEntry(text: string): QuarantineEntry | undefined {
+  let json: Readonly<Record<string, unknown>> | null
+  try {
+    json = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const { id, hash, cause, since, until } = json ?? {}
+  const [sinceMs, untilMs] = [Date.parse(String(since)), Date.parse(String(until))]
+  const isText = (value: unknown): value is string => typeof value === 'string'
+  if (!isText(id) || !id.includes('/') || !isText(hash) || !isText(cause)) return undefined
+  return Number.isNaN(sinceMs) || Number.isNaN(untilMs) ? undefined : { id, hash, cause, sinceMs, untilMs }
+}

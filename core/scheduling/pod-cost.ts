@@ -1,0 +1,54 @@
+import type { LabelSelector, Pod } from '../objects.ts'
+
+/** Constraints and preferences of a pod that is planned in its turn; pods with more are planned after all others. */
+const mostTerms = 16
+/** Values and expressions in them. */
+const mostTexts = 512
+
+const costs = new WeakMap<Pod, number>()
+
+/**
+ * Returns how much work a pod may be for a pass: 1 for each constraint or preference that is counted, or given up by itself, and 1 for 32 values in them.
+ * It is what the pod could cost at worst, not what it does cost.
+ */
+export function podCost(pod: Pod): number {
+  let cost = costs.get(pod)
+  if (cost === undefined) {
+    const { terms, texts } = measured(pod)
+    cost = terms + texts / (mostTexts / mostTerms)
+    costs.set(pod, cost)
+  }
+  return cost
+}
+
+/** Whether a pod has so many constraints that it must not hold up others. */
+export function isHeavy(pod: Pod): boolean {
+  return podCost(pod) > mostTerms
+}
+
+function measured({ affinity, topologySpreadConstraints: spreads, nodeSelector }: Pod) {
+  let [terms, texts] = [spreads.length, Object.keys(nodeSelector).length]
+  for (const { labelSelector, matchLabelKeys = [] } of spreads) texts += textsOf(labelSelector) + matchLabelKeys.length
+  for (const kind of [affinity?.podAffinity, affinity?.podAntiAffinity]) {
+    const preferred = (kind?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map((one) => one.podAffinityTerm)
+    for (const term of [...(kind?.requiredDuringSchedulingIgnoredDuringExecution ?? []), ...preferred]) {
+      terms += 1
+      texts += textsOf(term.labelSelector) + textsOf(term.namespaceSelector) + (term.namespaces?.length ?? 0)
+    }
+  }
+  const { nodeAffinity } = affinity ?? {}
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  for (const { matchExpressions = [] } of [...required, ...preferred.map(({ preference }) => preference)]) {
+    terms += 1
+    for (const { values } of matchExpressions) texts += 1 + (values?.length ?? 0)
+  }
+  return { terms, texts }
+}
+
+function textsOf(selector: LabelSelector | undefined): number {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {}
+  return (
+    Object.keys(matchLabels).length + matchExpressions.reduce((sum, { values }) => sum + 1 + (values?.length ?? 0), 0)
+  )
+}

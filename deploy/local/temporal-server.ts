@@ -1,0 +1,125 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { freePorts } from './cluster.ts'
+import type { ProcessSpec } from './supervisor.ts'
+
+export interface TemporalServerOptions {
+  readonly binary: string
+  /** For its configuration and its databases. */
+  readonly folder: string
+  /** The frontend's port on the loopback interface. */
+  readonly port: number
+  /** Files: the server's certificate, the authority that signed it, and the authority of the clients that the frontend lets in. */
+  readonly tls: {
+    readonly certFile: string
+    readonly keyFile: string
+    readonly caFile: string
+    readonly clientCaFile: string
+  }
+  /** Where the keys of tokens are served (JWKS). With it, callers need a token with a role: https://docs.temporal.io/self-hosted-guide/security */
+  readonly jwksUri?: string
+}
+
+/**
+ * The whole Temporal server, all services in one process, which speaks TLS by itself, demands client certificates, and knows tokens where asked to. The
+ * services speak mutual TLS among themselves as well. It has connections made anew after 10 s, so that certificates are judged again soon.
+ */
+export async function temporalServerSpec(options: TemporalServerOptions): Promise<ProcessSpec> {
+  const { folder, binary } = options
+  await mkdir(folder, { recursive: true })
+  const dynamic = join(folder, 'dynamic.yaml')
+  const settings = {
+    'frontend.keepAliveMaxConnectionAge': '10s',
+    'history.transferProcessorMaxPollRPS': 1000,
+    'history.timerProcessorMaxPollRPS': 1000,
+    'history.visibilityProcessorMaxPollRPS': 1000,
+  }
+  await writeFile(
+    dynamic,
+    stringify(Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, [{ value }]]))),
+  )
+  const config = join(folder, 'config.yaml')
+  await writeFile(config, stringify(await configuration(options, dynamic)))
+  const services = ['frontend', 'internal-frontend', 'history', 'matching', 'worker']
+  return {
+    name: 'temporal-server',
+    command: binary,
+    args: ['--config-file', config, 'start', ...services.flatMap((service) => ['--service', service])],
+  }
+}
+
+async function configuration({ folder, port, tls, jwksUri }: TemporalServerOptions, dynamic: string): Promise<object> {
+  const names = ['frontend', 'internal-frontend', 'history', 'matching', 'worker']
+  const ports = await freePorts(names.length * 2)
+  const services = names.map((name, index) => [
+    name,
+    {
+      rpc: {
+        grpcPort: name === 'frontend' ? port : ports[index * 2],
+        membershipPort: ports[index * 2 + 1],
+        bindOnLocalHost: true,
+      },
+    },
+  ])
+  const { certFile, keyFile, caFile, clientCaFile } = tls
+  const server = { certFile, keyFile, requireClientAuth: true }
+  const client = { serverName: 'localhost', rootCaFiles: [caFile] }
+  return {
+    log: { stdout: true, level: 'warn' },
+    persistence: {
+      defaultStore: 'main',
+      visibilityStore: 'visibility',
+      numHistoryShards: 1,
+      datastores: { main: database(folder, 'main'), visibility: database(folder, 'visibility') },
+    },
+    global: {
+      membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' },
+      tls: {
+        frontend: { server: { ...server, clientCaFiles: [clientCaFile] }, client },
+        internode: { server: { ...server, clientCaFiles: [caFile] }, client },
+        // Files that change are read again.
+        refreshInterval: '2s',
+      },
+      ...(jwksUri === undefined
+        ? {}
+        : {
+            authorization: {
+              jwtKeyProvider: { keySourceURIs: [jwksUri], refreshInterval: '1m' },
+              permissionsClaimName: 'permissions',
+              authorizer: 'default',
+              claimMapper: 'default',
+            },
+          }),
+    },
+    services: Object.fromEntries(services),
+    clusterMetadata: {
+      enableGlobalNamespace: false,
+      failoverVersionIncrement: 10,
+      masterClusterName: 'active',
+      currentClusterName: 'active',
+      clusterInformation: {
+        active: { enabled: true, initialFailoverVersion: 1, rpcName: 'frontend', rpcAddress: `localhost:${port}` },
+      },
+    },
+    dcRedirectionPolicy: { policy: 'noop' },
+    archival: { history: { state: 'disabled' }, visibility: { state: 'disabled' } },
+    namespaceDefaults: { archival: { history: { state: 'disabled' }, visibility: { state: 'disabled' } } },
+    dynamicConfigClient: { filepath: dynamic, pollInterval: '10s' },
+  }
+}
+
+function database(folder: string, name: string): object {
+  return {
+    sql: {
+      pluginName: 'sqlite',
+      databaseName: join(folder, `${name}.db`),
+      connectAddr: 'localhost',
+      connectProtocol: 'tcp',
+      connectAttributes: { mode: 'rwc', setup: 'true', journal_mode: 'wal', synchronous: 'off' },
+      maxConns: 1,
+      maxIdleConns: 1,
+      maxConnLifetime: '24h',
+    },
+  }
+}

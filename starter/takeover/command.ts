@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
+
+interface Options extends TemporalOptions {
+  readonly release: string
+  readonly namespace: string
+  readonly temporal?: true
+  readonly yes?: true
+}
+
+/** Adds `takeover`, which gives CRDs or a cluster's name in Temporal to the installation that is to have them. */
+export function registerTakeover(program: Command): void {
+  const command = program
+    .command('takeover')
+    .description('give the CRDs to this installation, or a name in Temporal to this cluster, when who had them is gone')
+    .option('--release <name>', 'the Helm release that is to have the CRDs', process.env['JOINER_RELEASE'] ?? 'joiner')
+    .option('--namespace <name>', 'its namespace', process.env['JOINER_NAMESPACE'] ?? 'joiner')
+    .option('--temporal', "take over the cluster's name in Temporal instead of the CRDs")
+    .option('--yes', 'do not ask')
+  temporalOptions(command)
+    .addHelpText(
+      'after',
+      `
+One installation of Joiner works in a cluster, and one cluster has a name in a namespace of Temporal. Others refuse to start work and say who has it
+(docs/temporal.md). After a takeover they begin within 30 s; a process that has lost what it worked with ends by itself at its next resync.
+  joiner takeover --release joiner --namespace nodes
+  joiner takeover --temporal --cluster prod
+Without --temporal it needs the rights to get and patch the CRD nodepools.karpenter.sh. With it two workflows of the other cluster, its loops, are
+terminated; nothing else of it is touched, and it is refused while workers poll for that name.`,
+    )
+    .action(async (options: Options) => {
+      const { takeOverCrds, takeOverName } = await import('./run.ts')
+      process.exitCode = options.temporal === true ? await takeOverName(options) : await takeOverCrds(options)
+    })
+}

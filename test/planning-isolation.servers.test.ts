@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hostileShapes } from '../bench/workloads/hostile-pods.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+
+const faulty = `--import=${new URL('./faults/preload.ts', import.meta.url).href}`
+const general = nodePool()
+const refusedPool = nodePool({ name: 'refused' })
+const team = { key: 'example.com/team', operator: 'In', values: ['red'] }
+
+/** Refuses NodeClaims of one NodePool, as a policy of somebody else may. */
+const policy = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'no-red-nodes' },
+  spec: {
+    failurePolicy: 'Fail',
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: ['karpenter.sh'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodeclaims'] },
+      ],
+    },
+    validations: [
+      { expression: "object.metadata.labels['karpenter.sh/nodepool'] != 'refused'", message: 'no red nodes here' },
+    ],
+  },
+}
+const binding = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: 'no-red-nodes' },
+  spec: { policyName: 'no-red-nodes', validationActions: ['Deny'] },
+}
+
+beforeAll(async () => {
+  world = await World.start()
+  const { template } = refusedPool.spec
+  await world.apply(
+    policy,
+    binding,
+    nodeClass(),
+    { ...general, spec: { ...general.spec, weight: 50 } },
+    {
+      ...refusedPool,
+      spec: {
+        ...refusedPool.spec,
+        // Pods that may go elsewhere do.
+        weight: 1,
+        template: { spec: { ...template.spec, requirements: [...template.spec.requirements, team] } },
+      },
+    },
+    deployment({ name: 'red', replicas: 16, cpu: '3', apart: true, nodeSelector: { [team.key]: 'red' } }),
+    deployment({ name: 'good', replicas: 50, cpu: '1', apart: true }),
+  )
+  await world.until('66 pods wait', async () => (await world.list('pods')).length === 66)
+})
+
+afterAll(() => world?.stop())
+
+const runs = (app: string, count: number) =>
+  world.until(`${count} pods of ${app} run`, async () => (await world.running(app)) === count, 120_000)
+
+/** Names of pods of which Joiner has told something. */
+const told = (what: string, reason: string, text: string, count: number) =>
+  world.until(what, async () => {
+    const events = (await world.list('events')).filter(
+      (event) => event.reportingInstance === 'joiner' && event.reason === reason && event.message?.includes(text),
+    )
+    const names = new Set(events.map(({ involvedObject }) => involvedObject?.name))
+    return names.size >= count && names
+  })
+
+/** A deployment of pods that Joiner's scheduler fails for when it runs with test/faults. */
+function failing(name: string, replicas: number) {
+  const plain = deployment({ name, replicas, cpu: '3' })
+  const { template } = plain.spec
+  const labels = { ...template.metadata.labels, fault: 'exception' }
+  return { ...plain, spec: { ...plain.spec, template: { ...template, metadata: { labels } } } }
+}
+
+test('16 NodeClaims that are refused keep none of 50 others of their pass from being created', async () => {
+  world.startJoiner()
+  await runs('good', 50)
+  const plans = (await world.plans()).filter(({ nodeClaims }) => nodeClaims > 0)
+  // Pods that ask for more come first: so did the claims that were refused.
+  expect(plans[0]).toMatchObject({ pods: 66, nodeClaims: 66 })
+  const nextPass = Date.parse(plans[1]?.time ?? new Date().toISOString())
+  const created = (await world.list('nodeclaims')).map(({ metadata }) => Date.parse(metadata.creationTimestamp))
+  expect(created).toHaveLength(50)
+  expect(created.filter((time) => time > nextPass)).toEqual([])
+  await told('the refused pods are told why', 'FailedScheduling', 'no red nodes here', 16)
+  expect(await world.running('red')).toBe(0)
+})
+
+test('pods with thousands of constraints keep no others from running', async () => {
+  const names = ['spreads that give way', 'required spreads', 'labels']
+  const hostile = hostileShapes.filter(({ name }) => names.includes(name))
+  expect(hostile).toHaveLength(3)
+  for (const [at, shape] of hostile.entries()) {
+    const { labels = {}, spec = {} } = shape.make(4000, at)
+    await world.operator.api('POST', '/api/v1/namespaces/default/pods', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: `hostile-${at}`, labels },
+      spec: { containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '3' } } }], ...spec },
+    })
+  }
+  await world.apply(deployment({ name: 'innocent', replicas: 5, cpu: '3' }))
+  await runs('innocent', 5)
+  await told('preferences are dropped', 'PreferencesDropped', '3936 of 4000 left out', 1)
+  await told('what is required is too much', 'FailedScheduling', 'are too many, at most', 2)
+})
+
+describe('a pod that the scheduler fails for', () => {
+  beforeAll(async () => {
+    await world.operator.kubectl(['delete', 'pod', 'hostile-0', 'hostile-1', 'hostile-2', '--wait=false'])
+    await world.crash()
+    world.startJoiner('joiner', { NODE_OPTIONS: faulty })
+  })
+
+  test('is quarantined with those of its shape, and named; the pods beside it run', async () => {
+    await world.apply(failing('failing', 2), deployment({ name: 'beside', replicas: 3, cpu: '2' }))
+    await runs('beside', 3)
+    const names = await told('both are named', 'Quarantined', 'scheduler ended by exception: this pod cannot', 2)
+    expect([...names].every((name) => name?.startsWith('failing-'))).toBe(true)
+    expect(await world.joiner('quarantine', 'list')).toMatch(/^Pod\/default\/failing-\S+ .*this pod cannot be planned/m)
+    expect(await world.joiner('status')).toMatch(/QUARANTINED {2}Pod\/default\/failing-/)
+    expect(await world.running('failing')).toBe(0)
+  })
+
+  test('is held after a restart of Joiner', async () => {
+    await world.crash()
+    // This one could plan it.
+    world.startJoiner()
+    await world.apply(deployment({ name: 'later', replicas: 2, cpu: '2' }))
+    await runs('later', 2)
+    expect(await world.running('failing')).toBe(0)
+    const entries = JSON.parse(await world.joiner('quarantine', 'list', '--output', 'json')) as readonly object[]
+    expect(entries).toHaveLength(1)
+  })
+
+  test('runs when the quarantine is cleared', async () => {
+    const [{ object }] = JSON.parse(await world.joiner('quarantine', 'list', '--output', 'json')) as [
+      { object: string },
+    ]
+    await expect(world.joiner('quarantine', 'clear', 'Pod/default/other')).rejects.toMatchObject({ code: 1 })
+    await expect(world.joiner('quarantine', 'clear')).rejects.toMatchObject({ code: 2 })
+    expect(await world.joiner('quarantine', 'clear', object)).toContain('1 object cleared')
+    await runs('failing', 2)
+    expect(await world.joiner('quarantine', 'list')).toContain('nothing is quarantined')
+  })
+})

@@ -1,0 +1,339 @@
+// How Joiner gets along with a Temporal that demands certificates, gives no administrator's rights, or holds only what is encrypted.
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Client, type Connection } from '@temporalio/client'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Authority, type Issued } from '../deploy/local/authority.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
+import { temporalSettings } from '../deploy/local/temporal.ts'
+import { connectClient } from '../starter/temporal/connect.ts'
+import { searchAttributes } from '../workflows/search-attributes.ts'
+import { DenyingTemporal } from './denying-temporal.ts'
+import { deployment, nodeClass, nodePool, World } from './world.ts'
+
+let world: World
+let connection: Connection
+let strangers: Authority
+
+beforeAll(async () => {
+  world = await World.start({ temporalMtls: true })
+  connection = await connectClient(temporalSettings(world.cluster))
+  strangers = await Authority.create('CN=strangers')
+  await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
+})
+
+afterAll(async () => {
+  await connection?.close()
+  await world?.stop()
+})
+
+afterEach(() => world.cluster.supervisor.stop('joiner'))
+
+const lines = async () => (await world.cluster.supervisor.tail('joiner', 10_000)).split('\n')
+let begun = 0
+
+/** Starts Joiner and forgets what the one before it has logged. */
+async function start(settings: Readonly<Record<string, string>>): Promise<void> {
+  begun = (await lines()).length
+  world.startJoiner('joiner', settings)
+}
+
+/** What this Joiner has logged that has a text in it. */
+const logged = async (text: string) => (await lines()).slice(begun).filter((line) => line.includes(text))
+const untilLogged = (text: string, ms?: number) =>
+  world.until(`the log has "${text}"`, async () => (await logged(text))[0], ms)
+const untilWorking = () => untilLogged('"workers run"')
+
+async function readiness(): Promise<string> {
+  const [line = '{}'] = await logged('serving health and metrics')
+  return (await fetch(`${(JSON.parse(line) as { address: string }).address}/readyz`)).text()
+}
+
+/** A folder with the files of a client, as a Secret is mounted. */
+async function mounted(name: string, client?: Issued): Promise<Record<string, string>> {
+  const { pki, stateDir } = world.cluster
+  const folder = join(stateDir, name)
+  await mkdir(folder)
+  const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
+  await (client === undefined ? copyFile(pki.temporalClientCertFile, cert) : writeFile(cert, client.cert))
+  await (client === undefined ? copyFile(pki.temporalClientKeyFile, key) : writeFile(key, client.key))
+  return { TEMPORAL_TLS_CLIENT_CERT_PATH: cert, TEMPORAL_TLS_CLIENT_KEY_PATH: key }
+}
+
+const failed = async (work: Promise<string>) =>
+  work.then(String, (error: unknown) => (error as { stderr: string }).stderr)
+
+describe('where clients must show a certificate', () => {
+  test('Joiner makes nodes, and commands find it', async () => {
+    await start({})
+    await world.untilReady('general')
+    await world.scale('inflate', 1)
+    await world.untilRunning(1)
+    expect(await world.joiner('status')).toContain('general')
+    expect(await world.joiner('pause', '--provisioning', '--why', 'a test')).toContain('a test')
+    expect(await world.joiner('resume', '--provisioning')).toContain('resumed')
+  })
+
+  test('a command without a certificate says that one is demanded, with one of strangers whose it is', async () => {
+    const none = { TEMPORAL_TLS_CLIENT_CERT_PATH: '', TEMPORAL_TLS_CLIENT_KEY_PATH: '' }
+    expect(await failed(world.joinerWith(none, 'status'))).toContain('set TEMPORAL_TLS_CLIENT_CERT_PATH')
+    const strange = await mounted('strange', await strangers.issue({ subject: 'CN=joiner', usages: ['clientAuth'] }))
+    expect(await failed(world.joinerWith(strange, 'status'))).toMatch(
+      /refuses the client certificate "CN=joiner" in .*tls.crt, signed by "CN=strangers"/,
+    )
+    expect(await failed(world.joinerWith({ TEMPORAL_TLS: 'false' }, 'status'))).toContain(
+      'closes connections without TLS',
+    )
+  })
+
+  test.each<[string, () => Promise<Record<string, string>>, string]>([
+    [
+      'of strangers',
+      async () => mounted('of-strangers', await strangers.issue({ subject: 'CN=joiner', usages: ['clientAuth'] })),
+      'signed by \\"CN=strangers\\"',
+    ],
+    [
+      'that has expired',
+      async () =>
+        mounted(
+          'expired',
+          await strangers.issue({
+            subject: 'CN=joiner',
+            usages: ['clientAuth'],
+            notAfter: new Date(1_700_000_000_000),
+          }),
+        ),
+      'it expired at 2023-11-14',
+    ],
+    [
+      'whose key is missing',
+      async () => ({
+        ...(await mounted('keyless')),
+        TEMPORAL_TLS_CLIENT_KEY_PATH: join(world.cluster.stateDir, 'late.key'),
+      }),
+      'cannot be read (ENOENT)',
+    ],
+  ])(
+    'Joiner with a certificate %s says so once, stays, and begins when the files are right',
+    async (_what, files, expected) => {
+      const settings = await files()
+      await start(settings)
+      await untilLogged(expected)
+      const pid = world.cluster.supervisor.pids['joiner']
+      expect(await readiness()).toMatch(/^waiting for temporal: /m)
+      // Tried again every two seconds, and told once.
+      await new Promise((resolve) => setTimeout(resolve, 8000))
+      expect(await logged('; trying again')).toHaveLength(1)
+      const { pki } = world.cluster
+      await copyFile(pki.temporalClientCertFile, settings['TEMPORAL_TLS_CLIENT_CERT_PATH'] ?? '')
+      await copyFile(pki.temporalClientKeyFile, settings['TEMPORAL_TLS_CLIENT_KEY_PATH'] ?? '')
+      await untilWorking()
+      expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
+    },
+  )
+
+  test('Joiner takes up a certificate that is replaced while it runs, also when the old one is refused already', async () => {
+    const settings = await mounted('rotated')
+    await start(settings)
+    await untilWorking()
+    const pid = world.cluster.supervisor.pids['joiner']
+    // The server turns to another authority for its clients, and cuts all connections.
+    const next = await Authority.create('CN=next-ca')
+    const spec = await world.cluster.supervisor.stop('temporal-tls')
+    if (spec === undefined) throw new Error('the proxy did not run')
+    const { caFile } = world.cluster.pki
+    const own = await readFile(caFile, 'utf8')
+    const both = join(world.cluster.stateDir, 'next-ca.crt')
+    await writeFile(both, next.cert)
+    world.cluster.supervisor.start({
+      ...spec,
+      args: spec.args.map((arg, at) => (spec.args[at - 1] === '--client-ca' ? both : arg)),
+    })
+    await untilLogged('refuses the client certificate \\"CN=joiner\\"', 90_000)
+    expect(await readiness()).toContain('waiting for temporal: ')
+    const replaced = Date.now()
+    const client = await next.issue({ subject: 'CN=joiner', usages: ['clientAuth'] })
+    await writeFile(settings['TEMPORAL_TLS_CLIENT_CERT_PATH'] ?? '', client.cert)
+    await writeFile(settings['TEMPORAL_TLS_CLIENT_KEY_PATH'] ?? '', client.key)
+    await untilLogged('connected to Temporal with the certificates and keys that changed')
+    console.log(`taken up ${Date.now() - replaced} ms after the files changed`)
+    await world.scale('inflate', 2)
+    await world.untilRunning(2)
+    expect(world.cluster.supervisor.pids['joiner']).toBe(pid)
+    expect(await readiness()).toBe('ok')
+    await writeFile(both, own)
+    await world.cluster.supervisor.restart('temporal-tls')
+  })
+})
+
+/** A namespace of its own, so that nothing in it was made by an administrator's Joiner. */
+async function namespace(name: string): Promise<void> {
+  await connection.workflowService.registerNamespace({
+    namespace: name,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+  })
+  await world.until(`namespace ${name} is there`, () =>
+    connection.workflowService.listWorkflowExecutions({ namespace: name }),
+  )
+}
+
+const plain = { TEMPORAL_TLS: 'false' }
+
+describe("without administrator's rights", () => {
+  const administration = ['AddSearchAttributes', 'ListSearchAttributes', 'CreateSchedule']
+  let temporal: DenyingTemporal
+
+  beforeAll(async () => {
+    temporal = await DenyingTemporal.start(world.cluster.ports.temporal, administration)
+    await namespace('bare')
+  })
+
+  afterAll(() => temporal?.stop())
+
+  const settings = () => ({
+    ...plain,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: 'bare',
+    JOINER_RESYNC_INTERVAL: '2s',
+  })
+
+  test('missing search attributes are named with the command that makes them, and Joiner waits for them', async () => {
+    await start(settings())
+    const text = await untilLogged('search-attribute create')
+    const command = /temporal (operator search-attribute create [^"]*--namespace bare)/.exec(text)?.[1] ?? ''
+    for (const { name } of Object.values(searchAttributes)) expect(command).toContain(`--name ${name} --type Keyword`)
+    expect(await readiness()).toContain('waiting for workers: ')
+    await world.temporalCli(command.split(' '))
+    await untilWorking()
+  })
+
+  test('Joiner works with what was made beforehand, and says once which Schedules are missing and how they are made', async () => {
+    await start(settings())
+    await untilWorking()
+    const claims = (await world.list('nodeclaims')).length
+    await world.scale('inflate', claims + 1)
+    await world.untilRunning(claims + 1)
+    const before = temporal.refusals.get('CreateSchedule') ?? 0
+    await world.until(
+      'several resyncs have passed',
+      async () => (temporal.refusals.get('CreateSchedule') ?? 0) > before + 8,
+    )
+    const told = await logged('may not create the Schedule')
+    expect(told).toHaveLength(4)
+    for (const line of told) {
+      const { msg } = JSON.parse(line) as { msg: string }
+      await world.temporalCli((/temporal (schedule create .*)$/.exec(msg)?.[1] ?? '').split(' '))
+    }
+    const client = new Client({ connection, namespace: 'bare' })
+    const ids: string[] = []
+    for await (const { scheduleId } of client.schedule.list()) ids.push(scheduleId)
+    expect(ids.toSorted()).toEqual(
+      ['catalogRefresh', 'garbageCollection', 'inPlaceUpdates', 'nodeClassStatus'].map(
+        (name) => `${name}/${clusterName}`,
+      ),
+    )
+    await client.schedule.getHandle(`nodeClassStatus/${clusterName}`).trigger()
+    await world.until('what a Schedule starts is carried out', async () => {
+      const query =
+        "WorkflowType = 'nodeClassStatus' AND ExecutionStatus = 'Completed' AND TemporalScheduledById IS NOT NULL"
+      return (await client.workflow.count(query)).count > 0
+    })
+  })
+
+  test('a search attribute of another type is named', async () => {
+    await namespace('typed')
+    await world.temporalCli('operator search-attribute create --name NodePool --type Text --namespace typed'.split(' '))
+    await start({
+      ...plain,
+      TEMPORAL_ADDRESS: `127.0.0.1:${world.cluster.ports.temporal}`,
+      TEMPORAL_NAMESPACE: 'typed',
+    })
+    await untilLogged('search attributes NodePool: have another type than Keyword')
+  })
+
+  test('a caller that may do nothing is told what it lacks', async () => {
+    temporal.denied = new Set([...administration, 'DescribeNamespace'])
+    await start(settings())
+    expect(await untilLogged('refuses the caller')).toContain('role \\"write\\"')
+    temporal.denied = new Set(administration)
+    await untilWorking()
+  })
+})
+
+describe('with encryption', () => {
+  const key = (byte: number) => Buffer.alloc(32, byte).toString('base64')
+  const settings = () => ({
+    ...plain,
+    TEMPORAL_ADDRESS: `127.0.0.1:${world.cluster.ports.temporal}`,
+    TEMPORAL_NAMESPACE: 'sealed',
+    TEMPORAL_CONFIG_FILE: world.cluster.temporalEnv['TEMPORAL_CONFIG_FILE'] ?? '',
+  })
+  const keys = (text: string) => ({ ...settings(), JOINER_TEMPORAL_ENCRYPTION_KEYS: text })
+
+  interface Found {
+    /** Where payloads are that are not encrypted, and the keys of those that are. Search attributes are readable by their nature. */
+    readonly plain: Set<string>
+    readonly keyIds: Set<string>
+    /** All texts outside of payloads, such as messages of failures. */
+    readonly texts: string[]
+  }
+
+  /** What Temporal's library writes by itself: names of patches; names and times of local activities. */
+  const ofLibrary = ['patch-data', 'data'].map((name) => `/markerRecordedEventAttributes/details/${name}/payloads`)
+
+  /** Walks through the events of a history. */
+  function look(value: unknown, found: Found, path = ''): void {
+    if (typeof value === 'string') found.texts.push(value)
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return
+    const { metadata } = value as { readonly metadata?: Readonly<Record<string, Uint8Array>> | null }
+    if (metadata?.['encoding'] !== undefined) {
+      if (Buffer.from(metadata['encoding']).toString() !== 'binary/encrypted') found.plain.add(path)
+      else found.keyIds.add(Buffer.from(metadata['encryption-key-id'] ?? '').toString())
+      return
+    }
+    for (const [name, inner] of Object.entries(value))
+      if (name !== 'searchAttributes') look(inner, found, `${path}/${name}`.replaceAll(/\/\d+/g, ''))
+  }
+
+  /** What lies in all histories of the namespace. The loops are started in the clear, so that other clusters can read whose they are. */
+  async function histories(): Promise<Found> {
+    const found: Found = { plain: new Set(), keyIds: new Set(), texts: [] }
+    const client = new Client({ connection, namespace: 'sealed' })
+    for await (const { workflowId, runId, type } of client.workflow.list()) {
+      const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory()
+      look(type.endsWith('Loop') ? events?.slice(1) : events, found)
+    }
+    return found
+  }
+
+  test('payloads and messages of failures cannot be read in Temporal, and Joiner and its commands read them', async () => {
+    await namespace('sealed')
+    await start(keys(`first:${key(1)}`))
+    await untilWorking()
+    await world.fault({ kind: 'failSync', code: 'InternalServerError', status: 500, count: 1 })
+    const claims = (await world.list('nodeclaims')).length
+    await world.scale('inflate', claims + 1)
+    await world.untilRunning(claims + 1)
+    expect(await world.joinerWith(keys(`first:${key(1)}`), 'status')).toContain('general')
+    const found = await histories()
+    const { plain, texts } = found
+    expect([...plain].filter((path) => !ofLibrary.includes(path))).toEqual([])
+    expect(found.keyIds).toEqual(new Set(['first']))
+    expect(texts).toContain('nodeClaimLifecycle')
+    expect(texts).toContain('Encoded failure')
+    expect(texts.filter((text) => text.includes('InternalServerError'))).toEqual([])
+  })
+
+  test('a key is replaced: old histories are read with the old key, new ones with the new', async () => {
+    await start(keys(`second:${key(2)},first:${key(1)}`))
+    await untilWorking()
+    const claims = (await world.list('nodeclaims')).length
+    await world.scale('inflate', claims + 1)
+    await world.untilRunning(claims + 1)
+    expect([...(await histories()).keyIds].toSorted()).toEqual(['first', 'second'])
+    const both = keys(`second:${key(2)},first:${key(1)}`)
+    expect(await world.joinerWith(both, 'pause', '--why', 'sealed')).toContain('sealed')
+    expect(await failed(world.joinerWith(settings(), 'status'))).toContain('encrypted with the key "second"')
+    await world.joinerWith(both, 'resume')
+  })
+})
