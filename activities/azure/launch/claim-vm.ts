@@ -10,12 +10,17 @@ import { providerId, vmName } from './virtual-machine.ts'
 /** A VM that the list does not show and Azure still knows is looked for again after this long. */
 const lagMs = 1000
 
+/** Of a Linux VM in Azure. A NodeClaim may have a longer name, and then never has a VM. */
+const longestVmName = 64
+
 /**
  * The VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
  * Errors: whatever else ARM says, a missing resource group or subscription included, which prove nothing about the VM.
  */
 export async function getVm(deps: AzureDeps, claimName: string): Promise<VirtualMachine | undefined> {
   const name = vmName(claimName)
+  // ARM answers to such a name as it does to a wrong path, which would say nothing about the VM.
+  if (name.length > longestVmName) return undefined
   return deps.cloudProvider.measure({ method: 'Get' }, async () => {
     try {
       return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name)
