@@ -43,6 +43,9 @@ export default defineConfig({
           include: layers.map((layer) => `${layer}/**/*.test.ts`),
           exclude: ['**/*.servers.test.ts', '**/node_modules/**'],
           maxWorkers: 2,
+          // On a busy machine some take several times as long as on a quiet one.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
           // Without a process for each of some 180 files they take half the time.
           isolate: false,
           sequence: { groupOrder: 0 },

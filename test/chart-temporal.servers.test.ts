@@ -26,8 +26,12 @@ const volumes = z.looseObject({
   ]),
 })
 
-/** What each Deployment's container reads, and which Secret is mounted in which folder. */
+/** What each Deployment's container reads that uses Temporal, and which Secret is mounted in which folder. */
 async function rendered(temporal: object) {
+  return (await allRendered(temporal)).filter(({ name }) => name !== 'joiner-conversion')
+}
+
+async function allRendered(temporal: object) {
   const manifests = await renderChart({ ...smallestValues, temporal })
   return ofShape(manifests, ['Deployment'], deployment).map((each) => {
     const pod = volumes.parse(each.spec.template.spec)
@@ -36,6 +40,7 @@ async function rendered(temporal: object) {
       .filter(({ mountPath }) => mountPath.startsWith(folder))
       .map(({ name, mountPath }) => [mountPath, secrets.get(name)])
     return {
+      name: each.metadata.name,
       environment: podEnvironment(manifests, each),
       mounts: Object.fromEntries(mounts) as Record<string, string>,
     }
@@ -57,7 +62,7 @@ async function mount(files: Readonly<Record<string, string>>): Promise<void> {
   }
 }
 
-describe('every Deployment', () => {
+describe('every Deployment that uses Temporal', () => {
   test('connects without TLS by default, and mounts no Secret', async () => {
     for (const { environment, mounts } of await rendered({})) {
       expect(settingsOf(environment)).toMatchObject({
@@ -109,6 +114,20 @@ describe('every Deployment', () => {
       expect(mounts).toEqual({ [`${folder}/config`]: 'profiles', [`${folder}/encryption`]: 'encryption' })
     }
   })
+})
+
+test('the process that only converts has nothing of Temporal', async () => {
+  const temporal = {
+    tls: { enabled: true, secretName: 'joiner-temporal' },
+    apiKey: { secretName: 'cloud' },
+    config: { secretName: 'profiles' },
+    encryption: { secretName: 'encryption' },
+  }
+  const all = await allRendered(temporal)
+  expect(all).toHaveLength(4)
+  const { environment, mounts } = all.find(({ name }) => name === 'joiner-conversion') ?? {}
+  expect(Object.keys(environment ?? { TEMPORAL_ADDRESS: '' }).filter((name) => name.includes('TEMPORAL'))).toEqual([])
+  expect(mounts).toEqual({})
 })
 
 test('a Secret with certificates and TLS off contradict each other', async () => {

@@ -101,6 +101,7 @@ describe('values', () => {
       JOINER_HEALTH_PORT: '8080',
       JOINER_CONVERSION_PORT: '8443',
       JOINER_NAMESPACE: releaseNamespace,
+      JOINER_RELEASE: 'joiner',
       LOG_LEVEL: 'debug',
     })
     const account = manifests.find(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === 'scaler')

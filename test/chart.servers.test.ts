@@ -155,11 +155,13 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
       const environment = podEnvironment(manifests, each)
       const result = readConversionConfig(environment) ?? readConfig(environment)
       expect(result).toMatchObject({ kind: 'config' })
-      // OpenTelemetry's own names are read where traces begin (workers/tracing.ts), the roles of a process that only converts before its settings.
+      // OpenTelemetry's own names are read where traces begin (workers/tracing.ts), those of Temporal by starter/temporal/settings.ts, and the roles of a
+      // process that only converts before its settings.
       const read = [
         ...(result.kind === 'config' ? Object.keys(result.config) : []),
         'OTEL_EXPORTER_OTLP_ENDPOINT',
         'JOINER_ROLES',
+        ...(rolesOf(each).includes('conversion') ? [] : ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE']),
       ]
       expect(Object.keys(environment).filter((name) => !read.includes(name))).toEqual([])
     }

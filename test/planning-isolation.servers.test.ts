@@ -5,9 +5,18 @@ import { deployment, nodeClass, nodePool, World } from './world.ts'
 let world: World
 
 const faulty = `--import=${new URL('./faults/preload.ts', import.meta.url).href}`
+const team = 'example.com/team'
+
+/** A NodePool for pods that select its team. */
+function teamPool(name: string) {
+  const { spec, ...pool } = nodePool({ name })
+  const { template } = spec
+  const requirements = [...template.spec.requirements, { key: team, operator: 'In', values: [name] }]
+  // Pods that may go elsewhere do.
+  return { ...pool, spec: { ...spec, weight: 1, template: { spec: { ...template.spec, requirements } } } }
+}
+
 const general = nodePool()
-const refusedPool = nodePool({ name: 'refused' })
-const team = { key: 'example.com/team', operator: 'In', values: ['red'] }
 
 /** Refuses NodeClaims of one NodePool, as a policy of somebody else may. */
 const policy = {
@@ -22,7 +31,7 @@ const policy = {
       ],
     },
     validations: [
-      { expression: "object.metadata.labels['karpenter.sh/nodepool'] != 'refused'", message: 'no red nodes here' },
+      { expression: "object.metadata.labels['karpenter.sh/nodepool'] != 'red'", message: 'no red nodes here' },
     ],
   },
 }
@@ -35,25 +44,17 @@ const binding = {
 
 beforeAll(async () => {
   world = await World.start()
-  const { template } = refusedPool.spec
+  // A busy machine makes 66 pods in some seconds.
+  world.startJoiner('joiner', { BATCH_IDLE_DURATION: '5s', BATCH_MAX_DURATION: '20s' })
   await world.apply(
     policy,
     binding,
     nodeClass(),
     { ...general, spec: { ...general.spec, weight: 50 } },
-    {
-      ...refusedPool,
-      spec: {
-        ...refusedPool.spec,
-        // Pods that may go elsewhere do.
-        weight: 1,
-        template: { spec: { ...template.spec, requirements: [...template.spec.requirements, team] } },
-      },
-    },
-    deployment({ name: 'red', replicas: 16, cpu: '3', apart: true, nodeSelector: { [team.key]: 'red' } }),
-    deployment({ name: 'good', replicas: 50, cpu: '1', apart: true }),
+    teamPool('red'),
+    teamPool('blue'),
   )
-  await world.until('66 pods wait', async () => (await world.list('pods')).length === 66)
+  await Promise.all(['general', 'red', 'blue'].map((name) => world.untilReady(name)))
 })
 
 afterAll(() => world?.stop())
@@ -71,21 +72,28 @@ const told = (what: string, reason: string, text: string, count: number) =>
     return names.size >= count && names
   })
 
+/** A deployment of pods that need nodes of their own, on which no pod that fails has room. */
+const beside = (name: string, replicas: number) =>
+  deployment({ name, replicas, cpu: '1', apart: true, nodeSelector: { [team]: 'blue' } })
+
 /** A deployment of pods that Joiner's scheduler fails for when it runs with test/faults. */
 function failing(name: string, replicas: number) {
-  const plain = deployment({ name, replicas, cpu: '3' })
+  const plain = deployment({ name, replicas, cpu: '3', nodeSelector: { [team]: 'blue' } })
   const { template } = plain.spec
   const labels = { ...template.metadata.labels, fault: 'exception' }
   return { ...plain, spec: { ...plain.spec, template: { ...template, metadata: { labels } } } }
 }
 
 test('16 NodeClaims that are refused keep none of 50 others of their pass from being created', async () => {
-  world.startJoiner()
+  await world.apply(
+    deployment({ name: 'red', replicas: 16, cpu: '3', apart: true, nodeSelector: { [team]: 'red' } }),
+    deployment({ name: 'good', replicas: 50, cpu: '1', apart: true }),
+  )
   await runs('good', 50)
-  const plans = (await world.plans()).filter(({ nodeClaims }) => nodeClaims > 0)
+  const [first, second] = (await world.plans()).filter(({ nodeClaims }) => nodeClaims > 0)
   // Pods that ask for more come first: so did the claims that were refused.
-  expect(plans[0]).toMatchObject({ pods: 66, nodeClaims: 66 })
-  const nextPass = Date.parse(plans[1]?.time ?? new Date().toISOString())
+  expect(first).toMatchObject({ pods: 66, nodeClaims: 66 })
+  const nextPass = Date.parse(second?.time ?? new Date().toISOString())
   const created = (await world.list('nodeclaims')).map(({ metadata }) => Date.parse(metadata.creationTimestamp))
   expect(created).toHaveLength(50)
   expect(created.filter((time) => time > nextPass)).toEqual([])
@@ -120,7 +128,7 @@ describe('a pod that the scheduler fails for', () => {
   })
 
   test('is quarantined with those of its shape, and named; the pods beside it run', async () => {
-    await world.apply(failing('failing', 2), deployment({ name: 'beside', replicas: 3, cpu: '2' }))
+    await world.apply(failing('failing', 2), beside('beside', 3))
     await runs('beside', 3)
     const names = await told('both are named', 'Quarantined', 'scheduler ended by exception: this pod cannot', 2)
     expect([...names].every((name) => name?.startsWith('failing-'))).toBe(true)
@@ -133,7 +141,7 @@ describe('a pod that the scheduler fails for', () => {
     await world.crash()
     // This one could plan it.
     world.startJoiner()
-    await world.apply(deployment({ name: 'later', replicas: 2, cpu: '2' }))
+    await world.apply(beside('later', 2))
     await runs('later', 2)
     expect(await world.running('failing')).toBe(0)
     const entries = JSON.parse(await world.joiner('quarantine', 'list', '--output', 'json')) as readonly object[]

@@ -227,24 +227,22 @@ async function serve(input: Work, { deps, identity, client, bootstrap, signal }:
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])
-  const create = () =>
-    createTaskWorkers({
-      connection: link.current,
-      namespace,
-      dataConverter: dataConverter(settings),
-      roles,
-      deps,
-      identity,
-      workflowBundle: bundle,
-      version: versioning.options,
-    })
-  const running = runWorkers({ create, link, log, signal, onRunning })
-  function onRunning(): void {
-    readiness.has(working)
-    log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
-    // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
-    flushCompileCache()
-  }
+  const workers = await createTaskWorkers({
+    connection: link.current,
+    namespace,
+    dataConverter: dataConverter(settings),
+    roles,
+    deps,
+    identity,
+    workflowBundle: bundle,
+    version: versioning.options,
+  })
+  link.serve(workers)
+  const running = runWorkers(workers, signal)
+  readiness.has(working)
+  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
+  // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
+  flushCompileCache()
   if (roles.has('bridge') && !signal.aborted) bridge.start()
   const endGivingBack = giveBackWhenIdle(log)
   try {

@@ -1,49 +1,47 @@
-import { TransportError, type Worker } from '@temporalio/worker'
-import type { Logger } from 'pino'
-import type { TemporalLink } from './temporal-link.ts'
+import { IllegalStateError, TransportError, type Worker } from '@temporalio/worker'
 
-export interface RunningInput {
-  readonly create: () => Promise<readonly Worker[]>
-  readonly link: TemporalLink
-  readonly log: Logger
-  readonly signal: AbortSignal
-  /** Called each time when workers have been made. */
-  readonly onRunning: () => void
-}
+/** How long workers are waited for after one has failed. */
+const patienceSeconds = 5
+
+const refused = 'workers ended because Temporal refused them; a new process waits until it can be used'
 
 /**
- * Runs the workers until the signal fires. Workers end by themselves when Temporal refuses their caller, as it does with a key that has expired: they
- * are made again once it can be used. Errors: a worker that failed for another reason.
+ * Runs the workers until the signal fires. Errors: a worker that failed; it takes the others with it. Workers fail for good when Temporal refuses their
+ * caller for more than a minute, as it does with a key that has expired, and their library can then not always put them away: it throws, or waits for
+ * ever. So the process is to end.
  */
-export async function runWorkers({ create, link, log, signal, onRunning }: RunningInput): Promise<void> {
-  while (!signal.aborted) {
-    const workers = await create()
-    link.serve(workers)
-    onRunning()
-    try {
-      await untilEnded(workers, signal)
-      return
-    } catch (error) {
-      if (!(error instanceof TransportError)) throw error
-      log.warn({ err: error }, 'workers ended because Temporal refused them; they are made again once it can be used')
-      await link.untilUsable()
-    }
-  }
-}
-
-/** One that fails takes the others with it. Errors: the first failure. */
-async function untilEnded(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
+export async function runWorkers(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
   const stop = () => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   signal.addEventListener('abort', stop, { once: true })
-  const runs = workers.map((worker) => worker.run())
+  const runs = Promise.all(workers.map((worker) => worker.run()))
   if (signal.aborted) stop()
+  const { failed, stopWatching } = watchFailures(workers)
   try {
-    await Promise.all(runs)
+    await Promise.race([runs, failed])
+  } catch (error) {
+    throw isRefusal(error) ? new Error(refused, { cause: error }) : error
   } finally {
+    stopWatching()
     stop()
     signal.removeEventListener('abort', stop)
-    await Promise.allSettled(runs)
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  if (error instanceof TransportError) return true
+  return error instanceof IllegalStateError && error.message.startsWith('Worker still in use')
+}
+
+/** Fails some seconds after a worker has failed, whether or not it could be put away. */
+function watchFailures(workers: readonly Worker[]): { readonly failed: Promise<never>; stopWatching: () => void } {
+  const { promise: failed, reject } = Promise.withResolvers<never>()
+  let seconds = 0
+  const timer = setInterval(() => {
+    if (!workers.some((worker) => worker.getState() === 'FAILED')) return
+    seconds += 1
+    if (seconds > patienceSeconds) reject(new Error(refused))
+  }, 1000)
+  return { failed, stopWatching: () => clearInterval(timer) }
 }

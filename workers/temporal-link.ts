@@ -90,22 +90,6 @@ export class TemporalLink {
     this.#workers = workers
   }
 
-  /** For workers that have failed because Temporal refused them: waits until it lets this process in, or the process is to end. */
-  async untilUsable(): Promise<void> {
-    this.#workers = []
-    const { settings, signal } = this.#input
-    while (!signal.aborted) {
-      await pauseOf(retryMs, signal)
-      try {
-        await checkNamespace(this.connection, settings.namespace)
-        return this.#clear()
-      } catch (error) {
-        this.#failures += 1
-        await this.#tell(error)
-      }
-    }
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)

@@ -139,7 +139,7 @@ describe('is told by the server', () => {
   const missing = new Error('wrapped', { cause: Object.assign(new Error('no such namespace'), { code: 5 }) })
 
   test.each([
-    ['an API key', { apiKey: 'k' }, denied, /refuses the API key: 7 PERMISSION_DENIED: .*check TEMPORAL_API_KEY/],
+    ['an API key', { apiKey: 'k' }, denied, /refuses the API key: Request unauthorized.*check TEMPORAL_API_KEY/],
     [
       'an API key that has expired',
       { apiKey: token(1e9) },

@@ -182,10 +182,14 @@ function subjectOf(options: ConnectOptions): string {
   return certificate === undefined ? '' : ` with the client certificate "${certificate.subject.replaceAll('\n', ', ')}"`
 }
 
-/** The innermost message: what the clients wrap it in says nothing more. */
+/** The innermost message, without the code that one of the two clients puts before it: what they wrap it in says nothing more. */
 export function messageOf(error: unknown): string {
   let inner = error
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
   const text = inner instanceof Error && inner.message !== '' ? inner.message : String(inner)
-  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 1000)
+  return text
+    .replace(/^\d+ [A-Z_]+: /, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .slice(0, 1000)
 }
