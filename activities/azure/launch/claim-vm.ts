@@ -1,6 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { printableStart } from '../../../core/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -90,7 +91,7 @@ export function unprovenVm(deps: AzureDeps, { metadata, status }: NodeClaim, fou
   if (status.providerId === undefined) return undefined
   const own = providerId(deps.config, metadata.name)
   if (status.providerId.toLowerCase() !== own.toLowerCase())
-    return `status.providerID "${status.providerId}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed`
+    return `status.providerID "${printableStart(status.providerId, 500)}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed`
   return found.kind === 'foreign' ? `VM ${vmName(metadata.name)} ${found.why}, so Joiner does not delete it` : undefined
 }
 
