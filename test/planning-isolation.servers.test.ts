@@ -52,9 +52,10 @@ beforeAll(async () => {
     nodeClass(),
     { ...general, spec: { ...general.spec, weight: 50 } },
     teamPool('red'),
+    teamPool('green'),
     teamPool('blue'),
   )
-  await Promise.all(['general', 'red', 'blue'].map((name) => world.untilReady(name)))
+  await Promise.all(['general', 'red', 'green', 'blue'].map((name) => world.untilReady(name)))
 })
 
 afterAll(() => world?.stop())
@@ -87,7 +88,8 @@ function failing(name: string, replicas: number) {
 test('16 NodeClaims that are refused keep none of 50 others of their pass from being created', async () => {
   await world.apply(
     deployment({ name: 'red', replicas: 16, cpu: '3', apart: true, nodeSelector: { [team]: 'red' } }),
-    deployment({ name: 'good', replicas: 50, cpu: '1', apart: true }),
+    // Of another team, or they would share the nodes of the first.
+    deployment({ name: 'good', replicas: 50, cpu: '1', apart: true, nodeSelector: { [team]: 'green' } }),
   )
   await runs('good', 50)
   const [first, second] = (await world.plans()).filter(({ nodeClaims }) => nodeClaims > 0)
