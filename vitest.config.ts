@@ -13,6 +13,7 @@ const layers = [
   'test/api',
   'test/crash-matrix',
   'test/fuzz-cli',
+  'test/hostile',
   'test/soak',
   'test/proofs',
   'test/scheduler-equivalence',
@@ -30,7 +31,7 @@ const servers = {
 const punctual = ['test/drift-rollout.servers.test.ts', 'test/spot-eviction.servers.test.ts']
 
 /** Suites that bear nothing beside them. */
-const alone = ['test/handover.servers.test.ts', 'test/pause.servers.test.ts']
+const alone = ['test/hostile.servers.test.ts', 'test/handover.servers.test.ts', 'test/pause.servers.test.ts']
 
 export default defineConfig({
   test: {

@@ -314,7 +314,9 @@ export class KubernetesClient {
     })
     if (response.statusCode < 300) return response
     const error = await apiError(method, path, response)
-    if (error.code === 403) this.#onForbidden(error.message)
+    // An event that comes too late for its namespace is refused with 403 as well; no right is missing then.
+    if (error.code === 403 && !error.message.endsWith('because it is being terminated'))
+      this.#onForbidden(error.message)
     throw error
   }
 }
