@@ -220,7 +220,7 @@ describe('what is broken is found, and nothing else', () => {
     ])
     expect(of('identity').remedies[0]).toContain(`no identity has the client id "${stranger}"`)
     expect(of('subnet').summary).toBe('not looked at: Azure gave no token')
-    expect(of('temporal').remedies[0]).toContain('temporal operator cluster health --address 127.0.0.1:1')
+    expect(of('temporal').remedies[0]).toContain('check TEMPORAL_ADDRESS (chart: temporal.address)')
     const wrong = await examined({ VNET_SUBNET_ID: `${subnetId}-old` })
     expect(wrong.bad).toEqual(['subnet'])
     expect(wrong.of('subnet').remedies[0]).toContain(
