@@ -14,6 +14,7 @@ const layers = [
   'test/citations',
   'test/crash-matrix',
   'test/fuzz-cli',
+  'test/hostile',
   'test/soak',
   'test/proofs',
   'test/scheduler-equivalence',
@@ -31,7 +32,7 @@ const servers = {
 const punctual = ['test/drift-rollout.servers.test.ts', 'test/spot-eviction.servers.test.ts']
 
 /** Suites that bear nothing beside them. */
-const alone = ['test/handover.servers.test.ts', 'test/pause.servers.test.ts']
+const alone = ['test/hostile.servers.test.ts', 'test/handover.servers.test.ts', 'test/pause.servers.test.ts']
 
 export default defineConfig({
   test: {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
-import { azureIds, type LocalCluster } from '../deploy/local/cluster.ts'
+import { azureIds, type LocalCluster, subnetId } from '../deploy/local/cluster.ts'
 
 const group = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}`
 
@@ -38,6 +38,25 @@ export class ArmSession {
   /** PUTs a VM with what comes with it. */
   putVm(name: string, body: unknown): Promise<void> {
     return this.#send('PUT', `Microsoft.Compute/virtualMachines/${name}`, body)
+  }
+
+  /** Makes a small VM with a NIC and an OS disk, all of these tags, behind Joiner's back. */
+  plantVm(name: string, tags: Readonly<Record<string, string>>, disk = `${name}_OsDisk`): Promise<void> {
+    const ipConfigurations = [{ name: 'ipconfig', properties: { subnet: { id: subnetId } } }]
+    const nic = { primary: true, deleteOption: 'Detach', ipConfigurations }
+    return this.putVm(name, {
+      location: 'westus2',
+      tags,
+      properties: {
+        hardwareProfile: { vmSize: 'Standard_D2s_v5' },
+        storageProfile: { osDisk: { name: disk, createOption: 'FromImage', deleteOption: 'Detach', diskSizeGB: 128 } },
+        networkProfile: {
+          networkApiVersion: '2022-11-01',
+          networkInterfaceConfigurations: [{ name: `${name}-1`, tags, properties: nic }],
+        },
+        osProfile: { adminUsername: 'azureuser', computerName: name },
+      },
+    })
   }
 
   deleteVm(name: string): Promise<void> {

@@ -89,6 +89,7 @@ describe('a cluster in which all is well', () => {
         'custom resources',
         'identity',
         'images',
+        'installation',
         'instances',
         'kubernetes',
         'kubernetes rights',
@@ -98,7 +99,7 @@ describe('a cluster in which all is well', () => {
         'temporal',
       ].map((name) => `✓ ok ${name}`),
     )
-    expect(stdout).toMatch(/^14 checks: 14 ok, 0 to look at, 0 failed$/m)
+    expect(stdout).toMatch(/^15 checks: 15 ok, 0 to look at, 0 failed$/m)
     expect(stdout).not.toContain('->')
     expect(stderr).toContain('looking at identity, azure reads')
     expect(code).toBe(0)
@@ -215,10 +216,11 @@ describe('what is broken is found, and nothing else', () => {
       'images',
       'instances',
       'temporal',
+      'installation',
     ])
     expect(of('identity').remedies[0]).toContain(`no identity has the client id "${stranger}"`)
     expect(of('subnet').summary).toBe('not looked at: Azure gave no token')
-    expect(of('temporal').remedies[0]).toContain('temporal operator cluster health --address 127.0.0.1:1')
+    expect(of('temporal').remedies[0]).toContain('check TEMPORAL_ADDRESS (chart: temporal.address)')
     const wrong = await examined({ VNET_SUBNET_ID: `${subnetId}-old` })
     expect(wrong.bad).toEqual(['subnet'])
     expect(wrong.of('subnet').remedies[0]).toContain(

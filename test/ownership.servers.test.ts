@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
-import { azureIds, clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
 import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
@@ -54,25 +54,6 @@ function tags(changes: Readonly<Record<string, string | undefined>> = {}): Recor
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** Makes a VM behind Joiner's back. */
-function plant(name: string, own: Readonly<Record<string, string>>, disk = `${name}_OsDisk`): Promise<void> {
-  const ipConfigurations = [{ name: 'ipconfig', properties: { subnet: { id: subnetId } } }]
-  const nic = { primary: true, deleteOption: 'Detach', ipConfigurations }
-  return arm.putVm(name, {
-    location: 'westus2',
-    tags: own,
-    properties: {
-      hardwareProfile: { vmSize: 'Standard_D2s_v5' },
-      storageProfile: { osDisk: { name: disk, createOption: 'FromImage', deleteOption: 'Detach', diskSizeGB: 128 } },
-      networkProfile: {
-        networkApiVersion: '2022-11-01',
-        networkInterfaceConfigurations: [{ name: `${name}-1`, tags: own, properties: nic }],
-      },
-      osProfile: { adminUsername: 'azureuser', computerName: name },
-    },
-  })
-}
-
 const vmNames = async () => (await world.azure()).virtualMachines.map(({ name }) => name)
 const claims = () => world.list('nodeclaims')
 const claimOf = async (name: string) => (await claims()).find(({ metadata }) => metadata.name === name)
@@ -114,7 +95,7 @@ describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', 
     ['of AKS', () => tags({ 'karpenter.azure.com_aksmachine_nodeclaim': 'm' }), 'is a machine of AKS'],
   ])('%s is neither adopted nor deleted; the NodeClaim reports it and ends without it', async (_, own, why) => {
     const name = `nodes-32301838-vms${journalled}`
-    await plant(`aks-${name}`, own())
+    await arm.plantVm(`aks-${name}`, own())
     journalled = (await world.journal()).length
     await world.apply(standaloneClaim(name))
     const launched = await world.until('the claim reports it', async () => {
@@ -132,7 +113,7 @@ describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', 
   test('keeps its Node as it is, when a NodeClaim of its name is deleted', async () => {
     const name = 'nodes-32301838-vms77'
     const vm = `aks-${name}`
-    await plant(vm, {})
+    await arm.plantVm(vm, {})
     const id = `azure://${groupId(azureIds.nodeResourceGroup.toLowerCase())}/${vmPath}/${vm}`
     const node = {
       apiVersion: 'v1',
@@ -194,14 +175,17 @@ test('a NodeClaim whose status names a VM elsewhere keeps its finalizer, touches
 
 test('garbage collection takes what is proven to be ours and nothing else', async () => {
   const disk = (claim: string, uid = clusterUid) => osDiskName(uid, claim, 1)
-  await plant('aks-own', tags(), disk('own'))
-  await plant('aks-karpenters', tags({ 'joiner.sh_cluster-uid': undefined, 'joiner.sh_nodeclaim-uid': undefined }))
-  await plant('aks-tagless', {}, disk('tagless', 'another cluster'))
-  await plant('aks-foreign', tags({ 'karpenter.azure.com_cluster': 'other' }))
-  await plant('aks-twin', tags({ 'joiner.sh_cluster-uid': 'x' }))
-  await plant('aks-machine', tags({ 'karpenter.azure.com_aksmachine_nodeclaim': 'm' }))
-  await plant('aks-half', { 'karpenter.azure.com_cluster': clusterName, 'joiner.sh_abandoned': 'yes' })
-  await plant('renamed', tags())
+  await arm.plantVm('aks-own', tags(), disk('own'))
+  await arm.plantVm(
+    'aks-karpenters',
+    tags({ 'joiner.sh_cluster-uid': undefined, 'joiner.sh_nodeclaim-uid': undefined }),
+  )
+  await arm.plantVm('aks-tagless', {}, disk('tagless', 'another cluster'))
+  await arm.plantVm('aks-foreign', tags({ 'karpenter.azure.com_cluster': 'other' }))
+  await arm.plantVm('aks-twin', tags({ 'joiner.sh_cluster-uid': 'x' }))
+  await arm.plantVm('aks-machine', tags({ 'karpenter.azure.com_aksmachine_nodeclaim': 'm' }))
+  await arm.plantVm('aks-half', { 'karpenter.azure.com_cluster': clusterName, 'joiner.sh_abandoned': 'yes' })
+  await arm.plantVm('renamed', tags())
   for (const vm of ['aks-tagless', 'aks-foreign']) await arm.deleteVm(vm)
   const before = await world.azure()
   journalled = (await world.journal()).length
@@ -268,7 +252,7 @@ describe('when most NodeClaims look lost, nothing is deleted and the reason is s
   }
 
   test('for an empty list', async () => {
-    await plant('aks-orphan', tags())
+    await arm.plantVm('aks-orphan', tags())
     journalled = (await world.journal()).length
     await world.fault({ kind: 'emptyList', operation: 'GET virtualMachines', count: 1000 })
     await withheld('3 with no VM of that name')

@@ -372,7 +372,7 @@ describe('by the API server', () => {
       const reasons = await world.forbidden()
       return reasons.length > 0 && reasons
     })
-    expect(found).toEqual([expect.stringMatching(/joiner-conversion.*cannot list resource.*secrets/)])
+    expect(found).toEqual([expect.stringMatching(/joiner-conversion.*cannot get resource.*namespaces/)])
   })
 })
 

@@ -38,6 +38,14 @@ describe('the Node of a claim, where the cache has none', () => {
   ])('%s', async (_, nodes, status, name) => {
     expect(await found(nodes, status)).toBe(name)
   })
+  test.each([
+    ['a name that no Node has', { providerId: `${group}/${'x'.repeat(200_000)}` }],
+    ['a path upwards', { providerId: `${group}/..` }],
+    ['a line break', { nodeName: 'aks-general-x1\n' }],
+  ])('nothing is asked for where its status holds %s', async (_, status) => {
+    const everywhere = new Proxy({}, { get: () => expect.fail('the API server was asked') })
+    expect(await found(everywhere, status)).toBeUndefined()
+  })
   test("a Node of an AKS node pool is not the claim's, though it has the name and the provider id of its VM", async () => {
     const status = { providerId: `${group}/aks-general-x1` }
     expect(await found(own, status, { 'kubernetes.azure.com/agentpool': 'general' })).toBeUndefined()

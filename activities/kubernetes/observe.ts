@@ -1,5 +1,6 @@
 import { isTrue } from '../../core/conditions.ts'
 import type { EventReason } from '../../core/events.ts'
+import { subdomainErrors } from '../../core/label-syntax.ts'
 import { labels, terminationFinalizer } from '../../core/labels.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../core/node-claim/lifecycle.ts'
@@ -142,6 +143,8 @@ export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<
   const { nodeName, providerId } = claim.status
   // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
   const vm = providerId?.slice(providerId.lastIndexOf('/') + 1) ?? `aks-${claim.metadata.name}`
+  // Status and name of a claim that was made by hand hold any text, of which no request is made.
+  if (subdomainErrors(nodeName ?? vm).length > 0) return undefined
   try {
     const json = await deps.client.get(resourcePath('nodes', nodeName ?? vm))
     const node = decodeNode(json)

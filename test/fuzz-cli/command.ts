@@ -68,7 +68,7 @@ async function runProcesses(seed: number, from: number, cases: number, wanted: n
   let failures = 0
   for (let index = from; index < from + cases && ended.length < wanted; index += step) {
     const one = caseOf(seed, index)
-    const end = await runProcess(one, seed)
+    const end = await runProcess(one, folderOf(seed, one))
     ended.push(end)
     const message =
       failureOf(one, { kind: 'ran', ...end }) ??

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Case, caseOf } from './cases.ts'
 import { fuzz } from './fuzz.ts'
 import { failureOf } from './judge.ts'
-import { runProcess } from './processes.ts'
+import { folderOf, runProcess } from './processes.ts'
 
 const seed = 20_261_122
 
@@ -20,7 +20,7 @@ describe('files changed at random', () => {
   test('a process ends as the thread does', async () => {
     for (const index of [0, 1, 2]) {
       const one = caseOf(seed, index)
-      const { code, out, err, milliseconds, peakMiB } = await runProcess(one, seed)
+      const { code, out, err, milliseconds, peakMiB } = await runProcess(one, folderOf(seed, one))
       expect(failureOf(one, { kind: 'ran', code, out, err, milliseconds })).toBeUndefined()
       expect(peakMiB).toBeGreaterThan(20)
       expect(peakMiB).toBeLessThan(512)

@@ -38,9 +38,8 @@ export function folderOf(seed: number, { index }: Case): string {
   return join(tmpdir(), `joiner-fuzz-${seed}-${index}`)
 }
 
-/** Runs a case as a user would. */
-export async function runProcess(one: Case, seed: number): Promise<Ended> {
-  const folder = folderOf(seed, one)
+/** Runs a case as a user would. Its files are in the folder as long as it runs. */
+export async function runProcess(one: Case, folder: string): Promise<Ended> {
   const words = written(one, folder)
   const usage = join(folder, 'usage.json')
   const child = spawn(process.execPath, ['--import', measuring, joiner, ...words], {

@@ -1,6 +1,7 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import { labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { printableStart } from '../../../core/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -10,12 +11,17 @@ import { providerId, vmName } from './virtual-machine.ts'
 /** A VM that the list does not show and Azure still knows is looked for again after this long. */
 const lagMs = 1000
 
+/** Of a Linux VM in Azure. A NodeClaim may have a longer name, and then never has a VM. */
+const longestVmName = 64
+
 /**
  * The VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
  * Errors: whatever else ARM says, a missing resource group or subscription included, which prove nothing about the VM.
  */
 export async function getVm(deps: AzureDeps, claimName: string): Promise<VirtualMachine | undefined> {
   const name = vmName(claimName)
+  // ARM answers to such a name as it does to a wrong path, which would say nothing about the VM.
+  if (name.length > longestVmName) return undefined
   return deps.cloudProvider.measure({ method: 'Get' }, async () => {
     try {
       return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name)
@@ -85,7 +91,7 @@ export function unprovenVm(deps: AzureDeps, { metadata, status }: NodeClaim, fou
   if (status.providerId === undefined) return undefined
   const own = providerId(deps.config, metadata.name)
   if (status.providerId.toLowerCase() !== own.toLowerCase())
-    return `status.providerID "${status.providerId}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed`
+    return `status.providerID "${printableStart(status.providerId, 500)}" names another VM than ${own}, which Joiner would have made; correct AZURE_NODE_RESOURCE_GROUP or ARM_SUBSCRIPTION_ID if they were changed`
   return found.kind === 'foreign' ? `VM ${vmName(metadata.name)} ${found.why}, so Joiner does not delete it` : undefined
 }
 

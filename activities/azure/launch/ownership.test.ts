@@ -30,6 +30,12 @@ test.each<[string, Record<string, string> | undefined, VmOwner]>([
     foreign('has neither the tag joiner.sh_nodeclaim-uid nor the tag karpenter.sh_nodepool'),
   ],
   ['of AKS, with all tags of ours', { ...ours, 'karpenter.azure.com_aksmachine_nodeclaim': 'a' }, machine],
+  ['of AKS, by a tag in capitals', { ...ours, 'KARPENTER.AZURE.COM_AKSMACHINE_NODECLAIM': 'a' }, machine],
+  [
+    'of another cluster, by a tag in capitals',
+    { 'Karpenter.azure.com_Cluster': 'other', 'joiner.sh_nodeclaim-uid': 'uid-a' },
+    otherCluster,
+  ],
   ['of the claim', ours, { kind: 'claim' }],
   [
     'of the claim, without the UID of the cluster',

@@ -25,9 +25,9 @@ export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIden
     tagKeys.clusterUid,
     tagKeys.claimUid,
     tagKeys.nodePool,
-  ].map((key) => tags?.[key])
+  ].map((key) => tagOf(tags, key))
   const foreign = (why: string): Ownership => ({ kind: 'foreign', why })
-  if (tags?.[tagKeys.aksMachine] !== undefined)
+  if (tagOf(tags, tagKeys.aksMachine) !== undefined)
     return foreign(`is a machine of AKS (tag ${tagKeys.aksMachine}), which AKS itself deletes`)
   if (cluster === undefined) return foreign(`has no tag ${tagKeys.cluster}`)
   if (cluster !== clusterName)
@@ -41,6 +41,12 @@ export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIden
     ...(claimUid === undefined ? {} : { claimUid }),
     ...(nodePool === undefined ? {} : { nodePool }),
   }
+}
+
+/** The value of a tag, whose name may be written in another case: to Azure it is the same name. */
+function tagOf(tags: Tags, key: string): string | undefined {
+  if (tags?.[key] !== undefined) return tags[key]
+  return Object.entries(tags ?? {}).find(([name]) => name.toLowerCase() === key)?.[1]
 }
 
 export type ClusterIdentity = Pick<AzureConfig, 'clusterName' | 'clusterUid'>

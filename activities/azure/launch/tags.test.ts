@@ -18,6 +18,29 @@ interface CreateCase {
   }
 }
 
+describe('tags of users', () => {
+  const cluster = { 'karpenter.azure.com_cluster': 'mine', 'compute.aks.billing': 'linux' }
+  const tagsOf = (tags: Readonly<Record<string, string>>) =>
+    nodeTags({ additionalTags: tags, clusterName: 'mine' }, { tags }, undefined)
+
+  it.each([
+    'karpenter.azure.com_aksmachine_nodeclaim',
+    'karpenter.azure.com/aksmachine_nodeclaim',
+    'KARPENTER.AZURE.COM_AKSMACHINE_NODECLAIM',
+    'joiner.sh/cluster-uid',
+    'Joiner.sh_nodeclaim-uid',
+    'joiner.sh_abandoned',
+    'karpenter.azure.com/cluster',
+    'compute.aks.billing',
+  ])('never say whose a VM is: %s', (name) => {
+    expect(tagsOf({ [name]: 'other' })).toEqual(cluster)
+  })
+
+  it('are kept otherwise, also where every object has such a name', () => {
+    expect(tagsOf({ 'team/a': 'b', constructor: 'c' })).toEqual({ ...cluster, team_a: 'b', constructor: 'c' })
+  })
+})
+
 describe('tags and their hash', () => {
   const { cases } = readVectors('azure/vm-create') as {
     readonly cases: readonly CreateCase[]

@@ -20,15 +20,27 @@ export function nodeTags(
   nodePool: string | undefined,
 ): Record<string, string> {
   return {
-    ...withoutSlashes(additionalTags),
-    ...withoutSlashes(tags),
+    ...usersTags(additionalTags),
+    ...usersTags(tags),
     'compute.aks.billing': 'linux',
     [tagKeys.cluster]: clusterName,
     ...(nodePool === undefined ? {} : { [tagKeys.nodePool]: nodePool }),
   }
 }
 
-/** Tag names may not hold a slash. */
-function withoutSlashes(tags: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(tags).map(([key, value]) => [key.replaceAll('/', '_'), value]))
+/** Tags that ownership is read from and that not every VM of Joiner's has, in lower case: to Azure, names that differ by case are the same. */
+const reserved: ReadonlySet<string> = new Set([
+  tagKeys.clusterUid,
+  tagKeys.claimUid,
+  tagKeys.aksMachine,
+  tagKeys.abandoned,
+])
+
+/**
+ * Tags as an AKSNodeClass or a setting has them, without those that say whose a VM is: with the tag of AKS machines it would be one that Joiner never
+ * deletes. Tag names may not hold a slash.
+ */
+function usersTags(tags: Readonly<Record<string, string>>): Record<string, string> {
+  const named = Object.entries(tags).map(([key, value]) => [key.replaceAll('/', '_'), value] as const)
+  return Object.fromEntries(named.filter(([key]) => !reserved.has(key.toLowerCase())))
 }
