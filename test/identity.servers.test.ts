@@ -107,6 +107,8 @@ describe('two clusters of one name, started at once on an empty namespace of Tem
     const client = new Client({ connection })
     await startLoops({ client, cluster: 'gone', clusterUid: 'of-a-cluster-that-is-gone' })
     await loser.cluster.supervisor.stop('joiner')
+    // One that is not let in does not begin at its end either.
+    expect(await runs(loser)).toBe(false)
     loser.startJoiner('joiner', { ...world.cluster.temporalEnv, CLUSTER_NAME: 'gone' })
     await world.until('the name is in use', async () => (await logOf(loser)).includes('of-a-cluster-that-is-gone'))
     const unasked = await takeover(loser, world.cluster.temporalEnv, '--temporal', '--cluster', 'gone').catch(

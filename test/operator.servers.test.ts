@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DisruptionPlan } from '../core/disruption/plan.ts'
 import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool, operatorUser, World } from './world.ts'
 
 let world: World
 let directory: string
@@ -92,7 +92,7 @@ test('a plan says what would go, come and move, and nothing is done', async () =
   expect(one.warnings).toEqual(['there is no Node or NodeClaim "nobody"'])
   const text = await world.joiner('plan', '--now', '--save', join(directory, 'plan.json'))
   expect(text).toMatch(
-    /^PLAN {4}[0-7][0-9a-f]{7} \(.*, admin\): 2 nodes would go, 1 new node would come, .* USD a month saved/,
+    /^PLAN {4}[0-7][0-9a-f]{7} \(.*:an-operator\): 2 nodes would go, 1 new node would come, .* USD a month saved/,
   )
   expect(text).toContain('whole cluster')
   const saved = JSON.parse(await readFile(join(directory, 'plan.json'), 'utf8')) as DisruptionPlan
@@ -152,7 +152,7 @@ test('a plan is applied: two half-empty nodes become one', async () => {
   const [told] = (await world.list('events')).filter(({ reason }) => reason === 'PlanApplied')
   expect(told).toMatchObject({
     involvedObject: { name: 'general' },
-    message: expect.stringMatching(/is carried out as admin asked: .* can go$/),
+    message: expect.stringMatching(new RegExp(`is carried out as ${operatorUser} asked: .* can go$`)),
   })
   expect((await refusal('apply', join(directory, 'plan.json'))).stderr).toContain('is gone')
 }, 60_000)

@@ -1,7 +1,7 @@
 import { WorkflowUpdateFailedError } from '@temporalio/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool, operatorUser, World } from './world.ts'
 
 let world: World
 
@@ -137,13 +137,14 @@ test('a pause of all shows on every NodePool, and a resume of everything lifts w
 
 test('joiner pause, status and resume say who, why and until when', async () => {
   const paused = await world.joiner('pause', '--nodepool', 'general', '--why', 'release day', '--for', '2h')
-  expect(paused).toMatch(/^disruption of NodePool "general" is paused by admin since .* until .*: release day\n$/)
+  expect(paused).toMatch(/^disruption of NodePool "general" is paused by .* since .* until .*: release day\n$/)
+  expect(paused).toContain(`by ${operatorUser} since`)
   const [text, json] = await Promise.all([world.joiner('status'), world.joiner('status', '--output', 'json')])
   const status = JSON.parse(json) as unknown
   const scope = { kind: 'nodePool', name: 'general' }
   expect(status).toMatchObject({
     problems: [],
-    loops: [{ pauses: [] }, { pauses: [{ scope, by: 'admin', reason: 'release day' }] }],
+    loops: [{ pauses: [] }, { pauses: [{ scope, by: operatorUser, reason: 'release day' }] }],
     queues: [{ workers: 1 }, { workers: 1 }, { workers: 1 }, { workers: 1 }],
   })
   expect(text).toContain(`PAUSED  ${paused.trim()}`)

@@ -191,8 +191,10 @@ test('a NodePool none of whose types it accepts itself says so', async () => {
 
 test('pods without constraints of their own are spread as the configuration says', async () => {
   await world.crash()
-  const constraint = `{ maxSkew: 1, topologyKey: ${zoneKey}, whenUnsatisfiable: DoNotSchedule }`
-  world.startJoiner('joiner', { SCHEDULER_CONFIG: `podTopologySpread: { defaultConstraints: [${constraint}] }` })
+  const constraint = { maxSkew: 1, topologyKey: zoneKey, whenUnsatisfiable: 'DoNotSchedule' }
+  const config = { podTopologySpread: { defaultConstraints: [constraint] } }
+  await world.installation.applyRights({ 'settings.schedulerConfig': config })
+  world.startJoiner('joiner', { SCHEDULER_CONFIG: JSON.stringify(config) })
   await world.apply(workload({ name: 'unaware', replicas: 3, cpu: '1500m' }))
   await untilAllRun('unaware', 3)
   const nodes = await world.list('nodes')

@@ -85,6 +85,9 @@ const paths = {
 /** How often a condition is looked at. Each look costs the servers some milliseconds, and several clusters share two cores. */
 const lookEveryMs = 200
 
+/** The user that `World.joiner` runs commands as. */
+export const operatorUser = 'system:serviceaccount:joiner:an-operator'
+
 /** Real servers, the Azure simulator, Joiner's CRDs and RBAC, and what a test does with them. */
 export class World {
   readonly cluster: LocalCluster

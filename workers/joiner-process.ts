@@ -179,6 +179,8 @@ async function work(input: Work): Promise<void> {
     log,
     signal,
   })
+  // It was never let in, and must not begin at its end.
+  if (signal.aborted) return
   const stopWatching = watchIdentity({
     everyMs: config.JOINER_RESYNC_INTERVAL,
     checks: [() => askOwnership(ownership), async () => answerOf(await nameOwner(name))],

@@ -10,15 +10,10 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()))
 })
 
-async function clientOf(server: Server, onForbidden: (reason: string) => void = () => {}): Promise<KubernetesClient> {
+async function clientOf(server: Server): Promise<KubernetesClient> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const client = new KubernetesClient({
-    server: `http://127.0.0.1:${port}`,
-    dispatcher: new Agent(),
-    token: () => '',
-    onForbidden,
-  })
+  const client = new KubernetesClient({ server: `http://127.0.0.1:${port}`, dispatcher: new Agent(), token: () => '' })
   closing.push(
     () => client.close(),
     () => new Promise((resolve) => server.close(resolve).closeAllConnections()),
@@ -98,21 +93,4 @@ test('events of a watch are read wherever their bytes are cut', async () => {
   const seen: unknown[] = []
   for await (const { type, object } of client.watch('/pods', options)) seen.push({ type, object })
   expect(seen).toEqual(events)
-})
-
-test('of answers with 403 only those that speak of a missing right are reported as such', async () => {
-  const refusal = 'pods is forbidden: User "joiner" cannot list resource "pods" in API group "" at the cluster scope'
-  const answers = [
-    refusal,
-    'events "a" is forbidden: unable to create new content in namespace a because it is being terminated',
-    `${refusal}: RBAC: [clusterrole.rbac.authorization.k8s.io "system:basic-user" not found]`,
-    `${refusal}: RBAC: clusterrole.rbac.authorization.k8s.io "joiner-core" not found`,
-  ]
-  const reported: string[] = []
-  const server = createServer((request, response) => {
-    response.writeHead(403).end(JSON.stringify({ kind: 'Status', message: answers[Number(request.url?.slice(1))] }))
-  })
-  const client = await clientOf(server, (reason) => void reported.push(reason))
-  for (const index of answers.keys()) await expect(client.get(`/${index}`)).rejects.toThrow('403')
-  expect(reported).toEqual([expect.stringContaining(refusal), expect.stringContaining('"joiner-core" not found')])
 })

@@ -314,17 +314,9 @@ export class KubernetesClient {
     })
     if (response.statusCode < 300) return response
     const error = await apiError(method, path, response)
-    if (error.code === 403 && isRightMissing(error.message)) this.#onForbidden(error.message)
+    if (error.code === 403) this.#onForbidden(error.message)
     throw error
   }
-}
-
-/**
- * Whether a 403 says that a right is missing. An event that comes too late for its namespace is refused so as well, and everything is by an API server
- * that has just started and has not read its roles yet: it misses Kubernetes' own.
- */
-function isRightMissing(message: string): boolean {
-  return !message.endsWith('because it is being terminated') && !/"system:[a-z:-]+" not found/.test(message)
 }
 
 function listResult(page: {

@@ -88,6 +88,8 @@ test('up, status, logs and down; ready in under 15 s; nothing is left', async ()
     'kube-scheduler',
     'kwok',
     'temporal',
+    // The whole suite can be run with mTLS before Temporal.
+    ...(process.env['JOINER_TEST_TEMPORAL_MTLS'] === '1' ? ['temporal-tls'] : []),
   ])
   const status = await cli('status')
   for (const pid of Object.values(running.processes)) expect(status).toContain(`process ${pid}`)

@@ -52,7 +52,7 @@ export class Installation {
       ['apply', '--server-side', '-f', '-'],
       `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${namespace} }\n`,
     )
-    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#rights())
+    await this.applyRights()
     await this.#operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
     await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], localRights())
     await this.#writeTokens()
@@ -71,6 +71,11 @@ export class Installation {
 
   stop(): void {
     clearInterval(this.#timer)
+  }
+
+  /** Applies accounts, rights and policies of the chart with more values, such as `settings.schedulerConfig`: some rights depend on settings. */
+  async applyRights(values: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    await this.#operator.kubectl(['apply', '--server-side', '-f', '-'], await this.#rights(values))
   }
 
   /** Kubeconfig with the rights of all of Joiner's roles together. */
@@ -158,7 +163,7 @@ export class Installation {
     return (await Promise.all(crds)).join('---\n')
   }
 
-  async #rights(): Promise<string> {
+  async #rights(more: Readonly<Record<string, unknown>>): Promise<string> {
     const values = {
       'cluster.name': clusterName,
       'cluster.endpoint': this.#cluster.server,
@@ -167,8 +172,9 @@ export class Installation {
       'azure.nodeResourceGroup': azureIds.nodeResourceGroup,
       'azure.subnetId': subnetId,
       'azure.sshPublicKey': sshPublicKey,
+      ...more,
     }
-    const sets = Object.entries(values).flatMap(([key, value]) => ['--set-string', `${key}=${value}`])
+    const sets = Object.entries(values).flatMap(([key, value]) => ['--set-json', `${key}=${JSON.stringify(value)}`])
     const templates = ['accounts', 'rights', 'privilege-policies', 'admission-policy', 'conversion']
     const shown = templates.flatMap((name) => ['--show-only', `templates/${name}.yaml`])
     const { stdout } = await run(this.#cluster.binaries.helm, [

@@ -79,7 +79,7 @@ function secondsOf({ seconds }: Omit<Result<unknown>, 'row'>): string {
 
 /** Kinds of writes that come at the start of a process. Any other kind that was not recorded is a gap in the recording. */
 const atStart: readonly RegExp[] = [
-  /configmaps joiner-(catalogue|prices|image-versions)$/,
+  /configmaps joiner-(catalogue|prices|quota|image-versions)$/,
   /customresourcedefinitions/,
   /secrets joiner-conversion$/,
   /POST leases/,
