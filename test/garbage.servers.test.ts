@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
-import { clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
 import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
@@ -29,31 +29,6 @@ const standalone = standaloneClaim('standalone', {
   requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_D2s_v5'] }],
   taints: [{ key: 'standalone', effect: 'NoSchedule' }],
 })
-
-/** A VM as Joiner makes them, whose disk stays when it goes. */
-function planted(claim: string, tags: Readonly<Record<string, string>>, disk: string) {
-  const name = `aks-${claim}-1`
-  const subnet = { id: subnetId }
-  return {
-    location: 'westus2',
-    tags,
-    properties: {
-      hardwareProfile: { vmSize: 'Standard_D2s_v5' },
-      storageProfile: { osDisk: { name: disk, createOption: 'FromImage', deleteOption: 'Detach', diskSizeGB: 128 } },
-      networkProfile: {
-        networkApiVersion: '2022-11-01',
-        networkInterfaceConfigurations: [
-          {
-            name,
-            tags,
-            properties: { primary: true, deleteOption: 'Detach', ipConfigurations: [{ name, properties: { subnet } }] },
-          },
-        ],
-      },
-      osProfile: { adminUsername: 'azureuser', computerName: `aks-${claim}` },
-    },
-  }
-}
 
 const tagsOf = (cluster: string, changes: Readonly<Record<string, string>> = {}) => ({
   'karpenter.azure.com_cluster': cluster,
@@ -93,12 +68,12 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
   await world.until('the standalone claim has a Node', async () => (await world.list('nodes')).length === 2)
   const owned = await world.azure()
   const disk = (claim: string) => osDiskName(clusterUid, claim, 1)
-  await arm.putVm('aks-orphan', planted('orphan', tagsOf(clusterName), disk('orphan')))
+  await arm.plantVm('aks-orphan', tagsOf(clusterName), disk('orphan'))
   const { 'joiner.sh_nodeclaim-uid': _, ...karpenters } = tagsOf(clusterName)
-  await arm.putVm('aks-young', planted('young', karpenters, 'aks-young'))
+  await arm.plantVm('aks-young', karpenters, 'aks-young')
   const foreign = osDiskName('other', 'foreign', 1)
-  await arm.putVm('aks-foreign', planted('foreign', tagsOf('other'), foreign))
-  await arm.putVm('aks-gone', planted('gone', tagsOf('other'), osDiskName('other', 'gone', 1)))
+  await arm.plantVm('aks-foreign', tagsOf('other'), foreign)
+  await arm.plantVm('aks-gone', tagsOf('other'), osDiskName('other', 'gone', 1))
   await arm.deleteVm('aks-gone')
   expect(await collected()).toEqual({
     virtualMachine: 0,
