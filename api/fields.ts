@@ -1,6 +1,12 @@
 import { z } from 'zod'
-import { aksOwnKeys, aksOwnRefusal, domainRefusal, hostnameRefusal, restrictedDomains } from '../core/claim-keys.ts'
-import { labels } from '../core/labels.ts'
+import {
+  aksOwnKeys,
+  aksOwnRefusal,
+  domainRefusal,
+  hostnameRefusal,
+  restrictedDomains,
+} from '../core/node-claim/claim-keys.ts'
+import { labels } from '../core/requirements/labels.ts'
 
 /**
  * Extensions of a CRD's schema that JSON Schema has no word for; `deploy/generate-crds.ts` writes them out as `x-kubernetes-*`.

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { parseGoDuration } from '../core/duration.ts'
-import { qualifiedNameErrors } from '../core/label-syntax.ts'
 import type { InterruptionRule, RepairPolicy } from '../core/node-claim/node-health.ts'
+import { qualifiedNameErrors } from '../core/requirements/label-syntax.ts'
+import { parseGoDuration } from '../core/values/duration.ts'
 
 /**
  * What AKS' node problem detector says of a VM that is about to end (reference/azure-provider.md 8.4). A VM that is frozen, rebooted or moved

@@ -1,4 +1,4 @@
-import { planMapName, planPlaces } from '../core/disruption/plan-requests.ts'
+import { planMapName, planPlaces } from '../core/disruption/plan/plan-requests.ts'
 import { verdictMapName, verdictShards } from '../core/disruption/verdict.ts'
 import type { Role } from './config.ts'
 

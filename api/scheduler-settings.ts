@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { qualifiedNameErrors } from '../core/label-syntax.ts'
-import type { DefaultSpreadConstraint } from '../core/scheduling/spread-defaults.ts'
+import { qualifiedNameErrors } from '../core/requirements/label-syntax.ts'
+import type { DefaultSpreadConstraint } from '../core/scheduling/topology/spread-defaults.ts'
 import { readOneYaml } from './yaml/read.ts'
 
 /** The gates that Karpenter knows, as they stand when nobody sets them (reference/karpenter-core.md 7). */

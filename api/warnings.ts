@@ -1,5 +1,5 @@
-import { kubeletAnnotation } from '../core/kubelet-conversion.ts'
-import { maxNodeClassName, maxPoolName } from '../core/node-names.ts'
+import { maxNodeClassName, maxPoolName } from '../core/node-claim/node-names.ts'
+import { kubeletAnnotation } from '../core/node-class/kubelet-conversion.ts'
 
 /**
  * What people are warned of when they apply an object which Karpenter's API accepts and which cannot work here, or changes nothing. One table for

@@ -1,6 +1,6 @@
 import type { World } from '../test/world.ts'
-import { scale } from './scale.ts'
-import type { Timeline } from './timeline.ts'
+import { scale } from './nodes/scale.ts'
+import type { Timeline } from './nodes/timeline.ts'
 
 const parallelRequests = 20
 

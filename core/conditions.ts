@@ -1,5 +1,5 @@
 import type { Condition, ObjectMeta } from './objects.ts'
-import { timeText } from './time.ts'
+import { timeText } from './values/time.ts'
 
 export interface ConditionContext {
   /** RFC 3339 time of the transition, should there be one. */

@@ -1,8 +1,8 @@
-import { labels, wellKnownLabels } from './labels.ts'
-import { type Quantity, subtractQuantity, zero } from './quantity.ts'
-import { allows, inValues, operatorOf, type Requirement } from './requirement.ts'
-import { isCompatible, type Requirements, sharedKeysIntersect } from './requirements.ts'
+import { labels, wellKnownLabels } from './requirements/labels.ts'
+import { allows, inValues, operatorOf, type Requirement } from './requirements/requirement.ts'
+import { isCompatible, type Requirements, sharedKeysIntersect } from './requirements/requirements.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from './resources.ts'
+import { type Quantity, subtractQuantity, zero } from './values/quantity.ts'
 
 /** One way to buy an instance type. The price is in USD an hour. */
 export interface Offering {

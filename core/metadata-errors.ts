@@ -1,7 +1,7 @@
-import type { FieldError } from './field-error.ts'
-import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from './label-syntax.ts'
-import { isObject } from './shape.ts'
-import { shortened } from './shortened.ts'
+import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from './requirements/label-syntax.ts'
+import type { FieldError } from './values/field-error.ts'
+import { isObject } from './values/shape.ts'
+import { shortened } from './values/shortened.ts'
 
 /** Bytes of all annotations of an object, keys and values. */
 const maxAnnotationBytes = 256 * 1024

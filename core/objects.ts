@@ -1,4 +1,4 @@
-import type { PodExcess } from './pod-limits.ts'
+import type { PodExcess } from './pods/pod-limits.ts'
 import type { Resources } from './resources.ts'
 
 /** Kubernetes object metadata, as much of it as decisions need. Timestamps are RFC 3339 texts as served. */

@@ -6,8 +6,8 @@ import {
   type Quantity,
   subtractQuantity,
   zero,
-} from './quantity.ts'
-import { emptyRecord, entryOf } from './records.ts'
+} from './values/quantity.ts'
+import { emptyRecord, entryOf } from './values/records.ts'
 
 /** Amounts by resource name. A resource that is not named counts as zero. */
 export type Resources = Readonly<Record<string, Quantity>>

@@ -1,6 +1,6 @@
 import type { InstanceType } from './instance-type.ts'
 import type { Condition, Node, NodeClaim, NodePool, ObjectMeta, Pod, RequirementSpec } from './objects.ts'
-import { requirements } from './requirements.ts'
+import { requirements } from './requirements/requirements.ts'
 import { parseResources } from './resources.ts'
 
 /** Objects for tests: valid ones with as little in them as possible, and what a test changes. */

@@ -20,12 +20,12 @@ const [
   { registerValidate },
 ] = await Promise.all([
   import('commander'),
-  import('./boundary.ts'),
-  import('./convert.ts'),
-  import('./instance-types/command.ts'),
-  import('./simulate/command.ts'),
-  import('./terminal.ts'),
-  import('./validate.ts'),
+  import('./cli/shared/boundary.ts'),
+  import('./cli/convert/convert.ts'),
+  import('./cli/instance-types/command.ts'),
+  import('./cli/simulate/command.ts'),
+  import('./cli/shared/terminal.ts'),
+  import('./cli/validate/validate.ts'),
 ])
 
 const command = process.argv[2] ?? ''
@@ -85,19 +85,19 @@ if (!standsAlone) {
     { registerTakeover },
     { registerWhy },
   ] = await Promise.all([
-    import('./operate/apply-command.ts'),
-    import('./budgets/command.ts'),
-    import('./capacity/command.ts'),
-    import('./operate/consolidate-command.ts'),
-    import('./doctor/command.ts'),
-    import('./node/command.ts'),
-    import('./operate/pause-command.ts'),
-    import('./operate/plan-command.ts'),
-    import('./quarantine/command.ts'),
-    import('./quota/command.ts'),
-    import('./status/command.ts'),
-    import('./takeover/command.ts'),
-    import('./why/command.ts'),
+    import('./cli/operate/apply-command.ts'),
+    import('./cli/budgets/command.ts'),
+    import('./cli/capacity/command.ts'),
+    import('./cli/operate/consolidate-command.ts'),
+    import('./cli/doctor/command.ts'),
+    import('./cli/node/command.ts'),
+    import('./cli/operate/pause-command.ts'),
+    import('./cli/operate/plan-command.ts'),
+    import('./cli/quarantine/command.ts'),
+    import('./cli/quota/command.ts'),
+    import('./cli/status/command.ts'),
+    import('./cli/takeover/command.ts'),
+    import('./cli/why/command.ts'),
   ])
   registerApply(program)
   registerBudgets(program)

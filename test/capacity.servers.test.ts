@@ -9,8 +9,8 @@ import { Quota } from '../activities/azure/capacity/quota.ts'
 import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
 import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import type { VmSize } from '../activities/azure/catalogue/sku.ts'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
-import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
+import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
+import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 
 const run = promisify(execFile)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { kindRules, kindsFor } from '../activities/kubernetes/cached-kinds.ts'
+import { kindRules, kindsFor } from '../activities/kubernetes/cache/cached-kinds.ts'
 import { readConfig, readConversionConfig } from '../api/config.ts'
 import {
   binding,
@@ -155,7 +155,7 @@ describe.each(cases)('the chart with $name', ({ values, azureAccount }) => {
       const environment = podEnvironment(manifests, each)
       const result = readConversionConfig(environment) ?? readConfig(environment)
       expect(result).toMatchObject({ kind: 'config' })
-      // OpenTelemetry's own names are read where traces begin (workers/tracing.ts), those of Temporal by starter/temporal/settings.ts, and the roles of a
+      // OpenTelemetry's own names are read where traces begin (workers/telemetry/tracing.ts), those of Temporal by starter/temporal/settings.ts, and the roles of a
       // process that only converts before its settings.
       const read = [
         ...(result.kind === 'config' ? Object.keys(result.config) : []),

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { objectId } from '../deploy/local/azure/access-tokens.ts'
+import { objectId } from '../deploy/local/azure/server/access-tokens.ts'
 import { azureIds, subnetId } from '../deploy/local/cluster.ts'
-import type { Status } from '../starter/doctor/check.ts'
+import type { Status } from '../starter/cli/doctor/check.ts'
 import { nodeClass, nodePool, World } from './world.ts'
 
 interface Seen {

@@ -3,7 +3,7 @@ import { Client, type Connection } from '@temporalio/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
-import { startLoops } from '../starter/cluster-loops.ts'
+import { startLoops } from '../starter/bridge/cluster-loops.ts'
 import { connectClient } from '../starter/temporal/connect.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 

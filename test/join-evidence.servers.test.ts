@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { joinEvidence } from '../activities/azure/launch/join-evidence.ts'
 import { group, joinersClient, vmBody } from '../deploy/local/azure/sdk-clients.ts'
 import { SimulatorProcess } from '../deploy/local/azure/simulator-process.ts'
-import { goldenConfig } from './golden-cases.ts'
+import { goldenConfig } from './vectors/golden-cases.ts'
 
 let simulator: SimulatorProcess
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DisruptionPlan } from '../core/disruption/plan.ts'
+import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool, operatorUser, World } from './world.ts'
 

@@ -1,4 +1,4 @@
-import type { Operation } from '../activities/kubernetes/json-patch.ts'
+import type { Operation } from '../activities/kubernetes/client/json-patch.ts'
 
 /** What a request writes, as an object: its body, or what a JSON patch sets; a removed list is an empty one. Not JSON: nothing. */
 export function written(body: string): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { kubeletAnnotation } from '../core/kubelet-conversion.ts'
+import { kubeletAnnotation } from '../core/node-class/kubelet-conversion.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
 
 let world: World

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { register } from 'prom-client'
 import { afterEach, expect, test } from 'vitest'
-import { ClusterCache } from '../activities/kubernetes/cluster-cache.ts'
+import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { Config } from '../api/config.ts'
 import { observeCluster } from './cluster-observer.ts'
-import { startHealthServer } from './health-server.ts'
-import { metricsText } from './metrics-text.ts'
+import { startHealthServer } from './telemetry/health-server.ts'
+import { metricsText } from './telemetry/metrics-text.ts'
 
 const log = pino({ level: 'silent' })
 const pod = {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { KubernetesClient } from '../activities/kubernetes/client.ts'
+import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import type { Installation } from '../core/installation.ts'
 import { claimInstallation, installationProblem, ownInstallation, readOwnership } from './installation.ts'
 import { pauseOf } from './pause.ts'

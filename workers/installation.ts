@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../activities/kubernetes/client.ts'
-import { resourcePath } from '../activities/kubernetes/resources.ts'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../activities/kubernetes/client/resources.ts'
 import {
   describeInstallation,
   type Installation,

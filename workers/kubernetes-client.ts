@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { KubernetesClient } from '../activities/kubernetes/client.ts'
-import { MissingRights } from '../activities/kubernetes/missing-right.ts'
+import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import { MissingRights } from '../activities/kubernetes/client/missing-right.ts'
 
 /** The client of a process. A right that is missing is logged, whatever the caller makes of the refusal. */
 export async function loadClient(kubeconfig: string | undefined, log: Logger): Promise<KubernetesClient> {

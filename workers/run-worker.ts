@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Config, type ConfigResult, readConfig, readConversionConfig } from '../api/config.ts'
 import type { TemporalSettings, TemporalSettingsResult } from '../starter/temporal/settings.ts'
-import { createLogger } from './logger.ts'
+import { createLogger } from './telemetry/logger.ts'
 
 /** Runs a worker process from the environment. Returns the exit code. SIGINT and SIGTERM end it in order; a second one at once. */
 export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
@@ -14,8 +14,8 @@ export async function runWorker(env: NodeJS.ProcessEnv): Promise<number> {
     })
   const { readTemporalSettings } = await import('../starter/temporal/settings.ts')
   return run(bothOf(readConfig(env), readTemporalSettings(env)), async ({ config, notes, log, signal }) => {
-    const { installRuntime } = await import('./telemetry.ts')
-    const { startTracing } = await import('./tracing.ts')
+    const { installRuntime } = await import('./telemetry/telemetry.ts')
+    const { startTracing } = await import('./telemetry/tracing.ts')
     const { runJoiner } = await import('./joiner-process.ts')
     const temporal = await installRuntime(log)
     const tracing = await startTracing(env, log)

@@ -1,6 +1,6 @@
 import type { WorkerDeploymentOptions } from '@temporalio/worker'
 import type { Config } from '../api/config.ts'
-import { type OwnVersion, ownDeployment } from '../starter/current-version.ts'
+import { type OwnVersion, ownDeployment } from '../starter/bridge/current-version.ts'
 import { version } from './build-info.ts'
 
 type VersionConfig = Pick<

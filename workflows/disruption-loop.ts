@@ -15,8 +15,8 @@ import type {
   DisruptionProposal,
 } from '../activities/planning/contract.ts'
 import { type DisruptionMethod, methodFacts } from '../core/disruption/command.ts'
-import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan-requests.ts'
-import { type Pause, pauseText } from '../core/pauses.ts'
+import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan/plan-requests.ts'
+import { type Pause, pauseText } from '../core/pauses/pauses.ts'
 import { disruptionCommandId } from '../core/task-queues.ts'
 import { commits, plans, polls } from './activities.ts'
 import { disruptionCommand } from './disruption-command.ts'

@@ -6,7 +6,7 @@ import {
   consolidateAskedFor,
   consolidateRefusal,
   planRefusal,
-} from '../core/disruption/plan-requests.ts'
+} from '../core/disruption/plan/plan-requests.ts'
 import { plans } from './activities.ts'
 import { applyUpdate, consolidateNowSignal, consolidateUpdate, planUpdate, type RequestAnswer } from './messages.ts'
 import { refuse, type SignalHandlers } from './pausing.ts'

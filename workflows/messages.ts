@@ -1,10 +1,10 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
-import type { PlanSummary } from '../activities/planning/plan-contract.ts'
-import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan-requests.ts'
+import type { PlanSummary } from '../activities/disruption/plan-contract.ts'
+import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
 import type { DrainWaits } from '../core/node-claim/drain-waits.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
-import type { PauseRequest, ResumeRequest } from '../core/pause-requests.ts'
-import type { Pause } from '../core/pauses.ts'
+import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
+import type { Pause } from '../core/pauses/pauses.ts'
 
 /** "Look again": carries nothing, so lost, doubled and reordered pokes change nothing. */
 export const pokeSignal = defineSignal('poke')

@@ -19,7 +19,7 @@ import {
   textsOf,
   type WantedHold,
 } from '../core/node-claim/node-requests.ts'
-import { objectOf } from '../core/operator-requests.ts'
+import { objectOf } from '../core/pauses/operator-requests.ts'
 import { forcedEnds, forcing, kubernetes } from './activities.ts'
 import {
   forceFinishSignal,

@@ -1,7 +1,7 @@
 import { allHandlersFinished, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow'
 import type { PauseChange, PausesWritten } from '../activities/kubernetes/contract.ts'
-import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pause-requests.ts'
-import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses.ts'
+import { liftAskedFor, pauseAskedFor, pauseRefusal, resumeRefusal } from '../core/pauses/pause-requests.ts'
+import { type LoopName, type Pause, pauseKey, pauseText, scopeOf, scopeText, wholeLoop } from '../core/pauses/pauses.ts'
 import { kubernetes } from './activities.ts'
 import { type PauseAnswer, pauseSignal, pauseUpdate, resumeSignal, resumeUpdate } from './messages.ts'
 

@@ -8,7 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { ProvisioningOutcome } from '../activities/planning/contract.ts'
-import type { Pause } from '../core/pauses.ts'
+import type { Pause } from '../core/pauses/pauses.ts'
 import { polls } from './activities.ts'
 import { loopStatusQuery } from './messages.ts'
 import { LoopPause } from './pausing.ts'

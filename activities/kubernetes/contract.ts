@@ -2,8 +2,8 @@ import type { Decision, DisruptionMethod } from '../../core/disruption/command.t
 import type { DrainTold, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
-import type { Lift } from '../../core/pause-requests.ts'
-import type { LoopName, Pause } from '../../core/pauses.ts'
+import type { Lift } from '../../core/pauses/pause-requests.ts'
+import type { LoopName, Pause } from '../../core/pauses/pauses.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 
 /** What a lifecycle that is not inside a longer activity should do next. */

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
-import type { DisruptionMetrics } from '../planning/disruption-metrics.ts'
+import type { DisruptionMetrics } from '../disruption/disruption-metrics.ts'
 import type { LifecycleMetrics } from '../telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import type { KubernetesClient } from './client.ts'
-import type { ClusterCache } from './cluster-cache.ts'
+import type { ClusterCache } from './cache/cluster-cache.ts'
+import type { KubernetesClient } from './client/client.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 /** What every Kubernetes activity works with; made once per process. */

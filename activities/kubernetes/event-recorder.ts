@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { dedupeKey, type EventReason, eventRule, rateLimits, transitions } from '../../core/events.ts'
 import type { Condition, ObjectMeta } from '../../core/objects.ts'
-import { printableLines } from '../../core/printable.ts'
-import type { KubernetesClient } from './client.ts'
-import { resourcePath } from './resources.ts'
-import { TokenBucket } from './token-bucket.ts'
+import { printableLines } from '../../core/values/printable.ts'
+import type { KubernetesClient } from './client/client.ts'
+import { resourcePath } from './client/resources.ts'
+import { TokenBucket } from './client/token-bucket.ts'
 
 /** The object an event is about. */
 export interface EventSubject {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError, type Json } from './client.ts'
+import { ApiError, type Json } from './client/client.ts'
 import { Lease } from './lease.ts'
 
 /** One Lease object behind an API server with optimistic locks. Time in the cluster goes on by `passMs`. */

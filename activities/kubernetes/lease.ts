@@ -1,5 +1,5 @@
-import { isConflict, isNotFound, type KubernetesClient } from './client.ts'
-import { resourcePath } from './resources.ts'
+import { isConflict, isNotFound, type KubernetesClient } from './client/client.ts'
+import { resourcePath } from './client/resources.ts'
 
 interface LeaseObject {
   readonly metadata: { readonly resourceVersion: string }

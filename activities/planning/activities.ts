@@ -1,12 +1,12 @@
 import { withHeartbeats } from '../activity-context.ts'
+import { checkPlan } from '../disruption/check-plan.ts'
+import { nextDisruption } from '../disruption/disruption.ts'
+import { commitDisruptions } from '../disruption/disruption-commit.ts'
+import { planDisruption } from '../disruption/plan-disruption.ts'
 import { translatingFailures } from '../failure.ts'
-import { checkPlan } from './check-plan.ts'
+import { nextProvisioning } from '../provisioning/provisioning.ts'
 import type { PlanningActivities } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
-import { nextDisruption } from './disruption.ts'
-import { commitDisruptions } from './disruption-commit.ts'
-import { planDisruption } from './plan-disruption.ts'
-import { nextProvisioning } from './provisioning.ts'
 
 /** The activities of the plan queue. */
 export function createPlanningActivities(deps: PlanningDeps): PlanningActivities {

@@ -1,14 +1,14 @@
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
-import type { DefaultSpreadConstraint } from '../../core/scheduling/spread-defaults.ts'
+import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 import type { AzureDeps } from '../azure/dependencies.ts'
-import type { HeavyPods } from './heavy-pods.ts'
-import type { LifecycleStarter } from './lifecycle-starter.ts'
-import type { PlanningMetrics } from './metrics.ts'
-import type { Nominations } from './nominations.ts'
-import type { Quarantine } from './quarantine.ts'
-import type { RefusedClaims } from './refused-claims.ts'
-import type { SolverThread } from './solver/solver-thread.ts'
-import type { VerdictRecorder } from './verdicts.ts'
+import type { VerdictRecorder } from '../disruption/verdicts.ts'
+import type { LifecycleStarter } from '../provisioning/lifecycle-starter.ts'
+import type { PlanningMetrics } from '../provisioning/metrics.ts'
+import type { Nominations } from '../provisioning/nominations.ts'
+import type { RefusedClaims } from '../provisioning/refused-claims.ts'
+import type { HeavyPods } from '../scheduler-thread/heavy-pods.ts'
+import type { Quarantine } from '../scheduler-thread/quarantine.ts'
+import type { SolverThread } from '../scheduler-thread/solver-thread.ts'
 
 /** How pods are placed, as the process was told. */
 interface SchedulingSettings

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { labels } from '../../core/labels.ts'
 import type { Pod } from '../../core/objects.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import { parseResources } from '../../core/resources.ts'
 import { ownedBy, sampleClaim, sampleNode, samplePod, samplePool } from '../../core/sample-objects.ts'
 import { conditionGauges } from './condition-metrics.ts'

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { labels, terminationFinalizer } from '../../core/labels.ts'
 import type { Condition, Pod } from '../../core/objects.ts'
+import { labels, terminationFinalizer } from '../../core/requirements/labels.ts'
 import { sampleClaim, sampleNode, samplePod } from '../../core/sample-objects.ts'
 import { CloudProviderMetrics } from './cloud-provider-metrics.ts'
 import { conditionTransitions } from './condition-metrics.ts'

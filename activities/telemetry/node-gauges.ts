@@ -1,8 +1,8 @@
-import { labels, wellKnownLabels } from '../../core/labels.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
-import { isDaemonPod, isTerminal } from '../../core/pod-rules.ts'
-import { entryOf } from '../../core/records.ts'
+import { isDaemonPod, isTerminal } from '../../core/pods/pod-rules.ts'
+import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
 import { mergeResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
+import { entryOf } from '../../core/values/records.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 import { amountOf, resourceSamples } from './resource-samples.ts'
 

@@ -1,7 +1,7 @@
 import { Histogram, type Registry, register, Summary } from 'prom-client'
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
-import { isTerminal } from '../../core/pod-rules.ts'
+import { isTerminal } from '../../core/pods/pod-rules.ts'
 import { durationBuckets, summaryQuantiles } from './buckets.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 

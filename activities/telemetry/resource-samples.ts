@@ -1,5 +1,5 @@
-import type { Quantity } from '../../core/quantity.ts'
 import type { Resources } from '../../core/resources.ts'
+import type { Quantity } from '../../core/values/quantity.ts'
 import { labelPairs, labelText } from './gauge-family.ts'
 
 /** An amount as metrics tell it: cores of CPU, bytes, pieces. */

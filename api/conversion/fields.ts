@@ -1,5 +1,5 @@
 // Fields that NodePools and NodeClaims share, from one version to the other.
-import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
+import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { isEqual, isObject, type Json, parsed, without } from './residue.ts'
 
 /** Where upstream keeps a v1beta1 `nodeClassRef` as it was written. */

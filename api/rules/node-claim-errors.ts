@@ -1,6 +1,6 @@
-import type { FieldError } from '../../core/field-error.ts'
 import { metadataErrors } from '../../core/metadata-errors.ts'
 import { type ClaimValues, claimValueErrors } from '../../core/node-claim/values.ts'
+import type { FieldError } from '../../core/values/field-error.ts'
 import { nodeClaimSpec } from '../node-claim.ts'
 import { judge } from './schema-errors.ts'
 

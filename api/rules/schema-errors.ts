@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { FieldError } from '../../core/field-error.ts'
-import { isObject } from '../../core/shape.ts'
-import { shortened } from '../../core/shortened.ts'
+import type { FieldError } from '../../core/values/field-error.ts'
+import { isObject } from '../../core/values/shape.ts'
+import { shortened } from '../../core/values/shortened.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
 import { compileCel } from './cel.ts'
 

@@ -1,4 +1,4 @@
-import { type Size, sizes } from '../../deploy/local/azure/catalogue.ts'
+import { type Size, sizes } from '../../deploy/local/azure/catalogue/catalogue.ts'
 import { archKey, capacityTypeKey, type InstanceTypeJson, isOneOf, type RequirementJson, zoneKey } from './scenario.ts'
 
 export const azureZones = ['eastus-1', 'eastus-2', 'eastus-3'] as const

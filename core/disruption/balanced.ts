@@ -1,5 +1,5 @@
-import { labels } from '../labels.ts'
-import { isDaemonPod, isTerminal } from '../pod-rules.ts'
+import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
+import { labels } from '../requirements/labels.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import type { Candidate, DisruptionView } from './candidates.ts'
 import { priceNow, rescheduleCost } from './costs.ts'

@@ -1,14 +1,14 @@
 import { isTrue } from '../conditions.ts'
 import { type InstanceType, typeNamed } from '../instance-type.ts'
-import { annotations, labels } from '../labels.ts'
 import { type Hold, holdOf, holdText } from '../node-claim/hold.ts'
 import { isReady } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
-import type { Pauses } from '../pauses.ts'
-import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pod-rules.ts'
+import type { Pauses } from '../pauses/pauses.ts'
+import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pods/pod-rules.ts'
+import { annotations, labels } from '../requirements/labels.ts'
 import { isLeaving, labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
+import { evictionBlockedBy } from './budgets/pod-disruption-budgets.ts'
 import { nodePrice, rescheduleCost } from './costs.ts'
-import { evictionBlockedBy } from './pod-disruption-budgets.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
 
 /** What disruption decides on, read at one moment. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { labels } from '../labels.ts'
-import { inValues } from '../requirement.ts'
+import { labels } from '../requirements/labels.ts'
+import { inValues } from '../requirements/requirement.ts'
 import { sampleClaim, sampleNode, samplePod, samplePool } from '../sample-objects.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import type { Candidate } from './candidates.ts'

@@ -1,5 +1,5 @@
-import { labels } from '../labels.ts'
-import { allows } from '../requirement.ts'
+import { labels } from '../requirements/labels.ts'
+import { allows } from '../requirements/requirement.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import type { Candidate } from './candidates.ts'
 import type { Decision } from './command.ts'

@@ -1,6 +1,6 @@
 import { conditionOf } from '../conditions.ts'
-import { durationMs } from '../duration.ts'
 import type { NodeClaim, NodePool } from '../objects.ts'
+import { durationMs } from '../values/duration.ts'
 
 /**
  * When a node has been left alone for its pool's consolidateAfter, in epoch ms; from this very moment on it is consolidatable. Undefined when

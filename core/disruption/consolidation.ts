@@ -1,5 +1,5 @@
 import { minValues } from '../instance-type.ts'
-import { labels } from '../labels.ts'
+import { labels } from '../requirements/labels.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../scheduling/snapshot.ts'
 import type { Candidate } from './candidates.ts'
 import {

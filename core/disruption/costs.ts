@@ -1,6 +1,6 @@
 import { capacityTypeOf, type InstanceType, typeNamed, zoneOf } from '../instance-type.ts'
-import { labels } from '../labels.ts'
 import type { Pod } from '../objects.ts'
+import { labels } from '../requirements/labels.ts'
 
 /** What disrupting a node costs before its pods are counted. */
 const baseDisruptionCost = 1

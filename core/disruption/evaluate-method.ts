@@ -1,6 +1,6 @@
-import { pauseText } from '../pauses.ts'
+import { pauseText } from '../pauses/pauses.ts'
 import { BalancedPolicy } from './balanced.ts'
-import { allowedDisruptions } from './budgets.ts'
+import { allowedDisruptions } from './budgets/budgets.ts'
 import {
   type Blocked,
   blockedBy,

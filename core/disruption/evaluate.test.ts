@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { wellKnownLabels } from '../labels.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../objects.ts'
-import { Pauses } from '../pauses.ts'
+import { Pauses } from '../pauses/pauses.ts'
+import { wellKnownLabels } from '../requirements/labels.ts'
 import {
   ownedBy,
   sampleClaim,

@@ -1,6 +1,6 @@
 import { isTrue } from '../conditions.ts'
-import { durationMs } from '../duration.ts'
-import { labels } from '../labels.ts'
+import { labels } from '../requirements/labels.ts'
+import { durationMs } from '../values/duration.ts'
 import { type Blocked, blockedBy, type Candidate, isEmpty } from './candidates.ts'
 import type { DisruptionMethod, DisruptionReason } from './command.ts'
 

@@ -8,9 +8,9 @@ import {
   typeNamed,
   worstLaunchPrice,
 } from '../instance-type.ts'
-import { labels } from '../labels.ts'
-import { allows, inValues } from '../requirement.ts'
-import { merge, type Requirements } from '../requirements.ts'
+import { labels } from '../requirements/labels.ts'
+import { allows, inValues } from '../requirements/requirement.ts'
+import { merge, type Requirements } from '../requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import { specsOf } from '../scheduling/solver/planned-claims.ts'
 

@@ -1,5 +1,5 @@
-import { annotations } from '../labels.ts'
 import type { NodeClaim } from '../objects.ts'
+import { annotations } from '../requirements/labels.ts'
 
 /** Replacements whose command has not ended: the pods that they were made for have not all come, and what they replace is still there. */
 export function replacementsInUse(claims: Iterable<NodeClaim>): ReadonlySet<NodeClaim> {

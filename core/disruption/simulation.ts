@@ -1,11 +1,11 @@
-import { labels } from '../labels.ts'
 import type { Pod } from '../objects.ts'
-import { isProvisionable, podName } from '../pod-rules.ts'
-import { entryOf } from '../records.ts'
+import { isProvisionable, podName } from '../pods/pod-rules.ts'
+import { labels } from '../requirements/labels.ts'
 import { settled } from '../scheduling/settled.ts'
 import type { SchedulableNode, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { type Removal, WhatIf } from '../scheduling/what-if.ts'
+import { entryOf } from '../values/records.ts'
 import type { Candidate } from './candidates.ts'
 
 /** What placement looks at, with the pods that disruption could move. */

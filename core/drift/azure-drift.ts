@@ -1,6 +1,6 @@
 import { isTrueAt } from '../conditions.ts'
-import { annotations, labels } from '../labels.ts'
 import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
+import { annotations, labels } from '../requirements/labels.ts'
 import type { AzureDriftReason, Drift } from './drift.ts'
 
 /** What drift from an AKSNodeClass is told by. */

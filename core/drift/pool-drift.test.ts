@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { InstanceType } from '../instance-type.ts'
-import { annotations, coreWellKnownLabels } from '../labels.ts'
 import type { RequirementSpec } from '../objects.ts'
-import { requirements } from '../requirements.ts'
+import { annotations, coreWellKnownLabels } from '../requirements/labels.ts'
+import { requirements } from '../requirements/requirements.ts'
 import { sampleClaim, sampleCondition, sampleMeta, samplePool, sampleTime, sampleType } from '../sample-objects.ts'
 import { nodeClaimDrift, type PoolDriftView, poolDrift, typeCheckAgeMs } from './pool-drift.ts'
 

@@ -1,9 +1,9 @@
 import { isTrue } from '../conditions.ts'
 import { compatibleOfferings, type InstanceType, typeNamed } from '../instance-type.ts'
-import { annotations, labels, wellKnownLabels } from '../labels.ts'
 import type { NodeClaim, NodePool } from '../objects.ts'
-import { intersects, inValues, type Requirement } from '../requirement.ts'
-import { incompatibility, type Requirements, requirements, requirementsOfLabels } from '../requirements.ts'
+import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
+import { intersects, inValues, type Requirement } from '../requirements/requirement.ts'
+import { incompatibility, type Requirements, requirements, requirementsOfLabels } from '../requirements/requirements.ts'
 import { type Drift, firstDrift, type PoolDriftReason } from './drift.ts'
 
 /** What drift from a NodePool is told by. */

@@ -1,5 +1,5 @@
-import { annotations } from '../labels.ts'
 import type { NodeClaim } from '../objects.ts'
+import { annotations } from '../requirements/labels.ts'
 
 /**
  * Whether a NodeClaim stands for a machine that AKS makes and deletes by its own API (node auto-provisioning, reference/azure-provider.md 4.7).

@@ -1,6 +1,6 @@
 import type { Node, NodeClaim } from '../objects.ts'
-import { formatQuantity } from '../quantity.ts'
-import { entryOf } from '../records.ts'
+import { formatQuantity } from '../values/quantity.ts'
+import { entryOf } from '../values/records.ts'
 
 /** A node that has less than this of what its claim promised is not what pods were planned on. */
 const leastPercent = 90

@@ -1,7 +1,7 @@
 // What a drain waits for, in words and since when, and when that is news to whom.
 import type { Pod, VolumeAttachment } from '../objects.ts'
-import { podName } from '../pod-rules.ts'
-import { timeText } from '../time.ts'
+import { podName } from '../pods/pod-rules.ts'
+import { timeText } from '../values/time.ts'
 import type { HeldBy } from './drain.ts'
 
 /** One thing that keeps a node, as histories, conditions and events have it. */

@@ -7,7 +7,7 @@ import {
   isTerminal,
   isTerminating,
   toleratesDisruption,
-} from '../pod-rules.ts'
+} from '../pods/pod-rules.ts'
 
 /** A pod whose deletion is this long overdue is held by nobody who still answers: draining does not wait for it. */
 const stuckAfterMs = 60_000

@@ -1,6 +1,6 @@
-import { annotations } from '../labels.ts'
 import type { NodeClaim } from '../objects.ts'
-import { timeText } from '../time.ts'
+import { annotations } from '../requirements/labels.ts'
+import { timeText } from '../values/time.ts'
 
 /** What an operator has put on a NodeClaim, so that disruption leaves its node alone. */
 export interface Hold {

@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../conditions.ts'
-import { durationMs } from '../duration.ts'
-import { annotations } from '../labels.ts'
 import type { Node, NodeClaim } from '../objects.ts'
+import { annotations } from '../requirements/labels.ts'
+import { durationMs } from '../values/duration.ts'
 import { holdOf } from './hold.ts'
 import {
   type Interruption,

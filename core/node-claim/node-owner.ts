@@ -1,5 +1,5 @@
-import { labels, taintKeys } from '../labels.ts'
 import type { Node, NodeClaim, OwnerReference } from '../objects.ts'
+import { labels, taintKeys } from '../requirements/labels.ts'
 
 /** The NodeClaim that a Node's owner references name; undefined when none does. */
 export function owningClaim({ metadata }: Node): OwnerReference | undefined {

@@ -1,4 +1,4 @@
-import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../operator-requests.ts'
+import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../pauses/operator-requests.ts'
 import { timeIn } from './hold.ts'
 
 /** The payload of `retryNow`. */

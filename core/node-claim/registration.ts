@@ -1,7 +1,7 @@
-import { labels, taintKeys, terminationFinalizer } from '../labels.ts'
 import type { Node, NodeClaim, OwnerReference, Taint } from '../objects.ts'
-import { entryOf } from '../records.ts'
+import { labels, taintKeys, terminationFinalizer } from '../requirements/labels.ts'
 import { describeTaint, isEphemeralTaint, mergeTaints, sameTaint } from '../taints.ts'
+import { entryOf } from '../values/records.ts'
 
 /** What a Node should look like once its claim has registered it. Lists are complete, maps hold what to set. */
 export interface RegistrationPatch {

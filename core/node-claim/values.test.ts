@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { errorText } from '../field-error.ts'
 import type { RequirementSpec, Taint } from '../objects.ts'
+import { errorText } from '../values/field-error.ts'
 import { type ClaimValues, claimValueErrors } from './values.ts'
 
 const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }

@@ -1,10 +1,10 @@
-import { refusedKey } from '../claim-keys.ts'
-import type { FieldError } from '../field-error.ts'
-import { normalizedLabel, wellKnownLabels } from '../labels.ts'
-import { claimNameErrors, nodeClassNameErrors } from '../node-names.ts'
-import { taintErrors, taintValueErrors } from '../node-pool-validation.ts'
+import { taintErrors, taintValueErrors } from '../node-pool/node-pool-validation.ts'
 import type { NodeClaim, RequirementSpec } from '../objects.ts'
-import { requirementErrors, syntaxErrors } from '../requirement-rules.ts'
+import { normalizedLabel, wellKnownLabels } from '../requirements/labels.ts'
+import { requirementErrors, syntaxErrors } from '../requirements/requirement-rules.ts'
+import type { FieldError } from '../values/field-error.ts'
+import { refusedKey } from './claim-keys.ts'
+import { claimNameErrors, nodeClassNameErrors } from './node-names.ts'
 
 /** What of a NodeClaim reaches its node as a value. */
 export interface ClaimValues {

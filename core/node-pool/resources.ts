@@ -1,9 +1,9 @@
-import { labels } from '../labels.ts'
 import type { Node, NodeClaim, NodePool } from '../objects.ts'
-import { integerQuantity, zero } from '../quantity.ts'
-import { entryOf } from '../records.ts'
+import { labels } from '../requirements/labels.ts'
 import { formatResources, mergeResources, noResources, type Resources } from '../resources.ts'
 import { isLeaving } from '../scheduling/state-nodes.ts'
+import { integerQuantity, zero } from '../values/quantity.ts'
+import { entryOf } from '../values/records.ts'
 
 /** Always shown, also for a pool without nodes. */
 const base: Resources = { cpu: zero, 'ephemeral-storage': zero, memory: zero, nodes: zero, pods: zero }

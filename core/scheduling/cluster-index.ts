@@ -14,7 +14,7 @@ import type {
   Service,
   StorageClass,
 } from '../objects.ts'
-import { isProvisionable } from '../pod-rules.ts'
+import { isProvisionable } from '../pods/pod-rules.ts'
 import {
   asItRuns,
   byName,

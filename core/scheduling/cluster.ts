@@ -1,6 +1,5 @@
-import { isFullyBlocked } from '../disruption/pod-disruption-budgets.ts'
+import { isFullyBlocked } from '../disruption/budgets/pod-disruption-budgets.ts'
 import type { InstanceType } from '../instance-type.ts'
-import { labels, wellKnownLabels } from '../labels.ts'
 import type {
   CsiNode,
   DaemonSet,
@@ -16,12 +15,12 @@ import type {
   Service,
   StorageClass,
 } from '../objects.ts'
-import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } from '../pod-rules.ts'
-import { integerQuantity } from '../quantity.ts'
+import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } from '../pods/pod-rules.ts'
+import { labels, wellKnownLabels } from '../requirements/labels.ts'
 import { mergeResources, type Resources } from '../resources.ts'
+import { integerQuantity } from '../values/quantity.ts'
 import { ignoredBecause } from './eligibility.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
-import { type DefaultSpreadConstraint, withDefaultSpread } from './spread-defaults.ts'
 import {
   capacityOf,
   isInterrupted,
@@ -32,6 +31,7 @@ import {
   schedulableNodes,
   stateNodes,
 } from './state-nodes.ts'
+import { type DefaultSpreadConstraint, withDefaultSpread } from './topology/spread-defaults.ts'
 import { Storage } from './volumes.ts'
 
 /** The objects of a cluster that placement depends on. A list that is absent is not known: pods that need it are left out. */

@@ -1,8 +1,8 @@
-import { labels } from '../labels.ts'
 import type { Pod } from '../objects.ts'
-import { operatorOf } from '../requirement.ts'
-import { requirementErrors } from '../requirement-rules.ts'
-import { podRequirements } from '../requirements.ts'
+import { labels } from '../requirements/labels.ts'
+import { operatorOf } from '../requirements/requirement.ts'
+import { requirementErrors } from '../requirements/requirement-rules.ts'
+import { podRequirements } from '../requirements/requirements.ts'
 
 /**
  * Why a pod is left out before anything is tried, with all reasons there are; undefined when it can be tried (reference/karpenter-core.md 3.2).

@@ -12,10 +12,10 @@ import {
   sampleType,
 } from '../sample-objects.ts'
 import { indexOf } from './cluster-index.ts'
+import { Amounts } from './offerings/amounts.ts'
 import { isHeavy, podCost } from './pod-cost.ts'
 import { schedule } from './schedule.ts'
 import type { SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
-import { Amounts } from './solver/amounts.ts'
 import { schedulableNodes } from './state-nodes.ts'
 
 const types = [sampleType('small', 2), sampleType('large', 8)]

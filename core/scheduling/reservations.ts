@@ -1,5 +1,5 @@
 import { capacityTypeOf, type InstanceType, type Offering } from '../instance-type.ts'
-import { isCompatible, type Requirements } from '../requirements.ts'
+import { isCompatible, type Requirements } from '../requirements/requirements.ts'
 
 export interface ReservationSettings {
   readonly isEnabled: boolean

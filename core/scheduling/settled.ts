@@ -1,6 +1,6 @@
 import type { Pod } from '../objects.ts'
-import { integerQuantity } from '../quantity.ts'
 import { mergeResources, noResources, subtractResources } from '../resources.ts'
+import { integerQuantity } from '../values/quantity.ts'
 import type {
   NodePoolOption,
   OccupiedNode,

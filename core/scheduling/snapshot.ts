@@ -1,6 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
 import type { DaemonSet, NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
-import type { Requirements } from '../requirements.ts'
+import type { Requirements } from '../requirements/requirements.ts'
 import type { Resources } from '../resources.ts'
 
 /** A Node as it stands in the cluster: pods are counted by its own labels, whatever its claim promises. */

@@ -1,6 +1,11 @@
 import type { Pod } from '../objects.ts'
-import { emptyRecord } from '../records.ts'
-import { hasPreferredNodeAffinity, podRequirements, type Requirements, requirements } from '../requirements.ts'
+import {
+  hasPreferredNodeAffinity,
+  podRequirements,
+  type Requirements,
+  requirements,
+} from '../requirements/requirements.ts'
+import { emptyRecord } from '../values/records.ts'
 import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
 
 /** A pod as it is tried now, perhaps with wishes given up, and what follows from it. */

@@ -1,7 +1,7 @@
-import { hostPortConflict } from '../host-ports.ts'
 import { allocatableGroups, type InstanceType, minValues, typeMatches } from '../instance-type.ts'
 import type { ContainerPort } from '../objects.ts'
-import { describeAll, isCompatible, type Requirements } from '../requirements.ts'
+import { hostPortConflict } from '../pods/host-ports.ts'
+import { describeAll, isCompatible, type Requirements } from '../requirements/requirements.ts'
 import { fits, formatResources, maxResources, mergeResources, minResources, type Resources } from '../resources.ts'
 import type { DaemonGroup } from './daemon-overhead.ts'
 

@@ -1,8 +1,8 @@
-import { labels } from '../labels.ts'
 import type { PersistentVolume, PersistentVolumeClaim, Pod, RequirementSpec, StorageClass } from '../objects.ts'
-import { podName } from '../pod-rules.ts'
-import { emptyRecord, entryOf } from '../records.ts'
-import { requirements, sharedKeysIntersect } from '../requirements.ts'
+import { podName } from '../pods/pod-rules.ts'
+import { labels } from '../requirements/labels.ts'
+import { requirements, sharedKeysIntersect } from '../requirements/requirements.ts'
+import { emptyRecord, entryOf } from '../values/records.ts'
 import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
 import { structuredError } from './structured-error.ts'
 

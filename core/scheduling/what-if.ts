@@ -1,9 +1,9 @@
 import type { Pod } from '../objects.ts'
 import { planOf, withoutPools } from './schedule.ts'
 import type { SchedulableNode, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
-import { Gone } from './solver/gone.ts'
 import { SolverMemory } from './solver/memory.ts'
 import { SolverBase } from './solver/solver-base.ts'
+import { Gone } from './topology/gone.ts'
 
 /** A node that is imagined away. */
 export interface Removal {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { refusals } from '../../api/rules/node-claim-errors.ts'
-import { errorText } from '../../core/field-error.ts'
+import { errorText } from '../../core/values/field-error.ts'
 import { CrdApiServer } from '../crd-api-server.ts'
 
 interface Body extends Readonly<Record<string, unknown>> {

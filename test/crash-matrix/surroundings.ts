@@ -1,4 +1,4 @@
-import type { JournalEntry } from '../../deploy/local/azure/arm-deps.ts'
+import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import type { FaultyWorld, Picture } from '../faulty-world.ts'
 import { poolIn, type StepReader } from './steps.ts'
 

@@ -1,5 +1,5 @@
-// The solver's thread with a scheduler that fails for pods with the label `fault`; it stands in for activities/planning/solver/thread.ts in tests.
-import { serveSolver } from '../../activities/planning/solver/serve.ts'
+// The solver's thread with a scheduler that fails for pods with the label `fault`; it stands in for activities/scheduler-thread/thread.ts in tests.
+import { serveSolver } from '../../activities/scheduler-thread/serve.ts'
 import type { Pod } from '../../core/objects.ts'
 import { schedule } from '../../core/scheduling/schedule.ts'
 

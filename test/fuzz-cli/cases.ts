@@ -1,5 +1,5 @@
 import { Random } from '../../bench/workloads/random.ts'
-import type { JobInput, JobName } from '../../starter/bounded/jobs.ts'
+import type { JobInput, JobName } from '../../starter/cli/bounded/jobs.ts'
 import { corpus, everySeed } from './corpus.ts'
 import { mutant, type Seed } from './mutate.ts'
 

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
-import { printable } from '../../core/printable.ts'
+import { printable } from '../../core/values/printable.ts'
 import { caseOf } from './cases.ts'
 import { type Failure, type FuzzReport, fuzz } from './fuzz.ts'
 import { failureOf, mostMilliseconds } from './judge.ts'

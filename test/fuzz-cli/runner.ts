@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { boundsOf, clock } from '../../starter/bounded/run.ts'
+import { boundsOf, clock } from '../../starter/cli/bounded/run.ts'
 import type { Case } from './cases.ts'
 import type { Ran } from './thread.ts'
 

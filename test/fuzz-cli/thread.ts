@@ -1,8 +1,8 @@
 import { parentPort as port } from 'node:worker_threads'
-import { complain } from '../../starter/boundary.ts'
-import { perform } from '../../starter/bounded/thread.ts'
-import { planIn } from '../../starter/operate/plan-files.ts'
-import { guardOutput } from '../../starter/terminal.ts'
+import { perform } from '../../starter/cli/bounded/thread.ts'
+import { planIn } from '../../starter/cli/operate/plan-files.ts'
+import { complain } from '../../starter/cli/shared/boundary.ts'
+import { guardOutput } from '../../starter/cli/shared/terminal.ts'
 import { type Case, jobOf } from './cases.ts'
 
 /** What a case came to. */

@@ -1,4 +1,4 @@
-import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
+import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { azureIds } from '../../deploy/local/cluster.ts'
 import { standaloneClaim } from '../world.ts'
 import type { HostileObject, Json } from './corpus.ts'

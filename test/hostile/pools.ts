@@ -1,4 +1,4 @@
-import { kubeletAnnotation } from '../../core/kubelet-conversion.ts'
+import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { nodePool } from '../world.ts'
 import type { HostileObject, Json } from './corpus.ts'
 import { brokenValues, deepJson, nameOf, prototypeNames, times } from './texts.ts'

@@ -1,5 +1,5 @@
 import { seconds, table } from '../../bench/report.ts'
-import { printable } from '../../core/printable.ts'
+import { printable } from '../../core/values/printable.ts'
 import { type Corpus, type HostileObject } from './corpus.ts'
 import type { FileRun } from './file-runs.ts'
 import { innocentCount } from './innocents.ts'

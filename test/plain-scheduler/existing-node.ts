@@ -1,13 +1,19 @@
-import { hostPortConflict } from '../../core/host-ports.ts'
-import { labels } from '../../core/labels.ts'
 import type { ContainerPort, Pod } from '../../core/objects.ts'
-import { entryOf } from '../../core/records.ts'
-import { inValues, operatorOf, type Requirement } from '../../core/requirement.ts'
-import { isCompatible, merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements.ts'
+import { hostPortConflict } from '../../core/pods/host-ports.ts'
+import { labels } from '../../core/requirements/labels.ts'
+import { inValues, operatorOf, type Requirement } from '../../core/requirements/requirement.ts'
+import {
+  isCompatible,
+  merge,
+  type Requirements,
+  requirements,
+  requirementsOfLabels,
+} from '../../core/requirements/requirements.ts'
 import { fits, type Resources, subtractResources } from '../../core/resources.ts'
 import type { SchedulableNode, VolumesByDriver } from '../../core/scheduling/snapshot.ts'
 import { type Trial, unionOfVolumes } from '../../core/scheduling/trial.ts'
 import { untolerated } from '../../core/taints.ts'
+import { entryOf } from '../../core/values/records.ts'
 import type { Topology } from './topology.ts'
 
 /** A node of the snapshot while a pass fills it. */

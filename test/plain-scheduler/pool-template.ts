@@ -1,16 +1,16 @@
 import type { InstanceType } from '../../core/instance-type.ts'
-import { labels } from '../../core/labels.ts'
-import { type TemplateInput, templateRequirements } from '../../core/node-claim-template.ts'
+import { type TemplateInput, templateRequirements } from '../../core/node-pool/node-claim-template.ts'
 import type { DaemonSet, NodePool, Taint } from '../../core/objects.ts'
-import type { Quantity } from '../../core/quantity.ts'
-import { entryOf } from '../../core/records.ts'
-import { inValues } from '../../core/requirement.ts'
-import { merge, type Requirements } from '../../core/requirements.ts'
+import { labels } from '../../core/requirements/labels.ts'
+import { inValues } from '../../core/requirements/requirement.ts'
+import { merge, type Requirements } from '../../core/requirements/requirements.ts'
 import { maxResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
 import { type DaemonGroup, daemonGroups } from '../../core/scheduling/daemon-overhead.ts'
 import type { NodePoolOption } from '../../core/scheduling/snapshot.ts'
 import { structuredError } from '../../core/scheduling/structured-error.ts'
 import { filterTypes } from '../../core/scheduling/type-filter.ts'
+import type { Quantity } from '../../core/values/quantity.ts'
+import { entryOf } from '../../core/values/records.ts'
 
 export interface PoolSettings {
   readonly daemonSets: readonly DaemonSet[]

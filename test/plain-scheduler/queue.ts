@@ -1,7 +1,7 @@
 import type { Pod } from '../../core/objects.ts'
-import { podName } from '../../core/pod-rules.ts'
-import { compareQuantity, type Quantity, zero } from '../../core/quantity.ts'
-import { entryOf } from '../../core/records.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
+import { compareQuantity, type Quantity, zero } from '../../core/values/quantity.ts'
+import { entryOf } from '../../core/values/records.ts'
 
 /** The order in which pods are placed: more cpu, more memory, older, lower UID, then by name (reference/karpenter-core.md 3.3). */
 function inQueueOrder(pods: readonly Pod[]): Pod[] {

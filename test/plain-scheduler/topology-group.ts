@@ -1,9 +1,9 @@
-import { labels } from '../../core/labels.ts'
 import type { Pod, Taint } from '../../core/objects.ts'
-import { allows, intersect, operatorOf, type Requirement } from '../../core/requirement.ts'
-import { isCompatible, type Requirements } from '../../core/requirements.ts'
-import { selects } from '../../core/scheduling/label-selector.ts'
-import { type TopologyRule, unsatisfiable } from '../../core/scheduling/topology-rules.ts'
+import { labels } from '../../core/requirements/labels.ts'
+import { allows, intersect, operatorOf, type Requirement } from '../../core/requirements/requirement.ts'
+import { isCompatible, type Requirements } from '../../core/requirements/requirements.ts'
+import { selects } from '../../core/scheduling/topology/label-selector.ts'
+import { type TopologyRule, unsatisfiable } from '../../core/scheduling/topology/topology-rules.ts'
 import { untolerated } from '../../core/taints.ts'
 
 /** Counts the pods of a rule by domain and answers which domains the next one may use (reference/karpenter-core.md 3.8). */

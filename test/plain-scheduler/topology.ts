@@ -1,15 +1,20 @@
 import type { InstanceType } from '../../core/instance-type.ts'
-import { labels } from '../../core/labels.ts'
 import type { NodePool, Pod, Taint } from '../../core/objects.ts'
-import { isTerminating } from '../../core/pod-rules.ts'
-import { entryOf } from '../../core/records.ts'
-import { inValues, operatorOf, type Requirement, requirement } from '../../core/requirement.ts'
-import { merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements.ts'
-import { selects } from '../../core/scheduling/label-selector.ts'
+import { isTerminating } from '../../core/pods/pod-rules.ts'
+import { labels } from '../../core/requirements/labels.ts'
+import { inValues, operatorOf, type Requirement, requirement } from '../../core/requirements/requirement.ts'
+import { merge, type Requirements, requirements, requirementsOfLabels } from '../../core/requirements/requirements.ts'
 import type { ClaimTopology, TopologyAnswer } from '../../core/scheduling/open-claim.ts'
 import type { NodeFacts } from '../../core/scheduling/snapshot.ts'
-import { inverseRules, type RuleContext, statedRules, type TopologyRule } from '../../core/scheduling/topology-rules.ts'
+import { selects } from '../../core/scheduling/topology/label-selector.ts'
+import {
+  inverseRules,
+  type RuleContext,
+  statedRules,
+  type TopologyRule,
+} from '../../core/scheduling/topology/topology-rules.ts'
 import { untolerated } from '../../core/taints.ts'
+import { entryOf } from '../../core/values/records.ts'
 import { namedDomains, singleDomain, TopologyGroup } from './topology-group.ts'
 
 /** A Node with its pods. */

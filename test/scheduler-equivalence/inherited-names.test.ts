@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { decodeNodePool } from '../../activities/kubernetes/decode.ts'
+import { decodeNodePool } from '../../activities/kubernetes/cache/decode.ts'
+import { nodePoolHash } from '../../core/node-pool/node-pool-hash.ts'
 import { countPatch } from '../../core/node-pool/resources.ts'
-import { nodePoolHash } from '../../core/node-pool-hash.ts'
 import {
   fits,
   limitExcess,
@@ -11,8 +11,8 @@ import {
   subtractResources,
 } from '../../core/resources.ts'
 import { WhatIf } from '../../core/scheduling/what-if.ts'
-import { decide } from '../../starter/simulate/disruption.ts'
-import { resultOf } from '../../starter/simulate/result.ts'
+import { decide } from '../../starter/cli/simulate/disruption.ts'
+import { resultOf } from '../../starter/cli/simulate/result.ts'
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import { readSuite } from '../vectors/packs.ts'
 import { answer, plainForm, type VectorScenario } from '../vectors/scheduling.ts'

@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { hostPortConflict } from '../../core/host-ports.ts'
 import { allocatableGroups } from '../../core/instance-type.ts'
-import { labels } from '../../core/labels.ts'
 import type { ContainerPort, Pod, Taint } from '../../core/objects.ts'
-import { podName } from '../../core/pod-rules.ts'
+import { hostPortConflict } from '../../core/pods/host-ports.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
+import { labels } from '../../core/requirements/labels.ts'
 import {
   podRequirements,
   type Requirements,
   requirements,
   requirementsOfLabels,
   sharedKeysIntersect,
-} from '../../core/requirements.ts'
+} from '../../core/requirements/requirements.ts'
 import { fits, mergeResources, type Resources } from '../../core/resources.ts'
-import { selects } from '../../core/scheduling/label-selector.ts'
 import { schedule } from '../../core/scheduling/schedule.ts'
 import type { SchedulingPlan, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
+import { selects } from '../../core/scheduling/topology/label-selector.ts'
 import { untolerated } from '../../core/taints.ts'
-import { readScenario, type Scenario } from '../../starter/simulate/scenario.ts'
+import { readScenario, type Scenario } from '../../starter/cli/simulate/scenario.ts'
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import type { Solver } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'

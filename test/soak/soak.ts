@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { JournalEntry } from '../../deploy/local/azure/arm-deps.ts'
+import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { pauseSignal, resumeSignal } from '../../workflows/messages.ts'
 import type { FaultyWorld } from '../faulty-world.ts'
 import { deployment, nodeClass, nodePool, type World } from '../world.ts'

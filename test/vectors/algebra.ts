@@ -1,20 +1,13 @@
-import { formatGoDuration } from '../../core/duration.ts'
-import { describeHostPort, hostPortConflict, hostPorts } from '../../core/host-ports.ts'
-import { coreWellKnownLabels } from '../../core/labels.ts'
 import type { Affinity, ContainerPort, RequirementSpec, Taint, Toleration } from '../../core/objects.ts'
-import { type PodResourcesInput, podLimits, podRequests, podsRequests, specRequests } from '../../core/pod-requests.ts'
+import { describeHostPort, hostPortConflict, hostPorts } from '../../core/pods/host-ports.ts'
 import {
-  addQuantity,
-  compareQuantity,
-  formatQuantity,
-  parseQuantity,
-  printedQuantity,
-  type Quantity,
-  quantity,
-  quantityMilliValue,
-  quantityValue,
-  subtractQuantity,
-} from '../../core/quantity.ts'
+  type PodResourcesInput,
+  podLimits,
+  podRequests,
+  podsRequests,
+  specRequests,
+} from '../../core/pods/pod-requests.ts'
+import { coreWellKnownLabels } from '../../core/requirements/labels.ts'
 import {
   allows,
   describe,
@@ -26,7 +19,7 @@ import {
   requirement,
   serialize,
   sortedValues,
-} from '../../core/requirement.ts'
+} from '../../core/requirements/requirement.ts'
 import {
   describeAll,
   disjointness,
@@ -37,7 +30,7 @@ import {
   type Requirements,
   requirements,
   serializeAll,
-} from '../../core/requirements.ts'
+} from '../../core/requirements/requirements.ts'
 import {
   fits,
   formatResources,
@@ -49,6 +42,19 @@ import {
   subtractResources,
 } from '../../core/resources.ts'
 import { intolerance, isEphemeralTaint, mergeTaints } from '../../core/taints.ts'
+import { formatGoDuration } from '../../core/values/duration.ts'
+import {
+  addQuantity,
+  compareQuantity,
+  formatQuantity,
+  parseQuantity,
+  printedQuantity,
+  type Quantity,
+  quantity,
+  quantityMilliValue,
+  quantityValue,
+  subtractQuantity,
+} from '../../core/values/quantity.ts'
 
 import { evaluatePrice } from './instance-types.ts'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decide } from '../../starter/simulate/disruption.ts'
+import { decide } from '../../starter/cli/simulate/disruption.ts'
 import { disruptionDifferences } from './disruption-comparison.ts'
 import { readSuite } from './packs.ts'
 

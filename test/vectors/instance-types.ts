@@ -11,7 +11,7 @@ import {
   worstLaunchPrice,
 } from '../../core/instance-type.ts'
 import type { RequirementSpec } from '../../core/objects.ts'
-import { type Requirements, requirements } from '../../core/requirements.ts'
+import { type Requirements, requirements } from '../../core/requirements/requirements.ts'
 import { formatResources, parseResources } from '../../core/resources.ts'
 
 interface OfferingInput {

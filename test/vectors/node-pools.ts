@@ -1,17 +1,17 @@
 // Evaluators of the vector kinds about NodePools: durations, claims made from templates, hashes, budgets, checks after admission.
-import { allowedDisruptions } from '../../core/disruption/budgets.ts'
-import { canonicalDuration, formatGoDuration, parseDurationSetting } from '../../core/duration.ts'
-import { coreWellKnownLabels } from '../../core/labels.ts'
+import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
 import {
   claimLabels,
   claimRequirements,
   staticClaimRequirements,
   templateRequirements,
-} from '../../core/node-claim-template.ts'
-import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool-hash.ts'
-import { templateErrors } from '../../core/node-pool-validation.ts'
+} from '../../core/node-pool/node-claim-template.ts'
+import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
+import { templateErrors } from '../../core/node-pool/node-pool-validation.ts'
 import type { Budget, NodeClassRef, RequirementSpec, Taint } from '../../core/objects.ts'
-import { serializeAll } from '../../core/requirements.ts'
+import { coreWellKnownLabels } from '../../core/requirements/labels.ts'
+import { serializeAll } from '../../core/requirements/requirements.ts'
+import { canonicalDuration, formatGoDuration, parseDurationSetting } from '../../core/values/duration.ts'
 import { type InstanceTypeInput, instanceType } from './instance-types.ts'
 import { sortSpecs } from './specs.ts'
 

@@ -1,5 +1,5 @@
 // Compares answers to scheduling scenarios in the canonical form of golden/scheduling.md.
-import { quantity } from '../../core/quantity.ts'
+import { quantity } from '../../core/values/quantity.ts'
 
 const zoneLabel = 'topology.kubernetes.io/zone'
 const generatedHostname = /hostname-placeholder-\d+/g

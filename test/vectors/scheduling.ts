@@ -1,7 +1,7 @@
 import { schedule } from '../../core/scheduling/schedule.ts'
 import type { SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
-import { type ResultJson, resultOf } from '../../starter/simulate/result.ts'
-import { readScenario } from '../../starter/simulate/scenario.ts'
+import { type ResultJson, resultOf } from '../../starter/cli/simulate/result.ts'
+import { readScenario } from '../../starter/cli/simulate/scenario.ts'
 
 /** A scenario with upstream's answer (golden/scheduling.md). */
 export interface VectorScenario {

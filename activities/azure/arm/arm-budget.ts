@@ -1,4 +1,4 @@
-import { TokenBucket } from '../../kubernetes/token-bucket.ts'
+import { TokenBucket } from '../../kubernetes/client/token-bucket.ts'
 import { type ArmBucket, armBuckets, armLimits } from './arm-limits.ts'
 
 export interface ArmBudgetOptions {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { cachedClaim } from '../../kubernetes/object-writes.ts'
+import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import type { ArmBudget } from './arm-budget.ts'

@@ -1,7 +1,7 @@
 import { createHttpHeaders, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
-import { asGoldenMarks, type GoldenMark, goldenMark, goldenSizes } from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+import { asGoldenMarks, type GoldenMark, goldenMark, goldenSizes } from '../../../test/vectors/golden-cases.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { marksFor, noMarks, withMarks } from '../capacity/mark.ts'
 import {
   armErrorCode,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import { labels } from '../../../core/labels.ts'
 import type { RequirementSpec } from '../../../core/objects.ts'
-import { inValues } from '../../../core/requirement.ts'
-import { requirements } from '../../../core/requirements.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { inValues } from '../../../core/requirements/requirement.ts'
+import { requirements } from '../../../core/requirements/requirements.ts'
 import { parseResources } from '../../../core/resources.ts'
 import {
   blockedBy,
@@ -14,8 +14,8 @@ import {
   goldenNodeClass,
   goldenPrices,
   goldenSizes,
-} from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+} from '../../../test/vectors/golden-cases.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { instanceTypes } from '../catalogue/instance-types.ts'
 import type { PriceList } from '../catalogue/pricing.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'

@@ -6,8 +6,8 @@ import {
   typeMatches,
   zoneOf,
 } from '../../../core/instance-type.ts'
-import { wellKnownLabels } from '../../../core/labels.ts'
-import { isCompatible, type Requirements } from '../../../core/requirements.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { isCompatible, type Requirements } from '../../../core/requirements/requirements.ts'
 import { fits, type Resources } from '../../../core/resources.ts'
 
 export interface Choice {

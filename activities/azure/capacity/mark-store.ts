@@ -1,6 +1,6 @@
-import { entryOf } from '../../../core/records.ts'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
-import { resourcePath } from '../../kubernetes/resources.ts'
+import { entryOf } from '../../../core/values/records.ts'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { formatMarks, liveMarks, type Marks, noMarks, parseMarks, withinBytes } from './mark.ts'
 
 const configMapName = 'joiner-unavailable-offerings'

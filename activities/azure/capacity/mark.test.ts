@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { asGoldenMarks, blockedBy, type GoldenMark, goldenMark, goldenSizes } from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+import {
+  asGoldenMarks,
+  blockedBy,
+  type GoldenMark,
+  goldenMark,
+  goldenSizes,
+} from '../../../test/vectors/golden-cases.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import {
   blockAlike,
   formatMarks,

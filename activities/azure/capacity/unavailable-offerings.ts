@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { KubernetesClient } from '../../kubernetes/client.ts'
-import { ListWatch } from '../../kubernetes/list-watch.ts'
+import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
 import {
   blockAlike,

@@ -1,6 +1,6 @@
 import { allocatable, capacityTypeOf, type InstanceType, typeMatches, zoneOf } from '../../../core/instance-type.ts'
-import { labels, wellKnownLabels } from '../../../core/labels.ts'
-import { isCompatible } from '../../../core/requirements.ts'
+import { labels, wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { isCompatible } from '../../../core/requirements/requirements.ts'
 import { fits } from '../../../core/resources.ts'
 import type { Wanted } from './choose-offering.ts'
 import type { Mark, OfferingId } from './mark.ts'

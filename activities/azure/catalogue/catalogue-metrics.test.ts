@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import { labels } from '../../../core/labels.ts'
-import { inValues } from '../../../core/requirement.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { inValues } from '../../../core/requirements/requirement.ts'
 import { parseResources } from '../../../core/resources.ts'
-import { goldenNodeClass } from '../../../test/golden-cases.ts'
+import { goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
 import { observeCatalogue } from './catalogue-metrics.ts'
 import { pricesOf } from './pricing.ts'
 

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { Logger } from 'pino'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client.ts'
-import { ListWatch } from '../../kubernetes/list-watch.ts'
-import { resourcePath } from '../../kubernetes/resources.ts'
+import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const compress = promisify(gzip)
 const decompress = promisify(gunzip)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { gpuSize, hasInstallableDriver } from './gpu-sizes.ts'
 
 interface GpuCase {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
+import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { InstanceTypeLists, instanceTypes, type Sale } from './instance-types.ts'
 import { pricesOf } from './pricing.ts'

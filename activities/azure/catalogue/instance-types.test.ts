@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { allocatable, type InstanceType, type Offering } from '../../../core/instance-type.ts'
-import { labels } from '../../../core/labels.ts'
-import { quantity } from '../../../core/quantity.ts'
-import { operatorOf, type Requirement, sortedValues } from '../../../core/requirement.ts'
-import type { Requirements } from '../../../core/requirements.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { operatorOf, type Requirement, sortedValues } from '../../../core/requirements/requirement.ts'
+import type { Requirements } from '../../../core/requirements/requirements.ts'
 import type { Resources } from '../../../core/resources.ts'
+import { quantity } from '../../../core/values/quantity.ts'
 import {
   blockedBy,
   type GoldenMark,
@@ -14,8 +14,8 @@ import {
   goldenPrices,
   goldenSizes,
   goldenSkus,
-} from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+} from '../../../test/vectors/golden-cases.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { vectorNames } from '../../../test/vectors/packs.ts'
 import { hasQuota, usagesOf } from '../capacity/quota-accounting.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { formatQuantity, quantity } from '../../../core/quantity.ts'
-import { goldenFunctions } from '../../../test/golden-functions.ts'
+import { formatQuantity, quantity } from '../../../core/values/quantity.ts'
+import { goldenFunctions } from '../../../test/vectors/golden-functions.ts'
 import { kubeReservedMib, kubeReservedMilliCpu, memoryWithoutOverhead } from './node-overhead.ts'
 
 goldenFunctions({

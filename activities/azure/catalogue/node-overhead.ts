@@ -1,8 +1,8 @@
 import type { InstanceType } from '../../../core/instance-type.ts'
-import type { KubeletConversion } from '../../../core/kubelet-conversion.ts'
-import { type Quantity, quantity, zero } from '../../../core/quantity.ts'
-import { entryOf } from '../../../core/records.ts'
+import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import { maxResources, parseResources, type Resources } from '../../../core/resources.ts'
+import { type Quantity, quantity, zero } from '../../../core/values/quantity.ts'
+import { entryOf } from '../../../core/values/records.ts'
 import { withoutEmpty } from '../node-config/kubelet-flags.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenPrices, goldenSizes } from '../../../test/golden-cases.ts'
+import { goldenPrices, goldenSizes } from '../../../test/vectors/golden-cases.ts'
 import { modelledPrice, type PricedSize } from './price-model.ts'
 
 const size: PricedSize = { name: 'a', seriesFamily: 'D', arch: 'amd64', vCpus: 4, memoryGib: 16, gpus: 0 }

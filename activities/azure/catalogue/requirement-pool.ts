@@ -1,5 +1,5 @@
-import { inValues, type Requirement } from '../../../core/requirement.ts'
-import type { Requirements } from '../../../core/requirements.ts'
+import { inValues, type Requirement } from '../../../core/requirements/requirement.ts'
+import type { Requirements } from '../../../core/requirements/requirements.ts'
 
 /**
  * Requirements that many instance types have in common, each made once: a region has hundreds of types with thousands of offerings, and what

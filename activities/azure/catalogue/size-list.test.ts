@@ -1,6 +1,6 @@
 import { createHttpHeaders, createPipelineRequest } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
-import { goldenSizes } from '../../../test/golden-cases.ts'
+import { goldenSizes } from '../../../test/vectors/golden-cases.ts'
 import { decodeSizes, encodeSizes, zoneDetailSpelling } from './size-list.ts'
 
 describe('kept sizes', () => {

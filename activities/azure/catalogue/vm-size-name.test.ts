@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { generationOf, isConfidential, isUnfit, parseVmSizeName, seriesOf } from './vm-size-name.ts'
 
 interface NameCase {

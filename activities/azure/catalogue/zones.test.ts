@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenFunctions } from '../../../test/golden-functions.ts'
+import { goldenFunctions } from '../../../test/vectors/golden-functions.ts'
 import { armZones, placementScope, zoneLabel, zoneLabelOf } from './zones.ts'
 
 goldenFunctions({

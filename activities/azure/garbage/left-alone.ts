@@ -1,6 +1,6 @@
 import { conditionOf } from '../../../core/conditions.ts'
+import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
-import { setConditions } from '../../kubernetes/status-writes.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import type { UnprovenDisk } from './found-resources.ts'
 

@@ -1,4 +1,4 @@
-import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/joining.ts'
+import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/lifecycle/joining.ts'
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
 import type { ClaimRef, JoinOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ApiError, type Json } from '../../kubernetes/client.ts'
+import { ApiError, type Json } from '../../kubernetes/client/client.ts'
 import {
   bootstrapTokenId,
   createBootstrapToken,

@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto'
-import { timeText } from '../../../core/time.ts'
-import { isConflict, isNotFound, type KubernetesClient } from '../../kubernetes/client.ts'
-import { resourcePath } from '../../kubernetes/resources.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { isConflict, isNotFound, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const namespace = 'kube-system'
 

@@ -1,8 +1,8 @@
-import { errorText } from '../../../core/field-error.ts'
-import { kubeletErrors } from '../../../core/kubelet-conversion.ts'
 import { claimValueErrors } from '../../../core/node-claim/values.ts'
+import { kubeletErrors } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { setClaimConditions } from '../../kubernetes/object-writes.ts'
+import { errorText } from '../../../core/values/field-error.ts'
+import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 

@@ -1,5 +1,5 @@
 import { it } from 'vitest'
-import { goldenFunctions } from '../../../test/golden-functions.ts'
+import { goldenFunctions } from '../../../test/vectors/golden-functions.ts'
 import { readVectors } from '../../../test/vectors/packs.ts'
 import { clusterLabel } from '../catalogue/instance-types.ts'
 import { credentialProviderUrl } from '../node-config/bootstrap.ts'

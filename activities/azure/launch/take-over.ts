@@ -1,5 +1,5 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import { kubeletConversion } from '../../../core/kubelet-conversion.ts'
+import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'

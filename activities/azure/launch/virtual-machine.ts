@@ -1,5 +1,5 @@
 import type { OSDisk, VirtualMachine } from '@azure/arm-compute'
-import { nodeNamePrefix } from '../../../core/node-names.ts'
+import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { armZones, regionalZone } from '../catalogue/zones.ts'

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { annotations } from '../../../core/labels.ts'
-import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class-hash.ts'
+import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
 import type { NodeClass, RequirementSpec, Taint } from '../../../core/objects.ts'
-import { quantity } from '../../../core/quantity.ts'
-import { requirements } from '../../../core/requirements.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { requirements } from '../../../core/requirements/requirements.ts'
 import { parseResources } from '../../../core/resources.ts'
+import { quantity } from '../../../core/values/quantity.ts'
 import { fakeArm } from '../../../test/fake-arm.ts'
 import {
   type GoldenOptions,
@@ -12,8 +12,8 @@ import {
   goldenNodeClass,
   goldenPrices,
   goldenSizes,
-} from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+} from '../../../test/vectors/golden-cases.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { instanceTypes } from '../catalogue/instance-types.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { billingExtension, billingExtensionName } from '../in-place/billing-extension.ts'

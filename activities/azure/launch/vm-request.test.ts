@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/golden-cases.ts'
+import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'

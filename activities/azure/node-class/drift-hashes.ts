@@ -1,10 +1,10 @@
 import { isTrue } from '../../../core/conditions.ts'
-import { annotations, nodeClassFinalizer } from '../../../core/labels.ts'
-import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class-hash.ts'
+import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
 import type { NodeClass } from '../../../core/objects.ts'
-import { updateClaim } from '../../kubernetes/object-writes.ts'
-import { patchOf } from '../../kubernetes/optimistic-write.ts'
-import { type ObjectRef, updateObject } from '../../kubernetes/status-writes.ts'
+import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
+import { updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { patchOf } from '../../kubernetes/client/optimistic-write.ts'
+import { type ObjectRef, updateObject } from '../../kubernetes/client/status-writes.ts'
 import type { AzureDeps } from '../dependencies.ts'
 
 /**

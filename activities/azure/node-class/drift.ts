@@ -1,10 +1,10 @@
 import { isTrue } from '../../../core/conditions.ts'
 import { azureDrift } from '../../../core/drift/azure-drift.ts'
 import { azureDriftChange, type Drift, type DriftChange } from '../../../core/drift/drift.ts'
-import { labels } from '../../../core/labels.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
-import { setClaimConditions } from '../../kubernetes/object-writes.ts'
+import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { AzureDeps } from '../dependencies.ts'
 
 const concurrency = 20

@@ -1,7 +1,7 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import type { NodeClass } from '../../../core/objects.ts'
-import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/golden-cases.ts'
+import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { unread } from './finding.ts'
 import { imagesFinding } from './images-status.ts'

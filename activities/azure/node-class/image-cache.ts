@@ -1,4 +1,4 @@
-import { readConfigMap, writeConfigMap } from '../../kubernetes/config-map.ts'
+import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { newestImages } from './image-versions.ts'
 import { type ImageDefinition, type ResolvedImage, resolvedImage } from './images.ts'

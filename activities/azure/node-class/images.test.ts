@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { goldenConfig, goldenNodeClass } from '../../../test/golden-cases.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
 import type { ImageTable } from '../../../test/vectors/azure-tables.ts'
+import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { readVectors } from '../../../test/vectors/packs.ts'
 import { newestImages, newestOfShared } from './image-versions.ts'
 import {

@@ -1,8 +1,8 @@
 import type { ImageReference } from '@azure/arm-compute'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import { labels } from '../../../core/labels.ts'
 import type { NodeClass, RequirementSpec } from '../../../core/objects.ts'
-import { requirements, sharedKeysIntersect } from '../../../core/requirements.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { requirements, sharedKeysIntersect } from '../../../core/requirements/requirements.ts'
 import { compareVersions } from './kubernetes-version.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 

@@ -1,5 +1,5 @@
-import { isNotFound } from '../../kubernetes/client.ts'
-import { resourcePath } from '../../kubernetes/resources.ts'
+import { isNotFound } from '../../kubernetes/client/client.ts'
+import { resourcePath } from '../../kubernetes/client/resources.ts'
 import type { AzureDeps } from '../dependencies.ts'
 
 type Deps = Pick<AzureDeps, 'client'>

@@ -1,4 +1,4 @@
-import { readConfigMap } from '../../kubernetes/config-map.ts'
+import { readConfigMap } from '../../kubernetes/client/config-map.ts'
 import type { AzureDeps } from '../dependencies.ts'
 
 /** Written by AKS where a maintenance configuration for node images exists (reference/azure-provider.md 6.4). */

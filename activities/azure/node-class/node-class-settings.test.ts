@@ -1,4 +1,4 @@
-import { goldenFunctions } from '../../../test/golden-functions.ts'
+import { goldenFunctions } from '../../../test/vectors/golden-functions.ts'
 import { maxPodsOf } from './node-class-settings.ts'
 
 goldenFunctions({

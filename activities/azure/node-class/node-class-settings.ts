@@ -1,4 +1,4 @@
-import type { KubeletConversion } from '../../../core/kubelet-conversion.ts'
+import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClass } from '../../../core/objects.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { DnsZone, DnsZones } from '../node-config/node-dns.ts'

@@ -1,8 +1,8 @@
-import { nodeClassFinalizer } from '../../../core/labels.ts'
 import type { NodeClass } from '../../../core/objects.ts'
+import { nodeClassFinalizer } from '../../../core/requirements/labels.ts'
+import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
+import { setConditions, updateObject } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import { lockedPatch } from '../../kubernetes/optimistic-write.ts'
-import { setConditions, updateObject } from '../../kubernetes/status-writes.ts'
 import type { AzureDeps } from '../dependencies.ts'
 
 const namesShown = 5

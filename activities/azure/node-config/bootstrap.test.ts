@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/golden-cases.ts'
+import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { aksNodeConfig, type BootstrapInput } from './bootstrap.ts'
 import { assertUsable, customData } from './custom-data.ts'

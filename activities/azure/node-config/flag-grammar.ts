@@ -1,4 +1,4 @@
-import { labelValueErrors, qualifiedNameErrors } from '../../../core/label-syntax.ts'
+import { labelValueErrors, qualifiedNameErrors } from '../../../core/requirements/label-syntax.ts'
 
 type Check = (text: string) => boolean
 

@@ -1,6 +1,6 @@
-import type { KubeletConversion } from '../../../core/kubelet-conversion.ts'
-import { taintKeys } from '../../../core/labels.ts'
+import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { Taint } from '../../../core/objects.ts'
+import { taintKeys } from '../../../core/requirements/labels.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
 import { describeTaint } from '../../../core/taints.ts'
 

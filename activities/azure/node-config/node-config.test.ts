@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { missingFields, parseNodeConfig } from '../../../api/node-config/parse.ts'
-import { goldenSuite } from '../../../test/golden-suite.ts'
+import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 
 interface ConfigCase {
   readonly name: string

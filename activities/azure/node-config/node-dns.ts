@@ -1,5 +1,5 @@
 import type { NodeConfig } from '../../../api/node-config/schema.ts'
-import { parseGoDuration } from '../../../core/duration.ts'
+import { parseGoDuration } from '../../../core/values/duration.ts'
 
 /** One zone of `spec.localDNS`, as stored. */
 export interface DnsZone {

@@ -1,6 +1,6 @@
 import type { NodeConfig } from '../../../api/node-config/schema.ts'
-import { parseGoDuration } from '../../../core/duration.ts'
-import { quantity } from '../../../core/quantity.ts'
+import { parseGoDuration } from '../../../core/values/duration.ts'
+import { quantity } from '../../../core/values/quantity.ts'
 
 /** `spec.linuxOSConfig`, as stored. */
 export interface LinuxOs {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { allocatable, type InstanceType } from '../../../core/instance-type.ts'
-import type { KubeletConversion } from '../../../core/kubelet-conversion.ts'
+import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClass } from '../../../core/objects.ts'
 import { formatResources } from '../../../core/resources.ts'
 import type { AzureConfig } from '../azure-config.ts'

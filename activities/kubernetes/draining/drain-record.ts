@@ -1,6 +1,7 @@
 // The one place that tells, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
-import { terminationFinalizer } from '../../../core/labels.ts'
+
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
+import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
 

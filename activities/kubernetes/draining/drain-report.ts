@@ -13,10 +13,10 @@ import {
 import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node } from '../../../core/objects.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
+import { setClaimConditions } from '../client/object-writes.ts'
 import type { DrainOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
-import { setClaimConditions } from '../object-writes.ts'
 
 /** What is not blocked is worth a write when it takes this long; conditions are written this often at most. */
 const writeEveryMs = 5000

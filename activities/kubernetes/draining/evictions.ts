@@ -1,10 +1,10 @@
-import { budgetNames } from '../../../core/disruption/pod-disruption-budgets.ts'
+import { budgetNames } from '../../../core/disruption/budgets/pod-disruption-budgets.ts'
 import type { DrainPlan } from '../../../core/node-claim/drain.ts'
 import type { Refusal } from '../../../core/node-claim/drain-waits.ts'
 import type { Pod } from '../../../core/objects.ts'
-import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client.ts'
+import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/client.ts'
+import { resourcePath } from '../client/resources.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { resourcePath } from '../resources.ts'
 import { evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'
 
 /** Between two requests for a pod that was refused (reference/karpenter-core.md 5.6); a change of a budget ends the wait. */

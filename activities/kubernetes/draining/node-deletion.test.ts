@@ -1,9 +1,9 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
-import type { Json } from '../client.ts'
-import { ClusterCache } from '../cluster-cache.ts'
-import { decodeNode } from '../decode.ts'
-import type { Operation } from '../json-patch.ts'
+import { ClusterCache } from '../cache/cluster-cache.ts'
+import { decodeNode } from '../cache/decode.ts'
+import type { Json } from '../client/client.ts'
+import type { Operation } from '../client/json-patch.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
 
 const ours = 'karpenter.sh/termination'

@@ -1,10 +1,10 @@
-import { labels, taintKeys, terminationFinalizer } from '../../../core/labels.ts'
 import type { Node, Taint } from '../../../core/objects.ts'
+import { labels, taintKeys, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { sameTaint } from '../../../core/taints.ts'
-import { isConflict, isNotFound } from '../client.ts'
+import { isConflict, isNotFound } from '../client/client.ts'
+import { updateNode } from '../client/object-writes.ts'
+import { resourcePath } from '../client/resources.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { updateNode } from '../object-writes.ts'
-import { resourcePath } from '../resources.ts'
 
 const disrupted: Taint = { key: taintKeys.disrupted, effect: 'NoSchedule' }
 const excluded = 'karpenter'

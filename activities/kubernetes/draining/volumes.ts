@@ -1,8 +1,8 @@
 import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
 import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
-import { isNotFound } from '../client.ts'
+import { isNotFound } from '../client/client.ts'
+import { resourcePath } from '../client/resources.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { resourcePath } from '../resources.ts'
 
 /** The attachments that the VM of drained Nodes waits for: those of pods that stay on them go with it. */
 export async function attachmentsInTheWay(

@@ -1,5 +1,5 @@
 import { compatibleOfferings } from '../../instance-type.ts'
-import { requirementsOfLabels } from '../../requirements.ts'
+import { requirementsOfLabels } from '../../requirements/requirements.ts'
 import { isApproved, type Score } from '../balanced.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'

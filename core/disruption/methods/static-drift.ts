@@ -1,14 +1,14 @@
 import { isTrue } from '../../conditions.ts'
 import { capacityTypeOf, compatibleOfferings, isLaunchable } from '../../instance-type.ts'
-import { labels } from '../../labels.ts'
 import {
   claimLabels,
   staticClaimRequirements,
   type TemplateInput,
   templateRequirements,
-} from '../../node-claim-template.ts'
+} from '../../node-pool/node-claim-template.ts'
 import type { NodePool } from '../../objects.ts'
-import { isCompatible, type Requirements, serializeAll } from '../../requirements.ts'
+import { labels } from '../../requirements/labels.ts'
+import { isCompatible, type Requirements, serializeAll } from '../../requirements/requirements.ts'
 import { noResources } from '../../resources.ts'
 import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
 import type { Candidate, DisruptionView } from '../candidates.ts'

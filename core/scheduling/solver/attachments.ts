@@ -1,5 +1,5 @@
-import { entryOf } from '../../records.ts'
-import { allBits, type Bits, keep } from './bits.ts'
+import { entryOf } from '../../values/records.ts'
+import { allBits, type Bits, keep } from '../offerings/bits.ts'
 import type { ClaimPlace, NodePlace, Place } from './places.ts'
 import type { Waiting } from './waiting-pods.ts'
 

@@ -1,7 +1,7 @@
 import { untolerated } from '../../taints.ts'
+import type { RequirementSets } from '../offerings/requirement-sets.ts'
 import type { NodePlace, Place } from './places.ts'
 import type { FacetFacts, RequestFacts } from './pod-shapes.ts'
-import type { RequirementSets } from './requirement-sets.ts'
 
 /**
  * The nodes, by their numbers in the order in which they are tried, that do not refuse a pod for good as they are before the pass: its

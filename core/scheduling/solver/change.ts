@@ -1,6 +1,6 @@
 import type { Pod } from '../../objects.ts'
 import type { SchedulableNode, SchedulingSnapshot } from '../snapshot.ts'
-import type { Gone } from './gone.ts'
+import type { Gone } from '../topology/gone.ts'
 import type { SolverBase } from './solver-base.ts'
 
 /** In what a pass is about something else than the snapshot. */

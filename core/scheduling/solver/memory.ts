@@ -1,12 +1,12 @@
 import type { InstanceType, Overhead } from '../../instance-type.ts'
 import type { ContainerPort, Pod } from '../../objects.ts'
 import { noResources, type Resources } from '../../resources.ts'
+import { Amounts } from '../offerings/amounts.ts'
+import { RequirementSets } from '../offerings/requirement-sets.ts'
+import { TypeIndex } from '../offerings/type-index.ts'
 import type { SchedulableNode, SchedulingSnapshot } from '../snapshot.ts'
-import { Amounts } from './amounts.ts'
+import { RunningPods } from '../topology/running-pods.ts'
 import { PodTexts } from './pod-texts.ts'
-import { RequirementSets } from './requirement-sets.ts'
-import { RunningPods } from './running-pods.ts'
-import { TypeIndex } from './type-index.ts'
 
 /** What follows from a place of the snapshot alone. */
 interface KnownPlace {

@@ -1,9 +1,9 @@
 import type { ContainerPort, Pod, Taint } from '../../objects.ts'
-import { operatorOf, type Requirement } from '../../requirement.ts'
+import { operatorOf, type Requirement } from '../../requirements/requirement.ts'
+import type { Bits } from '../offerings/bits.ts'
+import type { PoolIndex } from '../offerings/pool-index.ts'
+import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { SchedulableNode } from '../snapshot.ts'
-import type { Bits } from './bits.ts'
-import type { PoolIndex } from './pool-index.ts'
-import type { RequirementSet } from './requirement-sets.ts'
 
 /** A place for pods: a node that exists or is on its way, or a claim that the pass has opened. Numbered as they receive their first pod. */
 export interface Place {

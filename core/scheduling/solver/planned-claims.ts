@@ -1,21 +1,21 @@
 import { type InstanceType, minValues } from '../../instance-type.ts'
-import { labels } from '../../labels.ts'
 import {
   claimLabels,
   maxInstanceTypes,
   staticClaimRequirements,
   type TemplateInput,
-} from '../../node-claim-template.ts'
+} from '../../node-pool/node-claim-template.ts'
 import type { RequirementSpec } from '../../objects.ts'
-import { intersect, inValues, serialize } from '../../requirement.ts'
-import { merge, type Requirements } from '../../requirements.ts'
+import { labels } from '../../requirements/labels.ts'
+import { intersect, inValues, serialize } from '../../requirements/requirement.ts'
+import { merge, type Requirements } from '../../requirements/requirements.ts'
 import { mergeResources, minResources, type Resources } from '../../resources.ts'
+import { hasBit } from '../offerings/bits.ts'
+import type { PoolFacts, PoolIndex } from '../offerings/pool-index.ts'
+import type { RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
 import type { PlannedNodeClaim, SchedulingOptions } from '../snapshot.ts'
 import { structuredError } from '../structured-error.ts'
-import { hasBit } from './bits.ts'
 import type { ClaimPlace } from './places.ts'
-import type { PoolFacts, PoolIndex } from './pool-index.ts'
-import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
 
 export type Finished =
   | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }

@@ -1,10 +1,10 @@
 import type { Pod } from '../../objects.ts'
-import { podName } from '../../pod-rules.ts'
+import { podName } from '../../pods/pod-rules.ts'
 import type { Resources } from '../../resources.ts'
-import type { Amounts } from './amounts.ts'
+import type { Amounts } from '../offerings/amounts.ts'
+import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-shapes.ts'
 import { type PodText, type PodTexts, textOf } from './pod-texts.ts'
-import type { RequirementSet } from './requirement-sets.ts'
 
 /** A pod to place, with what it has in common with others. */
 export interface KnownPod {

@@ -1,14 +1,14 @@
-import { labels } from '../../labels.ts'
 import type { Pod, Toleration } from '../../objects.ts'
-import type { Quantity } from '../../quantity.ts'
-import { allows, type Requirement } from '../../requirement.ts'
-import { hasPreferredNodeAffinity, podRequirements, type Requirements } from '../../requirements.ts'
+import { labels } from '../../requirements/labels.ts'
+import { allows, type Requirement } from '../../requirements/requirement.ts'
+import { hasPreferredNodeAffinity, podRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { Resources } from '../../resources.ts'
+import type { Quantity } from '../../values/quantity.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import { relax } from '../relaxation.ts'
+import type { StatedRule } from '../topology/topology-base.ts'
+import type { Choice, TopologyGroup } from '../topology/topology-group.ts'
 import type { Candidates } from './candidates.ts'
-import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
-import type { StatedRule } from './topology-base.ts'
-import type { Choice, TopologyGroup } from './topology-group.ts'
 
 /** Namespace and labels that pods share. */
 export interface LabelFacts {

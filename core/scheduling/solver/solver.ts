@@ -1,11 +1,14 @@
-import { hostPortConflict } from '../../host-ports.ts'
 import { minValues } from '../../instance-type.ts'
 import type { Pod } from '../../objects.ts'
+import { hostPortConflict } from '../../pods/host-ports.ts'
+import type { Amounts } from '../offerings/amounts.ts'
+import { type Bits, keep, membersOf } from '../offerings/bits.ts'
+import { PoolIndex } from '../offerings/pool-index.ts'
+import type { Merge, MergeMode, RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
 import type { Reservations } from '../reservations.ts'
 import type { SchedulingOptions } from '../snapshot.ts'
-import type { Amounts } from './amounts.ts'
+import { TopologyIndex } from '../topology/topology-index.ts'
 import { attach, attachable, exceedsLimits } from './attachments.ts'
-import { type Bits, keep, membersOf } from './bits.ts'
 import { fits, toleratesAll } from './candidates.ts'
 import { type Change, noChange } from './change.ts'
 import { type HeavyPods, noHeavyPods, type Placement, placeHeavy } from './heavy-pods.ts'
@@ -29,10 +32,7 @@ import {
   type Shape,
   withoutRules,
 } from './pod-shapes.ts'
-import { PoolIndex } from './pool-index.ts'
-import type { Merge, MergeMode, RequirementSet, RequirementSets } from './requirement-sets.ts'
 import type { SolverBase } from './solver-base.ts'
-import { TopologyIndex } from './topology-index.ts'
 import { type Alternative, alternativesOf, questionOf, type Waiting, WaitingPods } from './waiting-pods.ts'
 
 const always = () => true

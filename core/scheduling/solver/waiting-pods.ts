@@ -1,11 +1,12 @@
-import { labels } from '../../labels.ts'
 import type { Pod } from '../../objects.ts'
-import { podName } from '../../pod-rules.ts'
-import { allows, type Requirement } from '../../requirement.ts'
-import { requirements } from '../../requirements.ts'
+import { podName } from '../../pods/pod-rules.ts'
+import { labels } from '../../requirements/labels.ts'
+import { allows, type Requirement } from '../../requirements/requirement.ts'
+import { requirements } from '../../requirements/requirements.ts'
+import type { Amounts } from '../offerings/amounts.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import { isHeavy } from '../pod-cost.ts'
 import type { PodVolumes, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
-import type { Amounts } from './amounts.ts'
 import type { KnownPod, PodClasses } from './pod-classes.ts'
 import {
   type Facet,
@@ -16,7 +17,6 @@ import {
   type Shape,
   type ShapeFacts,
 } from './pod-shapes.ts'
-import { type RequirementSet, type RequirementSets, withoutHostname } from './requirement-sets.ts'
 
 /** A pod in the queue. */
 export interface Waiting {

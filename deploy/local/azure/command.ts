@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
-import { printableLines } from '../../../core/printable.ts'
+import { printableLines } from '../../../core/values/printable.ts'
 import { createPki, type Pki, pkiFiles } from '../pki.ts'
-import type { SimulatorConfig } from './config.ts'
+import type { SimulatorConfig } from './server/config.ts'
 import type { RunningSimulator } from './simulator.ts'
 
 interface Options {

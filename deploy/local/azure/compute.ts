@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import type { ArmDeps } from './arm-deps.ts'
-import { resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, page, sameLocation } from './arm-request.ts'
+import type { SkuJson } from './catalogue/sku-catalogue.ts'
 import { registerParts } from './parts.ts'
-import type { SkuJson } from './sku-catalogue.ts'
+import type { ArmDeps } from './server/arm-deps.ts'
+import { resourceNotFound } from './server/arm-error.ts'
+import { type ArmRequest, page, sameLocation } from './server/arm-request.ts'
 
 const subscriptionPath = '/subscriptions/:subscription/providers/Microsoft.Compute'
 const groupPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute'

@@ -1,8 +1,8 @@
 // The Azure simulator: ARM, the token endpoint and the retail price API on one HTTPS port.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { SimulatorConfig } from './config.ts'
-import { configShape, problemText } from './settings-shape.ts'
+import { configShape, problemText } from './admin/settings-shape.ts'
+import type { SimulatorConfig } from './server/config.ts'
 import { startSimulator } from './simulator.ts'
 
 const { values } = parseArgs({ options: { config: { type: 'string' } } })

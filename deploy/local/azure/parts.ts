@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { ArmDeps } from './arm-deps.ts'
-import { ArmError, resourceNotFound } from './arm-error.ts'
-import { type ArmRequest, pageOf } from './arm-request.ts'
-import type { Leftover, Part, PartType } from './machines.ts'
+import type { ArmDeps } from './server/arm-deps.ts'
+import { ArmError, resourceNotFound } from './server/arm-error.ts'
+import { type ArmRequest, pageOf } from './server/arm-request.ts'
+import type { Leftover, Part, PartType } from './virtual-machines/machines.ts'
 
 type LeftoverPart = Part & { readonly kind: 'leftover' }
 

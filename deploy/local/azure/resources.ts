@@ -1,7 +1,14 @@
-import type { Address } from './addresses.ts'
-import type { SimulatorConfig } from './config.ts'
-import { instanceView } from './instance-view.ts'
-import { type Extension, type Leftover, type Machine, nicConfigurations, type Part, type PartType } from './machines.ts'
+import type { Address } from './network/addresses.ts'
+import type { SimulatorConfig } from './server/config.ts'
+import { instanceView } from './virtual-machines/instance-view.ts'
+import {
+  type Extension,
+  type Leftover,
+  type Machine,
+  nicConfigurations,
+  type Part,
+  type PartType,
+} from './virtual-machines/machines.ts'
 
 /** ARM ids and bodies of what the simulator shows. */
 export class Resources {

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { createPki, type Pki } from '../pki.ts'
 import { Supervisor } from '../supervisor.ts'
-import type { SimulatorConfig } from './config.ts'
-import type { Fault } from './faults.ts'
-import type { Timing } from './settings.ts'
+import type { Fault } from './admin/faults.ts'
+import type { Timing } from './admin/settings.ts'
+import type { SimulatorConfig } from './server/config.ts'
 
 /** Ids of the simulated subscription. */
 export const ids = {

@@ -4,7 +4,7 @@ import { armErrorCode, retryAfterSeconds } from '../../../activities/azure/arm/a
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { arm, collect, credential, group, plainClient, vmBody } from './sdk-clients.ts'
 
-import type { BucketCounts, ThrottlingSetting } from './throttling.ts'
+import type { BucketCounts, ThrottlingSetting } from './throttling/throttling.ts'
 
 const { simulator, azure } = await simulatedAzure()
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { goldenSuite } from '../../../../test/golden-suite.ts'
+import { goldenSuite } from '../../../../test/vectors/golden-suite.ts'
 import { cseEnvironment } from './cse-environment.ts'
 import { kubeletConfigFile } from './kubelet-file.ts'
 import { parseNodeConfig } from './node-config.ts'

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { type DescribedCloud, parseEnvironmentFile } from '../../../api/azure-cloud.ts'
+import { certificateForm } from '../../../api/azure-settings.ts'
+import type { AzureAccess, Config } from '../../../api/config.ts'
+import { type Cloud, cloudOf } from '../arm/clouds.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import { readNodeEgress } from './node-egress.ts'
+
+/** The cloud that the environment means. Errors: throws what is wrong with the file of AZURE_ENVIRONMENT_FILEPATH. */
+export async function readCloud(config: AzureAccess): Promise<Cloud> {
+  const described = await describedCloud(config.AZURE_ENVIRONMENT_FILEPATH)
+  return cloudOf({
+    name: config.ARM_CLOUD,
+    described,
+    armEndpoint: config.JOINER_ARM_ENDPOINT,
+    authorityHost: config.AZURE_AUTHORITY_HOST,
+    pricesEndpoint: config.JOINER_PRICES_ENDPOINT,
+  })
+}
+
+async function describedCloud(path: string | undefined): Promise<DescribedCloud | undefined> {
+  if (path === undefined) return undefined
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(
+      `environment variable AZURE_ENVIRONMENT_FILEPATH "${path}": the file cannot be read (${String(error)}); mount it, or unset the variable and set ARM_CLOUD`,
+      { cause: error },
+    )
+  }
+  return parseEnvironmentFile(path, text)
+}
+
+/** What the cluster and Azure say where the environment is silent. */
+export interface FoundFacts {
+  readonly clusterUid: string
+  readonly clusterDnsServiceIp: string
+  readonly vnetGuid?: AzureConfig['vnetGuid']
+}
+
+/** What the environment and the cluster say of Azure, as activities use it. Errors: a file with CAs cannot be read. */
+export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFacts): Promise<AzureConfig> {
+  const vnetGuid = config.VNET_GUID === '' ? facts.vnetGuid : () => config.VNET_GUID
+  const clusterEndpoint = new URL(config.CLUSTER_ENDPOINT).host
+  return {
+    subscriptionId: config.ARM_SUBSCRIPTION_ID,
+    location: config.LOCATION,
+    cloud: cloud.name,
+    clusterResourceGroup: config.ARM_RESOURCE_GROUP,
+    nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
+    clusterName: config.CLUSTER_NAME,
+    clusterUid: facts.clusterUid,
+    clusterEndpoint,
+    clusterCaBundle: await clusterCa(config),
+    subnetId: config.VNET_SUBNET_ID,
+    systemNamespace: config.SYSTEM_NAMESPACE ?? config.JOINER_NAMESPACE,
+    armEndpoint: cloud.armEndpoint,
+    tokenAudience: cloud.tokenAudience,
+    ...(cloud.pricesEndpoint === undefined ? {} : { pricesEndpoint: cloud.pricesEndpoint }),
+    nodeIdentities: config.NODE_IDENTITIES,
+    kubeletIdentityClientId: config.KUBELET_IDENTITY_CLIENT_ID,
+    tenantId: config.AZURE_TENANT_ID ?? '',
+    adminUsername: config.LINUX_ADMIN_USERNAME,
+    sshPublicKey: config.SSH_PUBLIC_KEY,
+    networkPlugin: config.NETWORK_PLUGIN,
+    networkPluginMode: config.NETWORK_PLUGIN_MODE,
+    networkDataplane: config.NETWORK_DATAPLANE,
+    networkPolicy: config.NETWORK_POLICY,
+    ...(vnetGuid === undefined ? {} : { vnetGuid }),
+    additionalTags: config.ADDITIONAL_TAGS,
+    ...(config.NODE_OSDISK_DISKENCRYPTIONSET_ID === ''
+      ? {}
+      : { diskEncryptionSetId: config.NODE_OSDISK_DISKENCRYPTIONSET_ID }),
+    ...sharedGalleryOf(config),
+    // Clouds of other names have no billing of AKS (reference/azure-provider.md 10.2).
+    billingExtension: config.JOINER_BILLING_EXTENSION && cloud.isKnown,
+    ...(await readNodeEgress(config, clusterEndpoint)),
+    azureReplicas: config.JOINER_AZURE_REPLICAS,
+    clusterDnsServiceIp: config.DNS_SERVICE_IP ?? facts.clusterDnsServiceIp,
+    vmMemoryOverheadPercent: config.VM_MEMORY_OVERHEAD_PERCENT,
+  }
+}
+
+/** Whether images come from AKS' shared galleries, and who hands out the token for them. */
+export function sharedGalleryOf(config: Config): Pick<AzureConfig, 'sharedGallery'> {
+  if (!config.USE_SIG) return {}
+  return {
+    sharedGallery: { subscriptionId: config.SIG_SUBSCRIPTION_ID, tokenServerUrl: config.SIG_ACCESS_TOKEN_SERVER_URL },
+  }
+}
+
+/** The CA of the API server in base64: from the setting when it is there, else from the file. */
+async function clusterCa(config: Config): Promise<string> {
+  const bundle = config.CLUSTER_CA_BUNDLE
+  if (bundle === undefined) return (await readFile(config.KUBELET_BOOTSTRAP_CA_FILE)).toString('base64')
+  return certificateForm(bundle) === 'base64' ? bundle.replaceAll(/\s/g, '') : Buffer.from(bundle).toString('base64')
+}

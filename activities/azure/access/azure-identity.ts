@@ -1,0 +1,77 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import type { TokenCredential } from '@azure/identity'
+import type { Logger } from 'pino'
+import type { AzureAccess } from '../../../api/config.ts'
+import { pauseOf } from '../../../workers/pause.ts'
+import { tokenLimitMs, tryToken } from '../arm/access-token.ts'
+import { armScope, type Cloud } from '../arm/clouds.ts'
+import { type CredentialKind, chooseCredential, createCredential, type IdentitySettings } from '../arm/credentials.ts'
+
+/** How this process proves to Azure who it is. */
+export interface AzureIdentity {
+  readonly credential: TokenCredential
+  readonly kind: CredentialKind
+  readonly because: string
+  readonly settings: IdentitySettings
+  readonly scope: string
+  readonly namespace: string
+}
+
+/** The identity that the settings mean. Errors: throws what is missing for it, and who sets that. */
+export function azureIdentity(config: AzureAccess, cloud: Cloud, env: NodeJS.ProcessEnv = process.env): AzureIdentity {
+  const settings: IdentitySettings = {
+    tenantId: config.AZURE_TENANT_ID,
+    clientId: config.AZURE_CLIENT_ID,
+    clientSecret: config.AZURE_CLIENT_SECRET,
+    federatedTokenFile: config.AZURE_FEDERATED_TOKEN_FILE,
+    wanted: config.AZURE_TOKEN_CREDENTIALS,
+    identityEndpoint: config.IDENTITY_ENDPOINT,
+    isInCluster: config.KUBECONFIG === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined,
+    hasCli: isOnPath('az', env['PATH'] ?? ''),
+  }
+  const choice = chooseCredential(settings)
+  if (choice.kind === 'none') throw new Error(choice.message)
+  return {
+    credential: createCredential(choice.credential, settings, cloud),
+    kind: choice.credential,
+    because: choice.because,
+    settings,
+    scope: armScope(cloud.tokenAudience),
+    namespace: config.JOINER_NAMESPACE,
+  }
+}
+
+function isOnPath(program: string, path: string): boolean {
+  return path.split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+const retryMs = 10_000
+
+/**
+ * Asks for a token until one comes, and says in the log whose it is; while none comes, what to do. Resolves with whether there is one: not when
+ * the signal fires first.
+ */
+export async function untilIdentified(identity: AzureIdentity, log: Logger, signal: AbortSignal): Promise<boolean> {
+  log.info({ credential: identity.kind, because: identity.because, scope: identity.scope }, 'identity at Azure')
+  while (!signal.aborted) {
+    const result = await tryToken(identity)
+    if (result.kind === 'token') {
+      log.info({ credential: identity.kind, ...result.owner, latencyMs: result.ms }, 'Azure gave an access token')
+      return true
+    }
+    log.error(
+      { credential: identity.kind, clientId: identity.settings.clientId, scope: identity.scope, err: result.message },
+      `Azure gave no access token within ${tokenLimitMs / 1000} s, so no VM can be created or deleted; trying again. ${result.remedy}`,
+    )
+    await pauseOf(retryMs, signal)
+  }
+  return false
+}

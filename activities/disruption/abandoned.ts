@@ -1,0 +1,96 @@
+import { conditionOf } from '../../core/conditions.ts'
+import type { NodeClaim } from '../../core/objects.ts'
+import { annotations, taintKeys } from '../../core/requirements/labels.ts'
+import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
+import { claimNode } from '../kubernetes/lifecycle/observe.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { DisruptionMemory } from './disruption-memory.ts'
+
+/** What seems abandoned is looked at twice, this far apart, and looked for as often. */
+const lookEveryMs = 5000
+
+/** What a command leaves on a NodeClaim or its Node. */
+interface Trace {
+  readonly claim: NodeClaim
+  /** Absent: a taint or a condition without any stamp, as the first writes of a commit leave. */
+  readonly commandId?: string
+  readonly isReplacement?: true
+}
+
+/**
+ * Frees what belongs to no command that runs: its commit was cut off for good, or its workflow is gone. The loop may be about to start it: but
+ * then no evaluation runs until it has, and one from before is cancelled by the second look.
+ */
+export async function releaseAbandoned(
+  deps: PlanningDeps,
+  memory: DisruptionMemory,
+  signal: AbortSignal,
+): Promise<void> {
+  const now = deps.now()
+  if (now - memory.lookedForAbandonedMs < lookEveryMs) return
+  memory.lookedForAbandonedMs = now
+  const isRunning = runningCommands(deps)
+  const found = new Map<string, Trace>()
+  for (const trace of traces(deps)) {
+    if (trace.commandId !== undefined && (await isRunning(trace.commandId))) continue
+    found.set(`${trace.claim.metadata.uid} ${trace.commandId ?? ''}`, trace)
+  }
+  for (const name of memory.suspects.keys()) if (!found.has(name)) memory.suspects.delete(name)
+  for (const [name, trace] of found) {
+    const since = memory.suspects.get(name)
+    if (since === undefined) memory.suspects.set(name, now)
+    else if (now - since >= lookEveryMs) {
+      signal.throwIfAborted()
+      await release(deps, trace)
+      memory.suspects.delete(name)
+    }
+  }
+}
+
+function* traces(deps: PlanningDeps): Iterable<Trace> {
+  const stamps = new Set<string>()
+  const claims = [...deps.cache.nodeClaims.values()]
+  for (const claim of claims) {
+    const stamp = stampOf(claim)
+    if (stamp !== undefined) stamps.add(stamp)
+  }
+  for (const claim of claims) {
+    if (claim.metadata.deletionTimestamp !== undefined) continue
+    const stamp = stampOf(claim)
+    if (stamp !== undefined) yield { claim, commandId: stamp }
+    else if (isMarked(deps, claim)) yield { claim }
+    const replaced = claim.metadata.annotations[annotations.replacementFor]
+    // As long as a candidate is there, be it on its way out, its pods may be about to come.
+    if (replaced !== undefined && !stamps.has(replaced)) yield { claim, commandId: replaced, isReplacement: true }
+  }
+}
+
+function isMarked(deps: PlanningDeps, claim: NodeClaim): boolean {
+  return (
+    conditionOf(claim.status.conditions, 'DisruptionReason') !== undefined ||
+    claimNode(deps, claim)?.taints.some(({ key }) => key === taintKeys.disrupted) === true
+  )
+}
+
+/** Asks once for each command, by its own workflow. */
+function runningCommands({ lifecycles }: PlanningDeps): (commandId: string) => Promise<boolean> {
+  const answers = new Map<string, Promise<boolean>>()
+  return (commandId) => {
+    const answer = answers.get(commandId) ?? lifecycles.isCommandRunning(commandId)
+    answers.set(commandId, answer)
+    return answer
+  }
+}
+
+async function release(deps: PlanningDeps, { claim: { metadata }, commandId, isReplacement }: Trace): Promise<void> {
+  deps.log.warn(
+    { nodeClaim: metadata.name, command: commandId },
+    isReplacement === true ? 'a replacement without its command is given up' : 'a node is freed: no command holds it',
+  )
+  if (isReplacement === undefined || commandId === undefined)
+    await releaseCandidate(deps, metadata, commandId ?? '', { unstamped: true })
+  else {
+    const kept = deps.nominations.targets(deps.now()).has(metadata.name)
+    await releaseReplacement(deps, metadata, commandId, { kept })
+  }
+}

@@ -1,0 +1,73 @@
+import { Gauge, type Registry, register } from 'prom-client'
+import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
+import { budgetUses } from '../../core/disruption/candidates.ts'
+import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
+import { pausableReasons } from '../../core/pauses/pauses.ts'
+import { labels } from '../../core/requirements/labels.ts'
+import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
+
+/** Where the gauges look: at the watch cache, as it is at that moment. */
+interface ObservedCluster {
+  readonly nodes: { values(): Iterable<Node> }
+  readonly nodeClaims: { values(): Iterable<NodeClaim> }
+  readonly nodePools: { values(): Iterable<NodePool> }
+}
+
+const labelNames = ['nodepool', 'reason'] as const
+
+/**
+ * What each pool's budgets allow in all for each reason, and how many nodes use of it, looked up when somebody asks. Upstream refreshes a reason
+ * only while it has candidates (reference/karpenter-core.md 6.1); here the numbers are always those of now.
+ */
+export function observeBudgets(
+  cluster: ObservedCluster,
+  { now, isTold }: { readonly now: () => number; readonly isTold: () => boolean },
+  registry: Registry = register,
+): void {
+  gauge(
+    'karpenter_nodepools_allowed_disruptions',
+    'Nodes that the budgets of a NodePool let be disrupted at once, those that are already included.',
+    ({ pool, nodes }, reason) =>
+      allowedDisruptions({ budgets: pool.disruption.budgets, nodes, reason, now: now() }).allowed,
+  )
+  gauge(
+    'karpenter_nodepools_nodes_consuming_budgets',
+    'Nodes of a NodePool that are being disrupted or deleted, or are not ready, and so use up its budgets.',
+    (count) => count.consuming,
+  )
+
+  function gauge(name: string, help: string, value: (count: Count, reason: string) => number): Gauge {
+    return new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        if (!isTold()) return
+        for (const count of countsOf(cluster)) {
+          const nodepool = count.pool.metadata.name
+          for (const reason of pausableReasons)
+            this.set({ nodepool, reason: reason.toLowerCase() }, value(count, reason))
+        }
+      },
+    })
+  }
+}
+
+interface Count {
+  readonly pool: NodePool
+  readonly nodes: number
+  readonly consuming: number
+}
+
+/** By the rule by which the planner counts. */
+function countsOf(cluster: ObservedCluster): readonly Count[] {
+  const nodes = stateNodes({ nodes: [...cluster.nodes.values()], nodeClaims: [...cluster.nodeClaims.values()] })
+  const uses = budgetUses(nodes, {})
+  const counted = Map.groupBy(nodes, (one) => `${labelsOf(one)[labels.nodePool]}/${uses.get(one)}`)
+  return [...cluster.nodePools.values()].map((pool) => {
+    const of = (use: string) => counted.get(`${pool.metadata.name}/${use}`)?.length ?? 0
+    return { pool, nodes: of('counted') + of('disrupted'), consuming: of('disrupted') }
+  })
+}

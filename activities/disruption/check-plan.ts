@@ -1,0 +1,80 @@
+import type { DisruptionCommand } from '../../core/disruption/command.ts'
+import type { DisruptionPlan } from '../../core/disruption/plan/plan.ts'
+import { pausesOn, planChanges, proposedOf, simulationChange } from '../../core/disruption/plan/plan-changes.ts'
+import type { ApplyRequest } from '../../core/disruption/plan/plan-requests.ts'
+import type { Pauses } from '../../core/pauses/pauses.ts'
+import { readPauses } from '../kubernetes/pauses/pauses.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import { proposalsOf } from './disruption-proposals.ts'
+import { validateTogether, viewOf } from './disruption-world.ts'
+import type { PlanCheck } from './plan-contract.ts'
+import { PlanStore } from './plan-store.ts'
+import { tellPlanApplied } from './request-events.ts'
+
+/** Changes that an answer tells of, and their length: it is kept in a history. */
+const mostChanges = 50
+const longestChange = 300
+
+/**
+ * Compares a plan with the cluster as it is, read live: what it was made of, what pauses forbid, and what a new simulation comes to. Where
+ * all of it holds, or with `partial` a part, that is proposed; each commit looks once more.
+ */
+export async function checkPlan(deps: PlanningDeps, { id, partial, by }: ApplyRequest): Promise<PlanCheck> {
+  const found = await new PlanStore(deps.client, deps.namespace).read(id, deps.now())
+  if (found.kind === 'missing') return { kind: 'refused', message: found.message }
+  const { plan } = found
+  const unfit = whyUnfit(plan, deps.cluster)
+  if (unfit !== undefined) return { kind: 'refused', message: unfit }
+  await deps.cache.synced()
+  await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
+  const pauses = await readPauses(deps, deps.now())
+  const paused = [...new Set(plan.commands.flatMap((command) => pausesOn(command, pauses)))]
+  if (paused.length > 0 && (partial !== true || pauses.wholeLoop !== undefined))
+    return { kind: 'refused', message: paused.join('; ') }
+  const { commands, changes } = await compared(deps, plan, pauses)
+  deps.log.info({ plan: id, by, partial, holds: commands.length, changes }, 'a plan is compared with the cluster')
+  if (commands.length === 0 || (partial !== true && changes.length > 0))
+    return { kind: 'changed', changes: bounded(changes) }
+  const proposals = proposalsOf(commands, plan.options.now === true, Number.POSITIVE_INFINITY)
+  tellPlanApplied(deps, { id, by }, proposals)
+  return { kind: 'holds', proposals, changes: bounded(changes) }
+}
+
+function whyUnfit({ id, cluster, commands }: DisruptionPlan, own: string): string | undefined {
+  if (cluster !== own) return `plan ${id} is of cluster "${cluster}", and this is "${own}"`
+  return commands.length === 0 ? `plan ${id} has nothing to do` : undefined
+}
+
+/** The commands that hold, and a line for each thing that keeps another from it. */
+async function compared(
+  deps: PlanningDeps,
+  plan: DisruptionPlan,
+  pauses: Pauses,
+): Promise<{ readonly commands: readonly DisruptionCommand[]; readonly changes: readonly string[] }> {
+  const looked = planChanges(plan, viewOf(deps, pauses)).map((changes, at) => {
+    const command = plan.commands[at]
+    return [...changes, ...(command === undefined ? [] : pausesOn(command, pauses))]
+  })
+  const asItWas = plan.commands.filter((_, at) => looked[at]?.length === 0)
+  const validations = await validateTogether(deps, asItWas.map(proposedOf), {
+    pauses,
+    forced: plan.options.now === true,
+  })
+  const commands: DisruptionCommand[] = []
+  const changes = plan.commands.flatMap((planned, at) => {
+    const told = looked[at] ?? []
+    const validation = validations[asItWas.indexOf(planned)]
+    const change = validation && simulationChange(planned, validation)
+    if (validation?.kind === 'valid' && change === undefined) commands.push(validation.command)
+    return [...told, ...(change === undefined ? [] : [change])].map((what) => `command ${at + 1}: ${what}`)
+  })
+  return { commands, changes }
+}
+
+function bounded(changes: readonly string[]): readonly string[] {
+  const more = changes.length - mostChanges
+  const shown = changes
+    .slice(0, mostChanges)
+    .map((text) => (text.length > longestChange ? `${text.slice(0, longestChange - 3)}...` : text))
+  return more > 0 ? [...shown, `and ${more} more`] : shown
+}

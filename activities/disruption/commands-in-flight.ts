@@ -1,0 +1,30 @@
+import { Gauge, type Registry, register } from 'prom-client'
+import { methodFacts } from '../../core/disruption/command.ts'
+import type { NodeClaim } from '../../core/objects.ts'
+import { stampOf } from '../kubernetes/commands/command-objects.ts'
+import { commandMethod } from './disruption-proposals.ts'
+
+/** The disruption commands that run, by the stamps of their candidates; looked up when somebody asks, so also while nothing is evaluated. */
+export function observeCommandsInFlight(
+  nodeClaims: { values(): Iterable<NodeClaim> },
+  isTold: () => boolean,
+  registry: Registry = register,
+): Gauge {
+  return new Gauge({
+    name: 'joiner_disruption_commands_in_flight',
+    help: 'Disruption commands that are running.',
+    labelNames: ['reason', 'consolidation_type'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      if (!isTold()) return
+      const stamps = new Set([...nodeClaims.values()].map(stampOf))
+      for (const stamp of stamps) {
+        const method = stamp && commandMethod(stamp)
+        if (!method) continue
+        const { reason, consolidationType } = methodFacts[method]
+        this.inc({ reason: reason.toLowerCase(), consolidation_type: consolidationType })
+      }
+    },
+  })
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import { methodsFor, type PlanOptions, scopeFor } from '../../core/disruption/plan/plan.ts'
+import { planOf } from '../../core/disruption/plan/plan-of.ts'
+import type { PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
+import { Pauses, pauseText, scopeOf } from '../../core/pauses/pauses.ts'
+import { activityScope } from '../activity-context.ts'
+import { readPauses } from '../kubernetes/pauses/pauses.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import { evaluateCluster, viewOf } from './disruption-world.ts'
+import type { PlanSummary } from './plan-contract.ts'
+import { PlanStore } from './plan-store.ts'
+
+/**
+ * Evaluates the cluster and keeps what was found as a plan. Nodes under a pause of their own stand among those that stay; a pause of all
+ * disruption is told, and the plan shows what it holds back. Run again by Temporal, it replaces its own plan.
+ */
+export async function planDisruption(deps: PlanningDeps, request: PlanRequest): Promise<PlanSummary> {
+  const { activityKey } = activityScope()
+  const { by } = request
+  const options = optionsOf(request)
+  await deps.cache.synced()
+  await deps.cache.catchUp(['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'])
+  const { inForce } = await readPauses(deps, deps.now())
+  const pauses = new Pauses(inForce.filter((pause) => scopeOf(pause).kind !== 'cluster'))
+  const [methods, scope] = [methodsFor(options), scopeFor(options)]
+  const evaluation = await evaluateCluster(deps, {
+    pauses,
+    forced: options.now === true,
+    ...(methods === undefined ? {} : { methods }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(options.budget === undefined ? {} : { mostNodes: options.budget }),
+  })
+  const store = new PlanStore(deps.client, deps.namespace)
+  const now = deps.now()
+  const id = await store.newId(createHash('sha256').update(activityKey).digest('hex').slice(0, 7), now)
+  const plan = planOf(evaluation, viewOf(deps, pauses), {
+    id,
+    cluster: deps.cluster,
+    createdAt: new Date(now).toISOString(),
+    ...(by === undefined ? {} : { by }),
+    options,
+    pauses: inForce.map((pause) => pauseText('disruption', pause)),
+  })
+  await store.write(plan, now)
+  const { commands, cost } = plan
+  deps.log.info({ plan: id, by, commands: commands.length, options }, 'what disruption would do is planned')
+  return {
+    id,
+    commands: commands.length,
+    nodes: commands.reduce((sum, { candidates }) => sum + candidates.length, 0),
+    newNodes: commands.reduce((sum, { replacements }) => sum + replacements.length, 0),
+    savings: cost.nodes.before - cost.nodes.after,
+  }
+}
+
+/** Without what is null: Temporal's command line and UI may send that. */
+function optionsOf({ nodePools, nodes, reasons, budget, now }: PlanRequest): PlanOptions {
+  const given = { nodePools, nodes, reasons, budget, now }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null))
+}

@@ -1,0 +1,137 @@
+import { parseDisruptionPlan } from '../../api/disruption-plan.ts'
+import type { DisruptionPlan } from '../../core/disruption/plan/plan.ts'
+import { planMapName, planPlaces } from '../../core/disruption/plan/plan-requests.ts'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from '../kubernetes/client/client.ts'
+import { resourcePath } from '../kubernetes/client/resources.ts'
+
+const planHours = 24
+const entry = 'plan.json'
+const annotationOf = { id: 'joiner.sh/plan-id', expires: 'joiner.sh/plan-expires' } as const
+
+interface Stored {
+  readonly place: string
+  readonly id: string
+  readonly expiresMs: number
+  readonly text: string
+}
+
+export type FoundPlan =
+  | { readonly kind: 'found'; readonly plan: DisruptionPlan }
+  /** Why it cannot be had, and what to do. */
+  | { readonly kind: 'missing'; readonly message: string }
+
+/** Plans in ConfigMaps of Joiner's namespace. The first digit of a plan's id names its place. */
+export class PlanStore {
+  readonly #client: KubernetesClient
+  readonly #namespace: string
+
+  constructor(client: KubernetesClient, namespace: string) {
+    this.#client = client
+    this.#namespace = namespace
+  }
+
+  /** `now`: epoch ms. Errors: the API server's. */
+  async read(id: string, now: number): Promise<FoundPlan> {
+    const stored = await this.#read(id.charAt(0))
+    if (stored?.id !== id)
+      return {
+        kind: 'missing',
+        message: `there is no plan ${id} in namespace "${this.#namespace}": the latest ${planPlaces.length} are kept, for ${planHours} h. Make a new one with joiner plan, or apply the file it was saved to`,
+      }
+    if (stored.expiresMs <= now)
+      return {
+        kind: 'missing',
+        message: `plan ${id} has expired at ${new Date(stored.expiresMs).toISOString()}; make a new one with joiner plan`,
+      }
+    const read = parseDisruptionPlan(stored.text)
+    if (read.kind === 'ok') return { kind: 'found', plan: read.plan }
+    return {
+      kind: 'missing',
+      message: `plan ${id} in ConfigMap ${this.#namespace}/${planMapName(id.charAt(0))} cannot be read: ${read.message}; make a new one with joiner plan`,
+    }
+  }
+
+  /**
+   * The id for a new plan: a place, and then `key`, seven hexadecimal digits. Places that are free come first, then the one whose plan ends
+   * first; the plan of the same key keeps its place. Plans whose time is over are removed.
+   */
+  async newId(key: string, now: number): Promise<string> {
+    const stored = await Promise.all(planPlaces.map((place) => this.#read(place)))
+    const known = stored.filter((each) => each !== undefined)
+    const same = known.find(({ id }) => id.slice(1) === key)
+    if (same !== undefined) return same.id
+    const over = known.filter(({ expiresMs }) => expiresMs <= now)
+    await Promise.all(over.map(({ place }) => this.#remove(place)))
+    const free = planPlaces.find((place) => !known.some((each) => each.place === place && each.expiresMs > now))
+    const [oldest] = known.toSorted((a, b) => a.expiresMs - b.expiresMs)
+    return `${free ?? oldest?.place ?? '0'}${key}`
+  }
+
+  /** Keeps a plan in its place for its time from `now` on, in epoch ms; what was there is replaced. */
+  async write(plan: DisruptionPlan, now: number): Promise<void> {
+    const name = planMapName(plan.id.charAt(0))
+    const body = {
+      metadata: {
+        labels: { 'app.kubernetes.io/managed-by': 'joiner', 'joiner.sh/plan': 'true' },
+        annotations: {
+          [annotationOf.id]: plan.id,
+          [annotationOf.expires]: new Date(now + planHours * 3_600_000).toISOString(),
+        },
+      },
+      data: { [entry]: JSON.stringify(plan) },
+    }
+    try {
+      await this.#client.mergePatch(this.#path(name), body)
+      return
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+    try {
+      await this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        ...body,
+        metadata: { ...body.metadata, name, namespace: this.#namespace },
+      })
+    } catch (error) {
+      // Somebody else made it in between: then it can be patched.
+      if (!isConflict(error)) throw error
+      await this.#client.mergePatch(this.#path(name), body)
+    }
+  }
+
+  async #read(place: string): Promise<Stored | undefined> {
+    let map: Json
+    try {
+      map = await this.#client.get(this.#path(planMapName(place)))
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+    const { metadata, data } = map as {
+      readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> }
+      readonly data?: Readonly<Record<string, string>>
+    }
+    const own = metadata?.annotations ?? {}
+    const expiresMs = Date.parse(own[annotationOf.expires] ?? '')
+    return {
+      place,
+      id: own[annotationOf.id] ?? '',
+      // What does not say until when it is kept is over.
+      expiresMs: Number.isNaN(expiresMs) ? 0 : expiresMs,
+      text: data?.[entry] ?? '',
+    }
+  }
+
+  async #remove(place: string): Promise<void> {
+    try {
+      await this.#client.delete(this.#path(planMapName(place)))
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+
+  #path(name: string): string {
+    return resourcePath('configmaps', name, this.#namespace)
+  }
+}

@@ -1,0 +1,54 @@
+import type { Pod } from '../../core/objects.ts'
+import { protectionOf } from '../../core/pods/do-not-disrupt.ts'
+import { isActive } from '../../core/pods/pod-rules.ts'
+import { annotations, labels } from '../../core/requirements/labels.ts'
+import { timeText } from '../../core/values/time.ts'
+import { type EventInput, subject } from '../kubernetes/event-recorder.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+
+type Deps = Pick<PlanningDeps, 'cache' | 'events' | 'now'>
+type News = Pick<EventInput, 'reason' | 'message'>
+
+/** What was told last of a pod, by its UID. */
+type Told = ReadonlyMap<string, string>
+
+const toldBy = new WeakMap<Deps['cache'], Told>()
+
+/**
+ * Tells of pods on managed nodes what their do-not-disrupt annotation does: that it cannot be read, until when it holds, and that it is over. Each
+ * is told once, not as long as it is so; what was over before this process began is no news (reference/karpenter-core.md 4.2, 6.2).
+ */
+export function tellProtections({ cache, events, now }: Deps): void {
+  const before = toldBy.get(cache)
+  const told = new Map<string, string>()
+  for (const pod of cache.pods.by('byDoNotDisrupt', 'set')) {
+    if (!isActive(pod) || cache.nodes.get(pod.nodeName ?? '')?.metadata.labels[labels.nodePool] === undefined) continue
+    const { uid } = pod.metadata
+    const last = before?.get(uid)
+    const news = newsOf(pod, now())
+    if (news === undefined) continue
+    told.set(uid, news.message)
+    const isOld = news.reason === 'DoNotDisruptGracePeriodElapsed' && last === undefined
+    if (news.message === last || isOld) continue
+    events.record({ about: subject(pod), ...news, values: [uid, news.message] })
+  }
+  toldBy.set(cache, told)
+}
+
+function newsOf(pod: Pod, now: number): News | undefined {
+  const protection = protectionOf(pod)
+  if (protection.kind === 'invalid') {
+    const message = `Invalid ${annotations.doNotDisrupt} annotation: ${protection.message}, ignoring annotation`
+    return { reason: 'InvalidDoNotDisruptAnnotation', message }
+  }
+  if (protection.kind !== 'timed' || protection.endsAt === undefined) return undefined
+  if (now >= protection.endsAt) {
+    const message = `The ${annotations.doNotDisrupt} grace period has elapsed, pod is now disruptable`
+    return { reason: 'DoNotDisruptGracePeriodElapsed', message }
+  }
+  const until = timeText(protection.endsAt)
+  return {
+    reason: 'DoNotDisruptUntil',
+    message: `The ${annotations.doNotDisrupt} grace period will elapse at ${until}`,
+  }
+}

@@ -1,0 +1,67 @@
+import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
+import type { EventReason } from '../../core/events.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import type { DisruptionProposal } from '../planning/contract.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+
+const mostNames = 5
+
+/** Tells NodePools who asked for a pass by hand, and what it found of their nodes. Where nothing is named and nothing was found nobody is told. */
+export function tellConsolidateNow(
+  deps: PlanningDeps,
+  { by, nodePools = [], nodes, budget }: ConsolidateRequest,
+  proposals: readonly DisruptionProposal[],
+): void {
+  const limits = [
+    ...(nodes === undefined ? [] : [`of the nodes ${shown(nodes)}`]),
+    ...(budget === undefined ? [] : [`at most ${budget} of each NodePool`]),
+  ]
+  tell(deps, 'ConsolidateNow', proposals, {
+    named: nodePools,
+    message: (found) =>
+      `A pass was asked for by ${by ?? 'somebody'}${limits.map((limit) => `, ${limit}`).join('')}: ${found}`,
+  })
+}
+
+/** Tells NodePools who carries out a plan, and which of their nodes go by it. */
+export function tellPlanApplied(
+  deps: PlanningDeps,
+  { id, by }: { readonly id: string; readonly by?: string | undefined },
+  proposals: readonly DisruptionProposal[],
+): void {
+  tell(deps, 'PlanApplied', proposals, {
+    named: [],
+    message: (found) => `Plan ${id} is carried out as ${by ?? 'somebody'} asked: ${found}`,
+  })
+}
+
+interface Telling {
+  /** NodePools that are told even if nothing was found of their nodes. */
+  readonly named: readonly string[]
+  readonly message: (found: string) => string
+}
+
+function tell(
+  { cache, events, now }: PlanningDeps,
+  reason: EventReason,
+  proposals: readonly DisruptionProposal[],
+  { named, message }: Telling,
+): void {
+  const candidates = Map.groupBy(
+    proposals.flatMap((proposal) => proposal.candidates),
+    ({ nodePool }) => nodePool,
+  )
+  for (const name of new Set([...named, ...candidates.keys()])) {
+    const pool = cache.nodePools.get(name)
+    if (pool === undefined) continue
+    const nodes = candidates.get(name)?.map(({ nodeName }) => nodeName) ?? []
+    const found = nodes.length === 0 ? 'nothing to do' : `${shown(nodes)} can go`
+    // Who asks twice is told twice.
+    events.record({ about: subject(pool), reason, message: message(found), values: [pool.metadata.uid, String(now())] })
+  }
+}
+
+function shown(names: readonly string[]): string {
+  const more = names.length - mostNames
+  return `${names.slice(0, mostNames).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}

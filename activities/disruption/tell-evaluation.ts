@@ -1,0 +1,38 @@
+import { budgetFindings } from '../../core/disruption/budgets/budget-check.ts'
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { DisruptionMetrics } from './disruption-metrics.ts'
+
+type Deps = Pick<PlanningDeps, 'cache' | 'disruptionMetrics' | 'log' | 'now'>
+
+/** What an evaluation looked at and how it judged, in metrics; and in the log the budgets that nobody can read and that therefore block their pool. */
+export function tellEvaluation(deps: Deps, { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>): void {
+  const unreadable = new Set<string>()
+  for (const { method, eligible, milliseconds, budgets } of passes) {
+    deps.disruptionMetrics.evaluated(method, milliseconds)
+    deps.disruptionMetrics.eligible(method, eligible)
+    for (const [nodePool, { invalid }] of budgets) if (invalid) unreadable.add(nodePool)
+  }
+  for (const nodePool of unreadable) {
+    const budgets = deps.cache.nodePools.get(nodePool)?.disruption.budgets ?? []
+    const problems = budgetFindings(budgets, deps.now()).filter(({ isBlocking }) => isBlocking)
+    for (const { message } of problems) deps.log.error({ nodePool }, message)
+  }
+  for (const note of notes) tellMove(deps.disruptionMetrics, note)
+}
+
+/** Consolidations of single nodes that came as far as to be judged: upstream counts no others. */
+function tellMove(
+  metrics: DisruptionMetrics,
+  { method, candidate, outcome, scores }: Evaluation['notes'][number],
+): void {
+  if (method !== 'single-node' || scores === undefined) return
+  const { metadata, disruption } = candidate.nodePool
+  const [score] = scores
+  metrics.scored({
+    decision: outcome === 'chosen' ? 'approved' : 'rejected',
+    nodePool: metadata.name,
+    policy: disruption.consolidationPolicy,
+    ...(score === undefined ? {} : { score: score.value }),
+  })
+}

@@ -1,0 +1,174 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'
+import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
+import { ApiError, type Json, type KubernetesClient } from '../kubernetes/client/client.ts'
+import { VerdictRecorder } from './verdicts.ts'
+
+/** The API server as far as ConfigMaps go. */
+class Maps {
+  readonly data = new Map<string, Record<string, string>>()
+  readonly writes: string[] = []
+  isDown = false
+  readonly client = {
+    get: (path: string) => Promise.resolve().then(() => ({ data: this.#of(path) })),
+    mergePatch: (path: string, body: Json) => Promise.resolve().then(() => this.#patch(path, body)),
+    create: (_: string, body: Json) => Promise.resolve().then(() => this.#create(body)),
+  } as unknown as KubernetesClient
+
+  #of(path: string): Record<string, string> {
+    if (this.isDown) throw new Error('the API server is down')
+    const found = this.data.get(path.split('/').at(-1) ?? '')
+    if (found === undefined) throw new ApiError(404, 'NotFound', path)
+    return found
+  }
+
+  #patch(path: string, { data }: Json): Json {
+    const found = this.#of(path)
+    this.writes.push(path.split('/').at(-1) ?? '')
+    for (const [key, value] of Object.entries(data as Record<string, string | null>))
+      if (value === null) delete found[key]
+      else found[key] = value
+    return {}
+  }
+
+  #create({ metadata, data }: Json): Json {
+    const { name } = metadata as { name: string }
+    this.writes.push(name)
+    this.data.set(name, { ...(data as Record<string, string>) })
+    return {}
+  }
+}
+
+const claim = 'a-claim'
+const mapName = verdictMapName(verdictShard(claim))
+let maps: Maps
+let now: number
+let warnings: number
+
+beforeEach(() => {
+  maps = new Maps()
+  now = sampleTime
+  warnings = 0
+})
+
+/** One evaluation in which a pod keeps the node. */
+async function evaluates(recorder: VerdictRecorder, pod: string | undefined, names: readonly string[] = ['a']) {
+  const blocked = names.map((name) => ({
+    object: { kind: 'NodeClaim' as const, name: `${name}-claim`, nodeName: name },
+    reason: 'DisruptionBlocked' as const,
+    message: `Pod keeps it (Pod=${pod})`,
+    method: 'emptiness' as const,
+    ...(pod === undefined ? {} : { pod }),
+  }))
+  const passes: Evaluation['passes'] = [
+    { method: 'emptiness', eligible: 0, candidates: 0, commands: 0, milliseconds: 0, budgets: new Map() },
+  ]
+  const log = { warn: () => (warnings += 1) } as never
+  recorder.record(
+    { client: maps.client, namespace: 'joiner', log, now: () => now },
+    { commands: [], blocked, notes: [], passes, asked: {} },
+    {
+      nodes: names.map((name) => ({ node: sampleNode(name), claim: sampleClaim(name) })),
+      nodePools: new Map([['default', samplePool()]]),
+      instanceTypes: new Map(),
+      now,
+    },
+  )
+  await recorder.settled()
+}
+
+const stored = () => parseVerdict(claim, maps.data.get(mapName)?.[claim] ?? '')
+
+describe('what was found about a node', () => {
+  it('is written at once, and then only what is new, not more often than each half minute', async () => {
+    const recorder = new VerdictRecorder()
+    await evaluates(recorder, 'default/web')
+    expect(stored()?.moves).toMatchObject([{ outcome: 'blocked', pods: [{ name: 'default/web' }] }])
+    const first = maps.writes.length
+    now += 10_000
+    await evaluates(recorder, 'default/web')
+    expect(maps.writes.length).toBe(first)
+    now += 10_000
+    await evaluates(recorder, 'default/other')
+    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/web' }])
+    now += 10_000
+    await evaluates(recorder, 'default/other')
+    expect(stored()).toMatchObject({
+      since: new Date(sampleTime + 20_000).toISOString(),
+      moves: [{ pods: [{ name: 'default/other' }] }],
+    })
+  })
+
+  it('is written half a minute later, although no evaluation comes', async () => {
+    vi.useFakeTimers()
+    const recorder = new VerdictRecorder()
+    await evaluates(recorder, 'default/web')
+    now += 10_000
+    await evaluates(recorder, 'default/other')
+    now += 30_000
+    await vi.advanceTimersByTimeAsync(30_000)
+    await recorder.settled()
+    vi.useRealTimers()
+    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/other' }])
+  })
+
+  it('is not written again after a restart', async () => {
+    await evaluates(new VerdictRecorder(), 'default/web')
+    const before = maps.data.get(mapName)?.[claim]
+    maps.writes.length = 0
+    now += 20_000
+    await evaluates(new VerdictRecorder(), 'default/web')
+    expect(maps.writes.filter((name) => name !== verdictMapName(0))).toEqual([])
+    expect(maps.data.get(mapName)?.[claim]).toBe(before)
+  })
+
+  it('goes with its NodeClaim', async () => {
+    const recorder = new VerdictRecorder()
+    await evaluates(recorder, 'default/web')
+    now += 30_000
+    await evaluates(recorder, 'default/web', [])
+    expect(maps.data.get(mapName)).not.toHaveProperty(claim)
+  })
+
+  it('is written by a later evaluation when the API server did not answer', async () => {
+    const recorder = new VerdictRecorder()
+    maps.isDown = true
+    await evaluates(recorder, 'default/web')
+    expect([warnings, maps.data.size]).toEqual([1, 0])
+    maps.isDown = false
+    now += 10_000
+    await evaluates(recorder, 'default/web')
+    expect(stored()).toBeDefined()
+  })
+
+  it('is read again when another process may have written it', async () => {
+    const recorder = new VerdictRecorder()
+    await evaluates(recorder, 'default/web')
+    now += 40_000
+    await evaluates(new VerdictRecorder(), 'default/other')
+    now += 40_000
+    await evaluates(recorder, 'default/web')
+    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/web' }])
+  })
+})
+
+it('the time of the last evaluation is written each minute', async () => {
+  const recorder = new VerdictRecorder()
+  const lastPass = () => JSON.parse(maps.data.get(verdictMapName(0))?.[lastPassKey] ?? '{}') as { at?: string }
+  await evaluates(recorder, 'default/web')
+  expect(lastPass().at).toBe(new Date(sampleTime).toISOString())
+  for (let seconds = 0; seconds < 60; seconds += 10) {
+    now += 10_000
+    await evaluates(recorder, 'default/web')
+  }
+  expect(lastPass().at).toBe(new Date(sampleTime + 60_000).toISOString())
+})
+
+it('verdicts on 5,000 nodes stay below the megabyte of a ConfigMap, each', async () => {
+  const names = Array.from({ length: 5000 }, (_, index) => `aks-general-${index.toString(36).padStart(8, '0')}`)
+  await evaluates(new VerdictRecorder(), `default/${'x'.repeat(253)}`, names)
+  const sizes = [...maps.data.values()].map((data) => Object.values(data).reduce((sum, text) => sum + text.length, 0))
+  expect(sizes).toHaveLength(16)
+  expect(Math.max(...sizes)).toBeLessThan(1_000_000)
+})

@@ -1,0 +1,203 @@
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import {
+  boundedVerdict,
+  formatVerdict,
+  lastPassKey,
+  parseVerdict,
+  sameVerdict,
+  type Verdict,
+  verdictMapName,
+  verdictShard,
+  verdictShards,
+} from '../../core/disruption/verdict.ts'
+import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import { readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import { instanceTypes } from '../scheduler-thread/solve.ts'
+
+/** A ConfigMap is written at most this often. */
+const writeEveryMs = 30_000
+/** The time of the last evaluation is written this often where nothing else is. */
+const lastPassEveryMs = 60_000
+/** What other processes, or people, wrote is looked at again after this time, and when this process has not evaluated for a while. */
+const readEveryMs = 10 * 60_000
+const longestGapMs = 30_000
+/** The longest text of a verdict, and how much of the megabyte that a ConfigMap may hold its verdicts take. */
+const longestVerdict = 2000
+const mostInMap = 900_000
+
+type Deps = Pick<PlanningDeps, 'client' | 'namespace' | 'log' | 'now'>
+
+/** Keeps what the last evaluation found about each node in ConfigMaps. Evaluations never wait for it, and never fail by it. */
+export class VerdictRecorder {
+  readonly #shards = Array.from({ length: verdictShards }, (_, shard) => new Shard(shard))
+  #readAt = Number.NEGATIVE_INFINITY
+  #recordedAt = Number.NEGATIVE_INFINITY
+  #next: { readonly evaluation: Evaluation; readonly view: VerdictView } | undefined
+  #working: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  /** Of evaluations that come while one is being written, the last one counts. */
+  record(deps: Deps, evaluation: Evaluation, view: VerdictView): void {
+    this.#next = { evaluation, view }
+    this.#begin(deps)
+  }
+
+  /** Once nothing is being written any more. */
+  async settled(): Promise<void> {
+    await this.#working
+  }
+
+  #begin(deps: Deps): void {
+    this.#working ??= this.#work(deps).finally(() => {
+      this.#working = undefined
+      this.#later(deps)
+    })
+  }
+
+  /** The next evaluation may be minutes away: what is not written yet is written when its time has come. */
+  #later(deps: Deps): void {
+    const isBehind = this.#next !== undefined || this.#shards.some((shard) => shard.isBehind)
+    if (this.#timer !== undefined || !isBehind) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#begin(deps)
+    }, writeEveryMs)
+    this.#timer.unref()
+  }
+
+  async #work(deps: Deps): Promise<void> {
+    try {
+      do {
+        if (this.#next !== undefined) {
+          await this.#readIfNeeded(deps)
+          const { evaluation, view } = this.#next
+          this.#next = undefined
+          this.#keep(evaluation, view)
+        }
+        await this.#write(deps)
+      } while (this.#next !== undefined)
+    } catch (error) {
+      deps.log.warn({ err: error }, 'what was found about nodes could not be kept; it is tried again')
+    }
+  }
+
+  async #readIfNeeded(deps: Deps): Promise<void> {
+    const now = deps.now()
+    const isLate = now - this.#readAt >= readEveryMs || now - this.#recordedAt >= longestGapMs
+    if (isLate) {
+      await Promise.all(this.#shards.map((shard) => shard.read(deps)))
+      this.#readAt = now
+    }
+    this.#recordedAt = now
+  }
+
+  #keep(evaluation: Evaluation, view: VerdictView): void {
+    const verdicts = verdictsOf(evaluation, view, (name) => this.#shardOf(name).found(name))
+    const byShard = Map.groupBy(verdicts, ({ nodeClaim }) => this.#shardOf(nodeClaim))
+    for (const shard of this.#shards) shard.keep(byShard.get(shard) ?? [], view.now)
+  }
+
+  async #write(deps: Deps): Promise<void> {
+    const written = await Promise.allSettled(this.#shards.map((shard) => shard.write(deps)))
+    for (const one of written) if (one.status === 'rejected') throw one.reason
+  }
+
+  #shardOf(nodeClaim: string): Shard {
+    return this.#shards[verdictShard(nodeClaim)] as Shard
+  }
+}
+
+/** A verdict as it was found, and cut to what is kept of it. */
+interface Kept {
+  readonly found: Verdict
+  readonly shown: Verdict
+}
+
+/** One of the ConfigMaps. */
+class Shard {
+  /** By NodeClaim. */
+  #kept: ReadonlyMap<string, Kept> = new Map()
+  /** As they stand in the ConfigMap; undefined: what stands there cannot be read. */
+  #stored = new Map<string, Verdict | undefined>()
+  #writtenAt = Number.NEGATIVE_INFINITY
+  /** Of the first one: when the cluster was evaluated last. */
+  #passAt: number | undefined
+  #passWrittenAt = Number.NEGATIVE_INFINITY
+  readonly #index: number
+
+  constructor(index: number) {
+    this.#index = index
+  }
+
+  found(nodeClaim: string): Verdict | undefined {
+    return this.#kept.get(nodeClaim)?.found
+  }
+
+  async read({ client, namespace }: Deps): Promise<void> {
+    const data = (await readConfigMap(client, { name: verdictMapName(this.#index), namespace })) ?? {}
+    const entries = Object.entries(data).filter(([key]) => key !== lastPassKey)
+    this.#stored = new Map(entries.map(([name, text]) => [name, parseVerdict(name, text)]))
+    this.#kept = new Map(
+      [...this.#stored].flatMap(([name, shown]) => (shown === undefined ? [] : [[name, { found: shown, shown }]])),
+    )
+  }
+
+  /** A verdict that says the same as before keeps its time. */
+  keep(verdicts: readonly Verdict[], passAt: number): void {
+    const most = Math.min(longestVerdict, Math.floor(mostInMap / Math.max(1, verdicts.length)))
+    this.#kept = new Map(verdicts.map((found) => [found.nodeClaim, this.#again(found, most)]))
+    if (this.#index === 0) this.#passAt = passAt
+  }
+
+  #again(found: Verdict, most: number): Kept {
+    const before = this.#kept.get(found.nodeClaim)
+    if (before !== undefined && sameVerdict(before.found, found)) return before
+    const shown = boundedVerdict(found, most)
+    return { found, shown: before !== undefined && sameVerdict(before.shown, shown) ? before.shown : shown }
+  }
+
+  /** Whether something is kept that is not written. */
+  get isBehind(): boolean {
+    const { changed, gone } = this.#news()
+    return changed.length + gone.length > 0
+  }
+
+  #news() {
+    return {
+      changed: [...this.#kept].filter(([name, { shown }]) => this.#stored.get(name) !== shown),
+      gone: [...this.#stored.keys()].filter((name) => !this.#kept.has(name)),
+    }
+  }
+
+  async write({ client, namespace, now }: Deps): Promise<void> {
+    const { changed, gone } = this.#news()
+    const isPassDue = this.#passAt !== undefined && now() - this.#passWrittenAt >= lastPassEveryMs
+    const isDue = changed.length + gone.length > 0 && now() - this.#writtenAt >= writeEveryMs
+    if (!isDue && !isPassDue) return
+    const entries = {
+      ...Object.fromEntries(changed.map(([name, { shown }]) => [name, formatVerdict(shown)])),
+      ...Object.fromEntries(gone.map((name) => [name, null])),
+      ...(this.#passAt === undefined
+        ? {}
+        : { [lastPassKey]: JSON.stringify({ at: new Date(this.#passAt).toISOString() }) }),
+    }
+    await writeConfigMap(client, { name: verdictMapName(this.#index), namespace }, entries)
+    this.#stored = new Map([...this.#kept].map(([name, { shown }]) => [name, shown]))
+    this.#writtenAt = now()
+    this.#passWrittenAt = now()
+  }
+}
+
+/** Keeps what an evaluation found about each node, for `joiner why`; at once, and without an error. */
+export function recordVerdicts(deps: PlanningDeps, evaluation: Evaluation): void {
+  const { cache } = deps
+  const nodes = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
+  deps.verdicts.record(deps, evaluation, {
+    nodes,
+    nodePools: new Map([...cache.nodePools.values()].map((pool) => [pool.metadata.name, pool])),
+    instanceTypes: instanceTypes(deps),
+    now: deps.now(),
+  })
+}

@@ -1,0 +1,129 @@
+import type { Role } from '../../../api/config.ts'
+import type { NodeRules } from '../../../core/node-claim/node-health.ts'
+import type {
+  CsiNode,
+  DaemonSet,
+  Namespace,
+  Node,
+  NodeClaim,
+  NodeClass,
+  NodePool,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodController,
+  PodDisruptionBudget,
+  Service,
+  StorageClass,
+  VolumeAttachment,
+} from '../../../core/objects.ts'
+import type { Json } from '../client/client.ts'
+import type { ResourceName } from '../client/resources.ts'
+import {
+  decodeDaemonSet,
+  decodeNode,
+  decodeNodeClaim,
+  decodeNodeClass,
+  decodeNodePool,
+  decodePodDisruptionBudget,
+  decodeVolumeAttachment,
+} from './decode.ts'
+import { decodePod } from './decode-pod.ts'
+import {
+  decodeCsiNode,
+  decodeNamespace,
+  decodePersistentVolume,
+  decodePersistentVolumeClaim,
+  decodePodController,
+  decodeService,
+  decodeStorageClass,
+} from './decode-storage.ts'
+
+export type CachedObject =
+  | Pod
+  | Node
+  | NodeClaim
+  | NodePool
+  | NodeClass
+  | DaemonSet
+  | PodDisruptionBudget
+  | VolumeAttachment
+  | Namespace
+  | PersistentVolumeClaim
+  | PersistentVolume
+  | StorageClass
+  | CsiNode
+  | Service
+  | PodController
+export type CachedKind = CachedObject['kind']
+
+/** The roles that watch the cluster. */
+type WatchingRole = Exclude<Role, 'conversion'>
+
+interface KindRule {
+  readonly resource: ResourceName
+  readonly decode: (json: Json) => CachedObject
+  /** The roles whose code reads the kind; the chart grants the right to no other. */
+  readonly roles: readonly WatchingRole[]
+  /** Watched only where default spread constraints are configured. */
+  readonly forDefaultSpread?: true
+}
+
+const everyRole = ['core', 'bridge', 'azure', 'planner'] as const
+const planner = ['planner'] as const
+
+/** An object in a list does not say its kind. */
+const controller = (kind: PodController['kind']) => (json: Json) => decodePodController({ ...json, kind })
+
+/** How each kind is read, and which roles watch it. */
+export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
+  Pod: { resource: 'pods', decode: decodePod, roles: ['core', 'bridge', 'planner'] },
+  Node: { resource: 'nodes', decode: decodeNode, roles: everyRole },
+  NodeClaim: { resource: 'nodeclaims', decode: decodeNodeClaim, roles: everyRole },
+  NodePool: { resource: 'nodepools', decode: decodeNodePool, roles: everyRole },
+  AKSNodeClass: { resource: 'aksnodeclasses', decode: decodeNodeClass, roles: everyRole },
+  DaemonSet: { resource: 'daemonsets', decode: decodeDaemonSet, roles: planner },
+  PodDisruptionBudget: {
+    resource: 'poddisruptionbudgets',
+    decode: decodePodDisruptionBudget,
+    roles: ['core', 'planner'],
+  },
+  VolumeAttachment: { resource: 'volumeattachments', decode: decodeVolumeAttachment, roles: ['core', 'planner'] },
+  Namespace: { resource: 'namespaces', decode: decodeNamespace, roles: planner },
+  PersistentVolumeClaim: {
+    resource: 'persistentvolumeclaims',
+    decode: decodePersistentVolumeClaim,
+    roles: planner,
+  },
+  PersistentVolume: { resource: 'persistentvolumes', decode: decodePersistentVolume, roles: planner },
+  StorageClass: { resource: 'storageclasses', decode: decodeStorageClass, roles: planner },
+  CSINode: { resource: 'csinodes', decode: decodeCsiNode, roles: planner },
+  // There can be many of these, with large pod templates; of what is sent only metadata and selector are kept.
+  Service: { resource: 'services', decode: decodeService, roles: planner, forDefaultSpread: true },
+  ReplicaSet: { resource: 'replicasets', decode: controller('ReplicaSet'), roles: planner, forDefaultSpread: true },
+  StatefulSet: { resource: 'statefulsets', decode: controller('StatefulSet'), roles: planner, forDefaultSpread: true },
+  ReplicationController: {
+    resource: 'replicationcontrollers',
+    decode: controller('ReplicationController'),
+    roles: planner,
+    forDefaultSpread: true,
+  },
+}
+
+/** What a process does with its cache. */
+export interface CacheUse {
+  /** The roles of the process. Default: all. */
+  readonly roles?: readonly Role[]
+  /** It gives pods without spread constraints those of the cluster. */
+  readonly defaultSpread?: boolean
+  /** What of a Node's conditions announces the end of its VM. */
+  readonly nodeRules?: NodeRules
+}
+
+/** The kinds that a process watches. */
+export function kindsFor({ roles = everyRole, defaultSpread = false }: CacheUse): readonly CachedKind[] {
+  return (Object.keys(kindRules) as CachedKind[]).filter((kind) => {
+    const { roles: readers, forDefaultSpread = false } = kindRules[kind]
+    return readers.some((role) => roles.includes(role)) && (defaultSpread || !forDefaultSpread)
+  })
+}

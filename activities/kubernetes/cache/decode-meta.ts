@@ -1,0 +1,40 @@
+import type { ObjectMeta, OwnerReference } from '../../../core/objects.ts'
+import type { Json } from '../client/client.ts'
+
+/** What users key: labels, annotations, amounts. */
+export type Text = Record<string, string>
+
+interface MetaJson {
+  name: string
+  namespace?: string
+  uid: string
+  resourceVersion: string
+  generation?: number
+  creationTimestamp: string
+  deletionTimestamp?: string
+  deletionGracePeriodSeconds?: number
+  labels?: Text
+  annotations?: Text
+  finalizers?: string[]
+  ownerReferences?: OwnerReference[]
+}
+
+export function decodeMeta(json: Json): ObjectMeta {
+  const meta = json['metadata'] as MetaJson
+  return {
+    name: meta.name,
+    uid: meta.uid,
+    resourceVersion: meta.resourceVersion,
+    creationTimestamp: meta.creationTimestamp,
+    labels: meta.labels ?? {},
+    annotations: meta.annotations ?? {},
+    finalizers: meta.finalizers ?? [],
+    ownerReferences: meta.ownerReferences ?? [],
+    ...(meta.namespace === undefined ? {} : { namespace: meta.namespace }),
+    ...(meta.generation === undefined ? {} : { generation: meta.generation }),
+    ...(meta.deletionTimestamp === undefined ? {} : { deletionTimestamp: meta.deletionTimestamp }),
+    ...(meta.deletionGracePeriodSeconds === undefined
+      ? {}
+      : { deletionGracePeriodSeconds: meta.deletionGracePeriodSeconds }),
+  }
+}

@@ -1,0 +1,152 @@
+import * as fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { hostileShapes } from '../../../bench/workloads/hostile-pods.ts'
+import type { Pod } from '../../../core/objects.ts'
+import { podLimits } from '../../../core/pods/pod-limits.ts'
+import type { Json } from '../client/client.ts'
+import { decodePod } from './decode-pod.ts'
+
+const metadata = {
+  name: 'p',
+  namespace: 'default',
+  uid: 'u',
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+}
+const podOf = (spec: object, meta: object = {}): Json => ({
+  metadata: { ...metadata, ...meta },
+  spec: { containers: [{ name: 'main' }], ...spec },
+})
+const times = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at))
+const spread = (at: number, whenUnsatisfiable = 'ScheduleAnyway') => ({
+  maxSkew: 1,
+  topologyKey: `k${at}`,
+  whenUnsatisfiable,
+})
+
+describe('what a pod asks of the scheduler', () => {
+  it('is kept as it is while it is not too much', () => {
+    const spec = {
+      nodeSelector: { zone: 'a' },
+      affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'k' }] } },
+      topologySpreadConstraints: times(podLimits.preferences, (at) => spread(at)),
+    }
+    const pod = decodePod(podOf(spec))
+    expect(pod.excess).toBeUndefined()
+    expect([pod.affinity, pod.topologySpreadConstraints]).toEqual([spec.affinity, spec.topologySpreadConstraints])
+  })
+
+  it('has no more preferences of a kind than the first', () => {
+    const preferred = times(70, (at) => ({
+      weight: 1,
+      preference: { matchExpressions: [{ key: `p${at}`, operator: 'Exists' }] },
+    }))
+    const spreads = [spread(0, 'DoNotSchedule'), ...times(100, (at) => spread(at))]
+    const pod = decodePod(
+      podOf({
+        topologySpreadConstraints: spreads,
+        affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } },
+      }),
+    )
+    expect(pod.topologySpreadConstraints).toEqual(spreads.slice(0, 65))
+    expect(pod.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toEqual(preferred.slice(0, 64))
+    expect(pod.excess).toEqual({
+      dropped:
+        'spec.topologySpreadConstraints with ScheduleAnyway: 36 of 100 left out; ' +
+        'spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution: 6 of 70 left out',
+    })
+  })
+
+  it('leaves out the preferences that are too long', () => {
+    const preference = (length: number) => ({
+      weight: 1,
+      preference: { matchExpressions: [{ key: 'x'.repeat(length), operator: 'Exists' }] },
+    })
+    const terms = [preference(10), preference(podLimits.characters), preference(20)]
+    const pod = decodePod(
+      podOf({ affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: terms } } }),
+    )
+    expect(pod.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toEqual([terms[0], terms[2]])
+    expect(pod.excess?.dropped).toContain('1 of 3 left out')
+  })
+
+  it('is refused where what it requires is too much, with the field and how much it may be', () => {
+    const spreads = times(65, (at) => spread(at, 'DoNotSchedule'))
+    const pod = decodePod(
+      podOf({ topologySpreadConstraints: spreads, tolerations: times(300, () => ({ operator: 'Exists' })) }),
+    )
+    expect(pod.topologySpreadConstraints).toEqual([])
+    expect(pod.tolerations).toHaveLength(podLimits.tolerations)
+    expect(pod.excess?.refused).toBe(
+      'spec.tolerations: 300 are too many, at most 256 are allowed; ' +
+        'spec.topologySpreadConstraints with DoNotSchedule: 65 are too many, at most 64 are allowed',
+    )
+    const values = times(podLimits.texts, (at) => `v${at}`)
+    const terms = [{ matchExpressions: [{ key: 'zone', operator: 'NotIn', values }] }]
+    const long = decodePod(
+      podOf({
+        affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } },
+      }),
+    )
+    expect(long.affinity).toBeUndefined()
+    expect(long.excess?.refused).toContain('at most 5000 with 131072 characters')
+  })
+})
+
+/** Texts in a decoded pod, and their characters. */
+function sizeOf(value: unknown): { texts: number; characters: number } {
+  const all = JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? String(one) : one))
+  return { texts: all.split('"').length / 2, characters: all.length }
+}
+
+test.each(hostileShapes.map((shape) => [shape.name, shape] as const))('%s: what is decoded is bounded', (_, shape) => {
+  const { spec = {}, ...meta } = shape.make(shape.most, 0)
+  const { texts, characters } = sizeOf(decodePod(podOf(spec, meta)))
+  expect(texts).toBeLessThan(20_000)
+  expect(characters).toBeLessThan(512 * 1024)
+})
+
+test('annotations that nothing is decided by are not kept, and the controller among many owners is', () => {
+  const owners = times(100, (at) => ({
+    apiVersion: 'apps/v1',
+    kind: at === 90 ? 'DaemonSet' : 'Thing',
+    name: `o${at}`,
+    uid: `o${at}`,
+    ...(at === 90 && { controller: true }),
+  }))
+  const annotations = {
+    'karpenter.sh/do-not-disrupt': 'true',
+    note: 'x'.repeat(1000),
+    'karpenter.sh/disruption-cost': '5',
+  }
+  const pod: Pod = decodePod(podOf({}, { annotations, ownerReferences: owners }))
+  expect(Object.keys(pod.metadata.annotations)).toEqual(['karpenter.sh/do-not-disrupt', 'karpenter.sh/disruption-cost'])
+  expect(pod.metadata.ownerReferences.filter(({ controller }) => controller)).toHaveLength(1)
+  expect(pod.metadata.ownerReferences.length).toBeLessThanOrEqual(podLimits.ownerReferences + 1)
+})
+
+test('pods within the limits are decoded whole, whatever is in them', () => {
+  const term = fc.record({ topologyKey: fc.string(), namespaces: fc.array(fc.string(), { maxLength: 5 }) })
+  const spreads = fc.array(
+    fc.record({
+      maxSkew: fc.nat(),
+      topologyKey: fc.string(),
+      whenUnsatisfiable: fc.constantFrom('DoNotSchedule', 'ScheduleAnyway'),
+    }),
+    { maxLength: 30 },
+  )
+  const terms = fc.record({
+    requiredDuringSchedulingIgnoredDuringExecution: fc.array(term, { maxLength: 30 }),
+    preferredDuringSchedulingIgnoredDuringExecution: fc.array(fc.record({ weight: fc.nat(), podAffinityTerm: term }), {
+      maxLength: 30,
+    }),
+  })
+  fc.assert(
+    fc.property(spreads, terms, terms, (topologySpreadConstraints, podAffinity, podAntiAffinity) => {
+      const pod = decodePod(podOf({ topologySpreadConstraints, affinity: { podAffinity, podAntiAffinity } }))
+      expect(pod.excess).toBeUndefined()
+      expect(pod.affinity).toEqual({ podAffinity, podAntiAffinity })
+      expect(pod.topologySpreadConstraints).toEqual(topologySpreadConstraints)
+    }),
+  )
+})

@@ -1,0 +1,150 @@
+import type { Condition, ContainerPort, ObjectMeta, Pod, Toleration } from '../../../core/objects.ts'
+import { boundedConstraints, type PodConstraints, podLimits } from '../../../core/pods/pod-limits.ts'
+import { withValidPreferences } from '../../../core/pods/pod-preferences.ts'
+import { podLimits as limitsOf, podRequests } from '../../../core/pods/pod-requests.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { integerQuantity } from '../../../core/values/quantity.ts'
+import type { Json } from '../client/client.ts'
+import { decodeMeta, type Text } from './decode-meta.ts'
+
+export interface ContainerJson {
+  ports?: ContainerPort[]
+  resources?: { requests?: Text; limits?: Text; claims?: { name: string }[] }
+}
+
+export interface PodSpecJson extends PodConstraints {
+  nodeName?: string
+  tolerations?: Toleration[]
+  containers?: ContainerJson[]
+  initContainers?: ContainerJson[]
+  resourceClaims?: { name: string }[]
+  volumes?: { persistentVolumeClaim?: { claimName: string }; ephemeral?: unknown; name: string }[]
+  priority?: number
+  priorityClassName?: string
+  terminationGracePeriodSeconds?: number
+}
+
+interface PodStatusJson {
+  phase?: Pod['phase']
+  conditions?: Condition[]
+  startTime?: string
+  nominatedNodeName?: string
+}
+
+/** The annotations of pods that something is decided by; the others are not kept. */
+const keptAnnotations = [
+  annotations.doNotDisrupt,
+  'karpenter.sh/disruption-cost',
+  'controller.kubernetes.io/pod-deletion-cost',
+]
+
+/**
+ * A pod with its requests computed; `requests` counts the pod itself as one of `pods`. What is decoded is bounded (`podLimits`), however large the pod
+ * is: lists are cut, and `excess` says what is missing.
+ */
+export function decodePod(json: Json): Pod {
+  const all = decodeMeta(json)
+  const spec = (json['spec'] ?? {}) as PodSpecJson
+  const status = (json['status'] ?? {}) as PodStatusJson
+  const { tolerations = [] } = spec
+  const hostPorts = (spec.containers ?? [])
+    .flatMap((container) => container.ports ?? [])
+    .filter((port) => (port.hostPort ?? 0) > 0)
+  const persistentVolumeClaims = (spec.volumes ?? []).flatMap((volume) => claimName(all.name, volume))
+  const resources = resourceNames(spec)
+  const bounded = boundedConstraints(spec, [
+    ['metadata.labels', Object.keys(all.labels).length, podLimits.labels],
+    ['spec.tolerations', tolerations.length, podLimits.tolerations],
+    ['spec.containers.resources', resources.size, podLimits.resources],
+    ['spec.containers.ports.hostPort', hostPorts.length, podLimits.hostPorts],
+    ['spec.volumes.persistentVolumeClaim', persistentVolumeClaims.length, podLimits.volumes],
+  ])
+  const { nodeSelector = {}, affinity, topologySpreadConstraints = [] } = bounded?.constraints ?? spec
+  const priced = resources.size > podLimits.resources ? withResources(json, resources) : json
+  return {
+    kind: 'Pod',
+    metadata: boundedMeta(all),
+    phase: status.phase ?? 'Pending',
+    conditions: status.conditions ?? [],
+    requests: { ...podRequests(priced), pods: integerQuantity(1) },
+    limits: limitsOf(priced),
+    nodeSelector,
+    tolerations: tolerations.slice(0, podLimits.tolerations),
+    topologySpreadConstraints,
+    hostPorts: hostPorts.slice(0, podLimits.hostPorts),
+    persistentVolumeClaims: persistentVolumeClaims.slice(0, podLimits.volumes),
+    resourceClaims: resourceClaims(spec),
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
+    ...(affinity === undefined ? {} : withValidPreferences(affinity)),
+    ...(bounded === undefined ? {} : { excess: bounded.excess }),
+    ...(spec.priority === undefined ? {} : { priority: spec.priority }),
+    ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),
+    ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
+    ...(status.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}),
+  }
+}
+
+function boundedMeta(all: ObjectMeta): ObjectMeta {
+  const kept = keptAnnotations.flatMap((key) => {
+    const value = all.annotations[key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  const { labels, ownerReferences, finalizers } = all
+  const isController = ({ controller }: (typeof ownerReferences)[number]) => controller === true
+  return {
+    ...all,
+    labels: Object.keys(labels).length > podLimits.labels ? firstLabels(labels) : labels,
+    annotations: Object.fromEntries(kept),
+    finalizers: finalizers.slice(0, podLimits.ownerReferences),
+    // The controller decides what kind of pod it is.
+    ownerReferences:
+      ownerReferences.length > podLimits.ownerReferences
+        ? [...ownerReferences.filter(isController), ...ownerReferences.slice(0, podLimits.ownerReferences)]
+        : ownerReferences,
+  }
+}
+
+function firstLabels(labels: ObjectMeta['labels']): ObjectMeta['labels'] {
+  return Object.fromEntries(Object.entries(labels).slice(0, podLimits.labels))
+}
+
+/** Names of the resources that its containers ask for or are limited to, up to one more than are looked at. */
+function resourceNames({ containers = [], initContainers = [] }: PodSpecJson): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const { resources } of [...containers, ...initContainers]) {
+    for (const name in resources?.requests) names.add(name)
+    for (const name in resources?.limits) names.add(name)
+  }
+  return names
+}
+
+const ordinary = ['cpu', 'memory', 'ephemeral-storage']
+
+/** The pod as if it asked for the ordinary resources and the first of the others alone. */
+function withResources(json: Json, names: ReadonlySet<string>): Json {
+  const kept = new Set([...ordinary, ...[...names].slice(0, podLimits.resources)])
+  const some = (amounts: Text | undefined) =>
+    Object.fromEntries(Object.entries(amounts ?? {}).filter(([name]) => kept.has(name)))
+  const cut = (containers: ContainerJson[] | undefined) =>
+    (containers ?? []).map(({ resources, ...container }) => ({
+      ...container,
+      resources: { requests: some(resources?.requests), limits: some(resources?.limits) },
+    }))
+  const spec = (json['spec'] ?? {}) as PodSpecJson
+  return { ...json, spec: { ...spec, containers: cut(spec.containers), initContainers: cut(spec.initContainers) } }
+}
+
+/** Pods with any are not planned: more than the first are of no use. */
+function resourceClaims(spec: PodSpecJson): readonly string[] {
+  const ofContainers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].flatMap(
+    ({ resources }) => resources?.claims ?? [],
+  )
+  const names = new Set([...(spec.resourceClaims ?? []), ...ofContainers].map(({ name }) => name))
+  return [...names].slice(0, podLimits.resourceClaims)
+}
+
+function claimName(podName: string, volume: NonNullable<PodSpecJson['volumes']>[number]): string[] {
+  if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
+  return volume.ephemeral === undefined ? [] : [`${podName}-${volume.name}`]
+}

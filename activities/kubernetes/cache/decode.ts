@@ -1,0 +1,214 @@
+import { nodePoolHash } from '../../../core/node-pool/node-pool-hash.ts'
+import type {
+  Condition,
+  DaemonSet,
+  LabelSelector,
+  Node,
+  NodeClaim,
+  NodeClaimSpec,
+  NodeClass,
+  NodePool,
+  PodDisruptionBudget,
+  RequirementSpec,
+  Taint,
+  VolumeAttachment,
+} from '../../../core/objects.ts'
+import { parseResources } from '../../../core/resources.ts'
+import type { Json } from '../client/client.ts'
+import { decodeMeta, type Text } from './decode-meta.ts'
+import { type ContainerJson, decodePod, type PodSpecJson } from './decode-pod.ts'
+
+export function decodeNode(json: Json): Node {
+  const spec = (json['spec'] ?? {}) as { providerID?: string; taints?: Taint[]; unschedulable?: boolean }
+  const status = (json['status'] ?? {}) as {
+    capacity?: Text
+    allocatable?: Text
+    conditions?: Condition[]
+    nodeInfo?: { kubeletVersion?: string }
+  }
+  const kubeletVersion = status.nodeInfo?.kubeletVersion
+  return {
+    kind: 'Node',
+    metadata: decodeMeta(json),
+    taints: spec.taints ?? [],
+    unschedulable: spec.unschedulable ?? false,
+    capacity: parseResources(status.capacity),
+    allocatable: parseResources(status.allocatable),
+    conditions: status.conditions ?? [],
+    ...(spec.providerID ? { providerId: spec.providerID } : {}),
+    ...(kubeletVersion ? { kubeletVersion } : {}),
+  }
+}
+
+interface ClaimSpecJson {
+  taints?: Taint[]
+  startupTaints?: Taint[]
+  requirements?: RequirementSpec[]
+  nodeClassRef: { group: string; kind: string; name: string }
+  terminationGracePeriod?: string
+  expireAfter?: string
+  resources?: { requests?: Text }
+}
+
+function decodeClaimSpec(spec: ClaimSpecJson): NodeClaimSpec {
+  return {
+    taints: spec.taints ?? [],
+    startupTaints: spec.startupTaints ?? [],
+    requirements: spec.requirements ?? [],
+    nodeClassRef: spec.nodeClassRef,
+    ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
+    ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
+  }
+}
+
+export function decodeNodeClaim(json: Json): NodeClaim {
+  const spec = json['spec'] as ClaimSpecJson
+  const status = (json['status'] ?? {}) as {
+    nodeName?: string
+    providerID?: string
+    imageID?: string
+    capacity?: Text
+    allocatable?: Text
+    conditions?: Condition[]
+    lastPodEventTime?: string
+  }
+  return {
+    kind: 'NodeClaim',
+    metadata: decodeMeta(json),
+    spec: { ...decodeClaimSpec(spec), requests: parseResources(spec.resources?.requests) },
+    status: {
+      capacity: parseResources(status.capacity),
+      allocatable: parseResources(status.allocatable),
+      conditions: status.conditions ?? [],
+      ...(status.nodeName ? { nodeName: status.nodeName } : {}),
+      ...(status.providerID ? { providerId: status.providerID } : {}),
+      ...(status.imageID ? { imageId: status.imageID } : {}),
+      ...(status.lastPodEventTime ? { lastPodEventTime: status.lastPodEventTime } : {}),
+    },
+  }
+}
+
+export function decodeNodePool(json: Json): NodePool {
+  const spec = json['spec'] as {
+    template: { metadata?: { labels?: Text; annotations?: Text }; spec: ClaimSpecJson }
+    disruption?: {
+      consolidateAfter?: string
+      consolidationPolicy?: NodePool['disruption']['consolidationPolicy']
+      budgets?: NodePool['disruption']['budgets']
+    }
+    limits?: Text
+    weight?: number
+    replicas?: number
+  }
+  const { conditions, resources, nodes, nodeClassObservedGeneration } = (json['status'] ?? {}) as {
+    conditions?: Condition[]
+    resources?: Text
+    nodes?: number
+    nodeClassObservedGeneration?: number
+  }
+  return {
+    kind: 'NodePool',
+    metadata: decodeMeta(json),
+    template: {
+      labels: spec.template.metadata?.labels ?? {},
+      annotations: spec.template.metadata?.annotations ?? {},
+      spec: decodeClaimSpec(spec.template.spec),
+      hash: nodePoolHash(spec.template),
+    },
+    disruption: {
+      consolidateAfter: spec.disruption?.consolidateAfter ?? '0s',
+      consolidationPolicy: spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized',
+      budgets: spec.disruption?.budgets ?? [{ nodes: '10%' }],
+    },
+    limits: parseResources(spec.limits),
+    weight: spec.weight ?? 0,
+    isStatic: spec.replicas !== undefined && spec.replicas !== null,
+    ...(typeof spec.replicas === 'number' ? { replicas: spec.replicas } : {}),
+    conditions: conditions ?? [],
+    ...(resources === undefined ? {} : { resources: parseResources(resources) }),
+    ...(nodes === undefined ? {} : { nodes }),
+    ...(nodeClassObservedGeneration === undefined ? {} : { nodeClassObservedGeneration }),
+  }
+}
+
+export function decodeNodeClass(json: Json): NodeClass {
+  const status = (json['status'] ?? {}) as {
+    images?: NodeClass['status']['images']
+    kubernetesVersion?: string
+    localDNSState?: NonNullable<NodeClass['status']['localDnsState']>
+    conditions?: Condition[]
+  }
+  return {
+    kind: 'AKSNodeClass',
+    metadata: decodeMeta(json),
+    spec: (json['spec'] ?? {}) as Record<string, unknown>,
+    status: {
+      images: status.images ?? [],
+      conditions: status.conditions ?? [],
+      ...(status.kubernetesVersion === undefined ? {} : { kubernetesVersion: status.kubernetesVersion }),
+      ...(status.localDNSState === undefined ? {} : { localDnsState: status.localDNSState }),
+    },
+  }
+}
+
+/** A DaemonSet as the pod that it puts on nodes; a container's limits stand in for requests that it does not set. */
+export function decodeDaemonSet(json: Json): DaemonSet {
+  const metadata = decodeMeta(json)
+  const template = (
+    (json['spec'] ?? {}) as { template: { metadata?: { labels?: Text; annotations?: Text }; spec: PodSpecJson } }
+  ).template
+  const withRequests = (containers: ContainerJson[] | undefined) =>
+    (containers ?? []).map((container) => ({
+      ...container,
+      resources: {
+        ...container.resources,
+        requests: { ...container.resources?.limits, ...container.resources?.requests },
+      },
+    }))
+  const pod = decodePod({
+    metadata: {
+      ...(json['metadata'] as object),
+      labels: template.metadata?.labels,
+      annotations: template.metadata?.annotations,
+    },
+    spec: {
+      ...template.spec,
+      containers: withRequests(template.spec.containers),
+      initContainers: withRequests(template.spec.initContainers),
+    },
+  })
+  return { kind: 'DaemonSet', metadata, pod }
+}
+
+export function decodePodDisruptionBudget(json: Json): PodDisruptionBudget {
+  const spec = (json['spec'] ?? {}) as {
+    selector?: LabelSelector
+    minAvailable?: number | string
+    maxUnavailable?: number | string
+    unhealthyPodEvictionPolicy?: 'IfHealthyBudget' | 'AlwaysAllow'
+  }
+  const status = (json['status'] ?? {}) as { disruptionsAllowed?: number }
+  return {
+    kind: 'PodDisruptionBudget',
+    metadata: decodeMeta(json),
+    disruptionsAllowed: status.disruptionsAllowed ?? 0,
+    ...(spec.selector === undefined ? {} : { selector: spec.selector }),
+    ...(spec.minAvailable === undefined ? {} : { minAvailable: spec.minAvailable }),
+    ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: spec.maxUnavailable }),
+    ...(spec.unhealthyPodEvictionPolicy === undefined
+      ? {}
+      : { unhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy }),
+  }
+}
+
+export function decodeVolumeAttachment(json: Json): VolumeAttachment {
+  const spec = json['spec'] as { nodeName: string; source?: { persistentVolumeName?: string } }
+  return {
+    kind: 'VolumeAttachment',
+    metadata: decodeMeta(json),
+    nodeName: spec.nodeName,
+    ...(spec.source?.persistentVolumeName === undefined
+      ? {}
+      : { persistentVolumeName: spec.source.persistentVolumeName }),
+  }
+}

@@ -1,0 +1,135 @@
+import type { Logger } from 'pino'
+import { isGone, type Json, type KubernetesClient, type ListResult, type ParseLarge } from '../client/client.ts'
+
+export interface ListWatchHandlers {
+  /** Parses what is large. */
+  readonly parseLarge?: ParseLarge
+  /** Objects of a list as its pages come. Then `replaced` is given their names only, so that no more than a page is held as it travels. */
+  readonly listed?: (page: ListResult) => void
+  /** The complete list, at the start and after a version was forgotten: whatever is not in it is gone. */
+  readonly replaced: (objects: readonly Json[], resourceVersion: string) => void
+  /** `size`: its characters as it travelled. */
+  readonly changed: (object: Json, size: number) => void
+  readonly deleted: (object: Json) => void
+  /** A bookmark: everything up to this version has been told. */
+  readonly reached: (resourceVersion: string) => void
+}
+
+/** The server sends a bookmark each minute; after this silence the connection is taken for dead. */
+const idleMs = 75_000
+const maxBackoffMs = 10_000
+
+/**
+ * Keeps a local picture of one resource: pages through a list, then watches with bookmarks, for ever. It resumes from the last version
+ * it heard of, lists anew when that version is forgotten (410), and backs off with jitter while the server cannot be reached.
+ * It never stops by itself; the library's informer does, which is why this exists (reference/temporal.md 9.3).
+ */
+export class ListWatch {
+  readonly #client: KubernetesClient
+  readonly #path: string
+  readonly #handlers: ListWatchHandlers
+  readonly #log: Logger
+  readonly #stop = new AbortController()
+  #resourceVersion: string | undefined
+  #failures = 0
+
+  constructor(client: KubernetesClient, path: string, handlers: ListWatchHandlers, log: Logger) {
+    this.#client = client
+    this.#path = path
+    this.#handlers = handlers
+    this.#log = log
+  }
+
+  /** Runs until stopped. */
+  async run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#list()
+        await this.#watch()
+      } catch (error) {
+        if (this.#stop.signal.aborted) return
+        await this.#afterFailure(error)
+      }
+    }
+  }
+
+  stop(): void {
+    this.#stop.abort()
+  }
+
+  async #list(): Promise<void> {
+    const { objects, resourceVersion } = await readList(
+      this.#client.listPages(this.#path, { signal: this.#stop.signal, parseLarge: this.#handlers.parseLarge }),
+      this.#handlers.listed,
+    )
+    this.#resourceVersion = resourceVersion
+    this.#handlers.replaced(objects, resourceVersion)
+    this.#recovered()
+  }
+
+  async #watch(): Promise<void> {
+    const resourceVersion = this.#resourceVersion as string
+    for await (const { type, object, size } of this.#client.watch(this.#path, {
+      resourceVersion,
+      signal: this.#stop.signal,
+      idleMs,
+      parseLarge: this.#handlers.parseLarge,
+    })) {
+      const version = (object['metadata'] as { resourceVersion: string }).resourceVersion
+      if (type === 'DELETED') this.#handlers.deleted(object)
+      else if (type !== 'BOOKMARK') this.#handlers.changed(object, size)
+      this.#resourceVersion = version
+      this.#handlers.reached(version)
+      this.#recovered()
+    }
+  }
+
+  #recovered(): void {
+    if (this.#failures > 1) this.#log.info({ path: this.#path }, 'watch works again')
+    this.#failures = 0
+  }
+
+  async #afterFailure(error: unknown): Promise<void> {
+    if (isGone(error)) {
+      this.#resourceVersion = undefined
+      this.#log.debug({ path: this.#path }, 'the watched version is forgotten; listing anew')
+      return
+    }
+    this.#failures += 1
+    if (this.#failures === 2)
+      this.#log.warn({ path: this.#path, err: error }, 'watch interrupted; trying again with growing delay')
+    const ceiling = Math.min(maxBackoffMs, 100 * 2 ** Math.min(this.#failures, 10))
+    const delayMs = ceiling / 2 + (Math.random() * ceiling) / 2
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, delayMs)
+      this.#stop.signal.addEventListener(
+        'abort',
+        () => {
+          clearTimeout(timer)
+          resolve()
+        },
+        { once: true },
+      )
+    })
+  }
+}
+
+/** Reads a whole list. With `listed` the objects go there page by page, and only their names are returned. */
+export async function readList(
+  pages: AsyncIterable<ListResult>,
+  listed: ListWatchHandlers['listed'],
+): Promise<{ readonly objects: readonly Json[]; readonly resourceVersion: string }> {
+  const objects: Json[] = []
+  let resourceVersion = ''
+  for await (const page of pages) {
+    listed?.(page)
+    for (const item of page.items) objects.push(listed === undefined ? item : { metadata: namesOf(item) })
+    resourceVersion = page.resourceVersion
+  }
+  return { objects, resourceVersion }
+}
+
+function namesOf({ metadata }: Json): Json {
+  const { name, namespace } = metadata as Json
+  return { name, ...(namespace === undefined ? {} : { namespace }) }
+}

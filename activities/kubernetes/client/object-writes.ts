@@ -1,0 +1,104 @@
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { decodeNode } from '../cache/decode.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { isNotFound } from './client.ts'
+import { guardedPatch } from './json-patch.ts'
+import { type Patch, patchOf, writeOptimistically } from './optimistic-write.ts'
+import { resourcePath } from './resources.ts'
+import {
+  cachedObject,
+  liveObject,
+  type StatusChange,
+  setConditions,
+  updateObject,
+  updateStatus,
+} from './status-writes.ts'
+
+/** The claim as the cache has it; undefined when it is gone or its name belongs to another claim. */
+export function cachedClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | undefined {
+  return cachedObject(deps, 'NodeClaim', ref)
+}
+
+/**
+ * The claim that an irreversible step is about; undefined when it is gone. Whoever scheduled the step, it is refused for a claim that lives: Temporal
+ * decides when a step is taken, the cluster whether (docs/temporal.md). The claim is read past the cache unless the cache knows that it is being
+ * deleted: a deletion is never taken back, and what is being deleted gets no finalizer any more.
+ * Errors: the claim is not being deleted.
+ */
+export async function claimBeingDeleted(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  const known = cachedClaim(deps, ref)
+  const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+    throw new Error(
+      `NodeClaim ${ref.name}: metadata.deletionTimestamp is not set, so neither its pods nor its VM are touched; to end the node: kubectl delete nodeclaim ${ref.name}`,
+    )
+  return claim
+}
+
+/** The claim as the API server has it now. It enters the cache at once. */
+export function liveClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  return liveObject(deps, 'NodeClaim', ref)
+}
+
+/**
+ * Changes a claim's metadata under an optimistic lock. `change` decides from the object it is given and is asked again, with
+ * the live object, when somebody else wrote first. Returns the claim as it is afterwards; undefined when it is gone.
+ */
+export function updateClaim(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  change: (claim: NodeClaim) => Patch,
+): Promise<NodeClaim | undefined> {
+  return updateObject(deps, 'NodeClaim', ref, (claim, path) => {
+    const patch = change(claim)
+    return patch === undefined ? undefined : deps.client.mergePatch(path, patchOf(patch, claim.metadata))
+  })
+}
+
+/** The same for the status subresource: `change` returns the fields of `status`. */
+export function updateClaimStatus(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  change: (claim: NodeClaim) => Patch,
+): Promise<NodeClaim | undefined> {
+  return updateStatus(deps, 'NodeClaim', ref, change)
+}
+
+/** Sets conditions of a claim and what follows from them. `changes` returns nothing when all is as it should be. */
+export function setClaimConditions(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  changes: (claim: NodeClaim) => StatusChange | undefined,
+): Promise<NodeClaim | undefined> {
+  return setConditions(deps, 'NodeClaim', ref, changes)
+}
+
+/** Changes a Node, as `updateClaim` does, under a lock on the lists that are changed; undefined when it is gone. */
+export function updateNode(
+  deps: KubernetesDeps,
+  name: string,
+  change: (node: Node) => Patch,
+): Promise<Node | undefined> {
+  const path = resourcePath('nodes', name)
+  return writeOptimistically({
+    cached: () => deps.cache.nodes.get(name),
+    live: async () => {
+      try {
+        return decodeNode(await deps.client.get(path))
+      } catch (error) {
+        if (isNotFound(error)) return undefined
+        throw error
+      }
+    },
+    write: (node) => {
+      const patch = change(node)
+      if (patch === undefined) return undefined
+      const before = { metadata: node.metadata, spec: { taints: node.taints } }
+      return deps.client.jsonPatch(path, guardedPatch(patch, before)).then((json) => {
+        deps.cache.upsert('Node', json)
+        return decodeNode(json)
+      })
+    },
+  })
+}

@@ -1,0 +1,147 @@
+import {
+  applyConditions,
+  type ConditionChange,
+  type ConditionedKind,
+  conditionOwner,
+} from '../../../core/conditions.ts'
+import type { Condition, NodeClaim, NodeClass, NodePool } from '../../../core/objects.ts'
+import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from '../cache/decode.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { isNotFound, type Json } from './client.ts'
+import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
+import { type ResourceName, resourcePath } from './resources.ts'
+
+interface Objects {
+  readonly NodeClaim: NodeClaim
+  readonly NodePool: NodePool
+  readonly AKSNodeClass: NodeClass
+}
+
+/** The kinds whose status Joiner writes. */
+export type StatusKind = ConditionedKind & keyof Objects
+
+/** One very object: a new one of the same name is another. */
+export interface ObjectRef {
+  readonly name: string
+  readonly uid: string
+}
+
+type Deps = Pick<KubernetesDeps, 'client' | 'cache' | 'events' | 'now'>
+
+interface Access<T> {
+  readonly resource: ResourceName
+  readonly decode: (json: Json) => T
+  readonly cached: (cache: KubernetesDeps['cache'], name: string) => T | undefined
+  readonly conditions: (object: T) => readonly Condition[]
+}
+
+const accesses: { readonly [K in StatusKind]: Access<Objects[K]> } = {
+  NodeClaim: {
+    resource: 'nodeclaims',
+    decode: decodeNodeClaim,
+    cached: (cache, name) => cache.nodeClaims.get(name),
+    conditions: ({ status }) => status.conditions,
+  },
+  NodePool: {
+    resource: 'nodepools',
+    decode: decodeNodePool,
+    cached: (cache, name) => cache.nodePools.get(name),
+    conditions: ({ conditions }) => conditions,
+  },
+  AKSNodeClass: {
+    resource: 'aksnodeclasses',
+    decode: decodeNodeClass,
+    cached: (cache, name) => cache.nodeClasses.get(name),
+    conditions: ({ status }) => status.conditions,
+  },
+}
+
+/** The object as the cache has it; undefined when it is gone or its name belongs to another. */
+export function cachedObject<K extends StatusKind>(deps: Deps, kind: K, ref: ObjectRef): Objects[K] | undefined {
+  const object = accesses[kind].cached(deps.cache, ref.name)
+  return object?.metadata.uid === ref.uid ? object : undefined
+}
+
+/** The object as the API server has it now. It enters the cache at once. */
+export async function liveObject<K extends StatusKind>(
+  deps: Deps,
+  kind: K,
+  ref: ObjectRef,
+): Promise<Objects[K] | undefined> {
+  const { resource, decode } = accesses[kind]
+  try {
+    const json = await deps.client.get(resourcePath(resource, ref.name))
+    deps.cache.upsert(kind, json)
+    const object = decode(json)
+    return object.metadata.uid === ref.uid ? object : undefined
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/**
+ * Changes an object by a patch that `request` sends. `decide` is given the object that the cache has, and is asked again, with the live
+ * object, when somebody else wrote first. Returns the object as it is afterwards; undefined when it is gone.
+ */
+export function updateObject<K extends StatusKind>(
+  deps: Deps,
+  kind: K,
+  ref: ObjectRef,
+  request: (object: Objects[K], path: string) => Promise<Json> | undefined,
+): Promise<Objects[K] | undefined> {
+  const { resource, decode, conditions } = accesses[kind]
+  const path = resourcePath(resource, ref.name)
+  return writeOptimistically({
+    cached: () => cachedObject(deps, kind, ref),
+    live: () => liveObject(deps, kind, ref),
+    write: (object) =>
+      request(object, path)?.then((json) => {
+        deps.cache.upsert(kind, json)
+        const after = decode(json)
+        deps.events.recordTransitions(subject(object), conditions(object), conditions(after))
+        return after
+      }),
+  })
+}
+
+/**
+ * Writes an object's status, which has several writers: what they decide goes through only for the object that they decided from, so none
+ * undoes another's. `decide` returns the fields of `status` to merge; undefined: nothing to write.
+ */
+export function updateStatus<K extends StatusKind>(
+  deps: Deps,
+  kind: K,
+  ref: ObjectRef,
+  decide: (object: Objects[K]) => Patch,
+): Promise<Objects[K] | undefined> {
+  return updateObject(deps, kind, ref, (object, path) => {
+    const status = decide(object)
+    return status === undefined ? undefined : deps.client.patchStatus(path, lockedPatch({ status }, object.metadata))
+  })
+}
+
+/** Conditions to set and to clear, and other fields of the status that are written with them. */
+export interface StatusChange {
+  readonly conditions?: readonly ConditionChange[]
+  readonly clear?: readonly string[]
+  readonly status?: Readonly<Record<string, unknown>>
+}
+
+/** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when all is as it should be. */
+export function setConditions<K extends StatusKind>(
+  deps: Deps,
+  kind: K,
+  ref: ObjectRef,
+  decide: (object: Objects[K]) => StatusChange | undefined,
+): Promise<Objects[K] | undefined> {
+  return updateStatus(deps, kind, ref, (object) => {
+    const wanted = decide(object)
+    if (wanted === undefined) return undefined
+    const before = accesses[kind].conditions(object)
+    const { conditions: set = [], clear = [], status } = wanted
+    const conditions = applyConditions(before, { set, clear }, kind, conditionOwner(object.metadata, deps.now()))
+    return status === undefined && conditions === before ? undefined : { ...status, conditions }
+  })
+}

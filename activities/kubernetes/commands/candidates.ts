@@ -1,0 +1,158 @@
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { heldText } from '../../../core/disruption/candidates.ts'
+import { type DisruptionMethod, methodFacts } from '../../../core/disruption/command.ts'
+import { holdOf } from '../../../core/node-claim/hold.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
+import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { activityScope } from '../../activity-context.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { cachedClaim, liveClaim } from '../client/object-writes.ts'
+import type { CandidateRef, CommandWork, DeletionOutcome } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { claimNode, deleteClaim, readNode } from '../lifecycle/observe.ts'
+import { readPauses } from '../pauses/pauses.ts'
+import { livePodsOn, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
+
+/**
+ * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or
+ * not at all, empty ones each by itself. A second attempt goes on where one is being deleted already; a node that must stay by then is freed.
+ */
+export async function deleteCandidates(
+  deps: KubernetesDeps,
+  work: CommandWork,
+  signal: AbortSignal,
+): Promise<DeletionOutcome> {
+  const { commandId, candidates, method } = work
+  const pauses = await readPauses(deps, deps.now())
+  const looks = await Promise.all(candidates.map((ref) => lastLook(deps, ref, { ...work, pauses })))
+  const going = looks.filter((look) => look.kind === 'going')
+  const hasBegun = going.length > 0 && (!activityScope().isFirst || going.length === looks.length)
+  const refused = looks.flatMap((look) => (look.kind === 'refused' ? [look] : []))
+  if (method !== 'emptiness' && !hasBegun) {
+    const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
+    if (why !== undefined) return { kind: 'refused', message: why }
+  }
+  const unready = hasBegun ? undefined : await unreadyReplacement(deps, commandId)
+  if (unready !== undefined)
+    return { kind: 'refused', message: `replacement ${unready} of the command is not initialized` }
+  const free = looks.flatMap((look) => (look.kind === 'free' ? [look] : []))
+  if (free.length === 0 && going.length === 0)
+    return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
+  await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { method, pods })))
+  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, commandId)))
+  await untilGone(deps, commandId, candidates, signal)
+  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept: true })))
+  measureSavings(deps, work)
+  return { kind: 'deleted' }
+}
+
+/** A replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
+async function unreadyReplacement(deps: KubernetesDeps, commandId: string): Promise<string | undefined> {
+  const isUnready = ({ metadata, status }: NodeClaim) =>
+    metadata.annotations[annotations.replacementFor] === commandId && !isTrue(status.conditions, 'Initialized')
+  for (const { metadata } of [...deps.cache.nodeClaims.values()].filter(isUnready)) {
+    const claim = await liveClaim(deps, metadata)
+    if (claim !== undefined && isUnready(claim)) return metadata.name
+  }
+  return undefined
+}
+
+type Look =
+  | { readonly kind: 'free'; readonly claim: NodeClaim; readonly pods: number }
+  | { readonly kind: 'going' }
+  | { readonly kind: 'refused'; readonly ref: ClaimRef; readonly message: string }
+
+/** A candidate read live: whether it may still be deleted. */
+async function lastLook(
+  deps: KubernetesDeps,
+  ref: CandidateRef,
+  { commandId, method, pauses }: CommandWork & { readonly pauses: Pauses },
+): Promise<Look> {
+  const claim = await liveClaim(deps, ref)
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'going' }
+  const refused = (message: string): Look => ({ kind: 'refused', ref, message: `NodeClaim ${ref.name}: ${message}` })
+  if (stampOf(claim) !== commandId)
+    return refused(`${annotations.disruptionCommand} does not name the command any more`)
+  const { nodePool, nodeName, name: nodeClaim } = ref
+  const paused = pauses.covering({ nodePool, node: nodeName, nodeClaim, reason: methodFacts[method].reason })
+  if (paused !== undefined) return refused(pauseText('disruption', paused))
+  const hold = holdOf(claim, deps.now())
+  if (hold !== undefined) return refused(heldText(hold))
+  const node = await readNode(deps, claim)
+  if (node === undefined) return { kind: 'free', claim, pods: 0 }
+  if ([node, claim].some(({ metadata }) => metadata.annotations[annotations.doNotDisrupt] === 'true'))
+    return refused(`the node has ${annotations.doNotDisrupt} by now`)
+  const pods = await livePodsOn(deps, node.metadata.name)
+  const isBinding = methodFacts[method].isGraceful || claim.spec.terminationGracePeriod === undefined
+  const blocking = pods.find((pod) => isActive(pod) && hasDoNotDisrupt(pod, deps.now()))
+  if (isBinding && blocking !== undefined)
+    return refused(`pod ${podName(blocking)} has ${annotations.doNotDisrupt} by now`)
+  return { kind: 'free', claim, pods: pods.filter(isReschedulable).length }
+}
+
+async function remove(
+  deps: KubernetesDeps,
+  claim: NodeClaim,
+  { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
+): Promise<void> {
+  tellDisruption(deps, claim)
+  await deleteClaim(deps, claim.metadata)
+  const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+  deps.disruptionMetrics.disrupted({
+    nodeClaim: claim,
+    why: { method },
+    policy: pool?.disruption.consolidationPolicy,
+    reschedulablePods: pods,
+  })
+}
+
+/** Both objects tell it, each once for a reason (reference/karpenter-core.md 6.2). */
+function tellDisruption(deps: KubernetesDeps, claim: NodeClaim): void {
+  const why = conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'Unknown'
+  const node = claimNode(deps, claim)
+  for (const object of node === undefined ? [claim] : [claim, node]) {
+    const values = [object.metadata.uid, why]
+    const message = `Disrupting ${object.kind}: ${why}`
+    deps.events.record({ about: subject(object), reason: 'DisruptionTerminating', message, values })
+  }
+}
+
+async function untilGone(
+  deps: KubernetesDeps,
+  commandId: string,
+  candidates: readonly ClaimRef[],
+  signal: AbortSignal,
+): Promise<void> {
+  const isSettled = (ref: ClaimRef) => {
+    const claim = cachedClaim(deps, ref)
+    return claim === undefined || (claim.metadata.deletionTimestamp === undefined && stampOf(claim) !== commandId)
+  }
+  const names = new Set(candidates.map(({ name }) => name))
+  await deps.cache.waitFor(
+    (kind, key) => kind === 'NodeClaim' && names.has(key),
+    () => (candidates.every(isSettled) ? true : undefined),
+    signal,
+  )
+}
+
+/** Of a command over several pools each is given the part of its nodes. */
+function measureSavings(deps: KubernetesDeps, { method, candidates, savings }: CommandWork): void {
+  for (const [pool, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool))
+    deps.disruptionMetrics.saved(method, pool, (savings * own.length) / candidates.length)
+}
+
+/**
+ * Takes a command back: frees the candidates that still carry its id and are not being deleted, then gives up the replacements. Where a
+ * candidate is going all the same its pods may need them, so they stay.
+ */
+export async function undoCommand(deps: KubernetesDeps, work: CommandWork): Promise<void> {
+  const { commandId, candidates, replacements, method, decision } = work
+  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
+  const kept = going.some(Boolean)
+  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept })))
+  const uninitialized = results.filter(Boolean).length
+  if (uninitialized > 0) deps.disruptionMetrics.queueFailed({ method, decision }, uninitialized)
+}

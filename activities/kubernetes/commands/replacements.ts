@@ -1,0 +1,49 @@
+import { isTrue } from '../../../core/conditions.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { cachedClaim, liveClaim } from '../client/object-writes.ts'
+import type { CommandWork, ReplacementOutcome } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { untilDeadline } from '../lifecycle/joining.ts'
+
+/**
+ * Waits until every replacement of a command has been initialized once. It ends as well when one is lost: it is gone or on its way out, because
+ * its launch failed or because somebody deleted it.
+ */
+export async function awaitReplacements(
+  deps: KubernetesDeps,
+  { replacements, readyByMs }: Pick<CommandWork, 'replacements'> & { readonly readyByMs: number },
+  signal: AbortSignal,
+): Promise<ReplacementOutcome> {
+  // Read live: the process that created them may be another one, ahead of this one's watch.
+  await Promise.all(replacements.map((ref) => liveClaim(deps, ref)))
+  const initialized = new Set<string>()
+  const look = (): ReplacementOutcome | undefined => {
+    for (const ref of replacements) {
+      if (initialized.has(ref.uid)) continue
+      const claim = cachedClaim(deps, ref)
+      if (claim === undefined || claim.metadata.deletionTimestamp !== undefined)
+        return { kind: 'lost', message: `replacement ${ref.name} was deleted before it was initialized` }
+      if (isTrue(claim.status.conditions, 'Initialized')) initialized.add(ref.uid)
+    }
+    return initialized.size === replacements.length ? { kind: 'ready' } : undefined
+  }
+  if (look() === undefined) tellWaiting(deps, replacements)
+  const names = new Set(replacements.map(({ name }) => name))
+  const concerns = (kind: string, key: string) => kind === 'NodeClaim' && names.has(key)
+  const outcome = await untilDeadline(readyByMs - deps.now(), signal, (both) =>
+    deps.cache.waitFor(concerns, look, both),
+  )
+  if (outcome !== 'timeout') return outcome
+  const late = replacements.filter(({ uid }) => !initialized.has(uid)).map(({ name }) => name)
+  return { kind: 'late', message: `not initialized in time: ${late.join(', ')}` }
+}
+
+function tellWaiting(deps: KubernetesDeps, replacements: readonly ClaimRef[]): void {
+  for (const ref of replacements) {
+    const claim = cachedClaim(deps, ref)
+    if (claim === undefined || isTrue(claim.status.conditions, 'Initialized')) continue
+    const message = 'Waiting on readiness to continue disruption'
+    deps.events.record({ about: subject(claim), reason: 'DisruptionWaitingReadiness', message })
+  }
+}

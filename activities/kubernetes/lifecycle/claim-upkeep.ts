@@ -1,0 +1,65 @@
+import { isTrue } from '../../../core/conditions.ts'
+import { shortfalls } from '../../../core/node-claim/consistency.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { forEachOf } from '../../concurrency.ts'
+import { setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { claimNode } from './observe.ts'
+
+const concurrency = 20
+
+/** Between two looks at what a node has (reference/karpenter-core.md 5.2). */
+const consistencyMs = 10 * 60_000
+
+/** When a claim was last held against its Node, in this process. What is lost with it is looked at once more. */
+const checkedAt = new Map<string, number>()
+
+/**
+ * A pass over all NodeClaims that are not being deleted, from the cache: old ones and their Nodes get the label of their node class, and
+ * initialized ones are held against what their Nodes have (reference/karpenter-core.md 5.2).
+ */
+export async function keepUpClaims(deps: KubernetesDeps): Promise<void> {
+  const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const known = new Set(claims.map(({ metadata }) => metadata.uid))
+  for (const uid of checkedAt.keys()) if (!known.has(uid)) checkedAt.delete(uid)
+  await forEachOf(claims, concurrency, async (claim) => {
+    const node = claimNode(deps, claim)
+    await hydrate(deps, claim, node)
+    if (node !== undefined && isTrue(claim.status.conditions, 'Initialized')) await checkConsistency(deps, claim, node)
+  })
+}
+
+async function hydrate(deps: KubernetesDeps, claim: NodeClaim, node: Node | undefined): Promise<void> {
+  const { name } = claim.spec.nodeClassRef
+  const patch = ({ metadata }: NodeClaim | Node) =>
+    metadata.labels[labels.nodeClass] === undefined ? { metadata: { labels: { [labels.nodeClass]: name } } } : undefined
+  if (patch(claim) !== undefined) await updateClaim(deps, claim.metadata, patch)
+  const isRegistered = node?.metadata.labels[labels.registered] === 'true'
+  if (isRegistered && patch(node) !== undefined) await updateNode(deps, node.metadata.name, patch)
+}
+
+async function checkConsistency(deps: KubernetesDeps, claim: NodeClaim, node: Node): Promise<void> {
+  const { uid, name } = claim.metadata
+  const last = checkedAt.get(uid)
+  if (last !== undefined && deps.now() - last < consistencyMs) return
+  checkedAt.set(uid, deps.now())
+  const found = shortfalls(claim, node)
+  for (const message of found) {
+    deps.log.warn({ nodeClaim: name, node: node.metadata.name, why: message }, 'a node has less than was promised')
+    deps.events.record({ about: subject(claim), reason: 'FailedConsistencyCheck', message, values: [uid, message] })
+  }
+  const type = 'ConsistentStateFound'
+  await setClaimConditions(deps, claim.metadata, (current) =>
+    current.metadata.deletionTimestamp !== undefined
+      ? undefined
+      : {
+          conditions: [
+            found.length === 0
+              ? { type, status: 'True' }
+              : { type, status: 'False', reason: 'ConsistencyCheckFailed', message: 'Consistency Check Failed' },
+          ],
+        },
+  )
+}

@@ -1,0 +1,129 @@
+import pino from 'pino'
+import { describe, expect, test } from 'vitest'
+import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import { ClusterCache } from '../cache/cluster-cache.ts'
+import { ApiError, type Json } from '../client/client.ts'
+import { awaitRegistration } from './joining.ts'
+
+const providerID = 'azure:///subscriptions/s/virtualMachines/aks-a'
+const start = Date.UTC(2026, 0, 1)
+const ref = { name: 'a', uid: 'a' }
+
+function claimJson(conditions: readonly Json[]): Json {
+  return {
+    metadata: { name: 'a', uid: 'a', resourceVersion: '1', creationTimestamp: new Date(start).toISOString() },
+    spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }, requirements: [] },
+    status: { providerID, conditions },
+  }
+}
+
+const at = (type: string, status: string, reason = type) => ({
+  type,
+  status,
+  reason,
+  message: '',
+  lastTransitionTime: new Date(start).toISOString(),
+})
+
+/** An API server that holds one NodeClaim, with a cache that knows these Nodes of its VM. */
+function clusterWith(nodes: readonly string[], conditions: readonly Json[] = [at('Launched', 'True')]) {
+  const clock = { now: start }
+  let claim = claimJson(conditions)
+  const log = pino({ level: 'silent' })
+  const cache = new ClusterCache({} as never, log)
+  const write = async (path: string, { status }: Json): Promise<Json> => {
+    if (!path.endsWith('/a')) throw new ApiError(404, 'NotFound', path)
+    const { metadata } = claim as { metadata: Json }
+    const resourceVersion = String(Number(metadata['resourceVersion']) + 1)
+    claim = {
+      ...claim,
+      metadata: { ...metadata, resourceVersion },
+      status: { ...(claim['status'] as Json), ...(status as Json) },
+    }
+    cache.upsert('NodeClaim', claim)
+    return claim
+  }
+  const client = { get: async () => claim, mergePatch: write, patchStatus: write }
+  cache.upsert('NodeClaim', claim)
+  for (const name of nodes) {
+    const labels = { 'karpenter.sh/capacity-type': 'spot' }
+    cache.upsert('Node', { metadata: { name, uid: name, resourceVersion: '1', labels }, spec: { providerID } })
+  }
+  const events = { record: () => {}, recordTransitions: () => {} }
+  const deps = { client, cache, log, events, now: () => clock.now } as never
+  const end = new AbortController()
+  return {
+    clock,
+    cache,
+    end,
+    outcome: () => awaitRegistration(deps, ref, end.signal),
+    /** As only the API server knows. */
+    launchedLater: () => {
+      const lastTransitionTime = new Date(start + 60_000).toISOString()
+      claim = { ...claim, status: { providerID, conditions: [{ ...at('Launched', 'True'), lastTransitionTime }] } }
+    },
+    registered: () => cache.nodeClaims.get('a')?.status.conditions.find(({ type }) => type === 'Registered'),
+    deleteClaim: () =>
+      write('/a', {}).then(() => {
+        const { metadata } = claim as { metadata: Json }
+        claim = {
+          ...claim,
+          metadata: { ...metadata, resourceVersion: '99', deletionTimestamp: new Date(start).toISOString() },
+        }
+        cache.upsert('NodeClaim', claim)
+      }),
+  }
+}
+
+/** Long enough for whatever is not waiting for time. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 50))
+
+test('a claim whose launch the cache has not heard of is not given up before its time', async () => {
+  const cluster = clusterWith([])
+  cluster.launchedLater()
+  cluster.clock.now = start + 15 * 60_000 - 100
+  expect(await cluster.outcome()).toEqual({ kind: 'lookAgain' })
+})
+
+describe('several Nodes with the provider id of one VM', () => {
+  test('are told by name, and the claim is never registered', async () => {
+    const cluster = clusterWith(['aks-a', 'double'])
+    const outcome = cluster.outcome()
+    await settle()
+    expect(cluster.registered()).toMatchObject({
+      status: 'False',
+      reason: 'MultipleNodesFound',
+      message: 'Invariant violated, matched multiple nodes: aks-a, double',
+    })
+    await cluster.deleteClaim()
+    expect(await outcome).toEqual({ kind: 'claimGone' })
+  })
+
+  test('are not looked at again when one is left, until the time is over', async () => {
+    const failed = [at('Launched', 'True'), at('Registered', 'False', 'MultipleNodesFound')]
+    const cluster = clusterWith(['aks-a'], failed)
+    cluster.clock.now = start + 15 * 60_000 - 100
+    expect(await cluster.outcome()).toMatchObject({ kind: 'timeout' })
+    expect(cluster.registered()).toMatchObject({ status: 'False' })
+  })
+
+  test('give the claim 15 minutes more', () => {
+    const cluster = clusterWith(
+      [],
+      [
+        at('Launched', 'True'),
+        { ...at('Registered', 'False'), lastTransitionTime: new Date(start + 60_000).toISOString() },
+      ],
+    )
+    const claim = cluster.cache.nodeClaims.get('a')
+    expect(claim && registrationDeadline(claim)).toBe(start + 16 * 60_000)
+  })
+})
+
+test('a claim that is deleted while its Node is awaited is let go at once', async () => {
+  const cluster = clusterWith([])
+  const outcome = cluster.outcome()
+  await settle()
+  await cluster.deleteClaim()
+  expect(await outcome).toEqual({ kind: 'claimGone' })
+})

@@ -1,0 +1,227 @@
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import {
+  expiryDue,
+  lookAgainAt,
+  registrationDeadline,
+  registrationFailed,
+  wakeOf,
+} from '../../../core/node-claim/lifecycle.ts'
+import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
+import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { labels, taintKeys } from '../../../core/requirements/labels.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
+import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import { claimNode, nodesOfVm } from './observe.ts'
+
+/** A node that is not ready after this long says in the claim's condition what it lacks. */
+const tellAfterMs = 2000
+
+/** How often a node that does not become ready is looked at for what time alone brings about: expiry, and repair. */
+const lookAgainMs = 30_000
+
+/** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
+function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
+  return (kind: string, key: string, before: unknown, after: unknown): boolean => {
+    if (kind === 'NodeClaim') return key === ref.name
+    if (kind !== 'Node') return false
+    const wanted = deps.cache.nodeClaims.get(ref.name)?.status.providerId?.toLowerCase()
+    const node = (after ?? before) as Node
+    return wanted !== undefined && node.providerId?.toLowerCase() === wanted
+  }
+}
+
+/** The claim while it lives; `gone` when it is deleted, being deleted or another one's. */
+function livingClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | 'gone' {
+  const claim = cachedClaim(deps, ref)
+  return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? 'gone' : claim
+}
+
+/** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
+export async function awaitRegistration(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<RegistrationOutcome> {
+  const first = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+  if (first === undefined || first.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+  const joined = (): Joined | RegistrationOutcome | undefined => {
+    const claim = livingClaim(deps, ref)
+    if (claim === 'gone') return { kind: 'claimGone' }
+    if (isTrue(claim.status.conditions, 'Registered'))
+      return { kind: 'registered', nodeName: claim.status.nodeName ?? '' }
+    const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
+    return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
+  }
+  const found = await untilRegistrationEnds(deps, ref, first, joined, signal)
+  if ('kind' in found) return found
+  const [node, ...others] = found.nodes
+  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, ref, found, signal)
+  const nodeName = node.metadata.name
+  await registerNode(deps, found.claim, nodeName)
+  await recordRegistration(deps, found.claim, true)
+  const written = await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Registered', status: 'True' }],
+    status: { nodeName },
+  }))
+  if (written === undefined) return { kind: 'claimGone' }
+  deps.lifecycleMetrics.nodeCreated(written)
+  return { kind: 'registered', nodeName }
+}
+
+/** The Nodes that bear the provider id of a claim. */
+interface Joined {
+  readonly nodes: readonly Node[]
+  readonly claim: NodeClaim
+}
+
+async function untilRegistrationEnds<T>(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  claim: NodeClaim,
+  look: () => T | undefined,
+  signal: AbortSignal,
+): Promise<T | RegistrationOutcome> {
+  const limit = registrationDeadline(claim)
+  const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
+  const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
+    deps.cache.waitFor(concernsClaim(deps, ref), look, both),
+  )
+  if (found !== 'timeout') return found
+  if (deadline < limit) return { kind: 'lookAgain' }
+  // The claim that the wait began with may have been the cache's, from before its launch.
+  const current = await liveClaim(deps, ref)
+  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'lookAgain' }
+  return { kind: 'timeout', message: timeoutMessage(deps, ref) }
+}
+
+/** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
+async function awaitFailedRegistration(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  { nodes }: Joined,
+  signal: AbortSignal,
+): Promise<RegistrationOutcome> {
+  const names = nodes.map(({ metadata }) => metadata.name).sort()
+  const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
+  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several Nodes have the provider id of one NodeClaim')
+  const written = await setClaimConditions(deps, ref, () => ({
+    conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
+  }))
+  if (written === undefined) return { kind: 'claimGone' }
+  const gone = (): RegistrationOutcome | undefined =>
+    livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
+  return untilRegistrationEnds(deps, ref, written, gone, signal)
+}
+
+/** With what was found out about the VM meanwhile. */
+function timeoutMessage(deps: KubernetesDeps, ref: ClaimRef): string {
+  const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
+  const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
+  return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
+}
+
+async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: string): Promise<void> {
+  await updateNode(deps, nodeName, (node) => {
+    if (
+      node.metadata.labels[labels.registered] === 'true' &&
+      !node.taints.some(({ key }) => key === taintKeys.unregistered)
+    )
+      return undefined
+    const {
+      labels: own,
+      annotations,
+      taints,
+      finalizers,
+      ownerReferences,
+      unregisteredTaintMissing,
+    } = registrationPatch(claim, node)
+    if (unregisteredTaintMissing) {
+      deps.events.record({
+        about: subject(claim),
+        reason: 'UnregisteredTaintMissing',
+        message: `Node ${nodeName} joined without taint ${taintKeys.unregistered}: pods may have landed on it before its labels and taints stood`,
+      })
+    }
+    return { metadata: { labels: own, annotations, finalizers, ownerReferences }, spec: { taints } }
+  })
+}
+
+/** Waits until the Node can take pods; what it still lacks stands in the claim's Initialized condition. */
+export async function awaitInitialization(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  signal: AbortSignal,
+): Promise<InitializationOutcome> {
+  // The watch may not have told this process of the claim yet.
+  if (cachedClaim(deps, ref) === undefined) await liveClaim(deps, ref)
+  const startedAt = deps.now()
+  let told = ''
+  let telling: Promise<unknown> = Promise.resolve()
+  const ready = (): 'ready' | InitializationOutcome | undefined => {
+    const claim = livingClaim(deps, ref)
+    if (claim === 'gone') return { kind: 'claimGone' }
+    const node = claimNode(deps, claim)
+    if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
+    const due = lookAgainAt(claim, deps.now(), startedAt, { node, rules: deps.nodeRules })
+    if (due !== undefined && due <= deps.now()) return { kind: 'lookAgain' }
+    const state = initializationState(claim, node)
+    if (state.initialized) return 'ready'
+    // Most nodes are ready at once: what they lack in the first moments is not worth a write.
+    if (state.message !== told && deps.now() - startedAt >= tellAfterMs) {
+      told = state.message
+      telling = setClaimConditions(deps, ref, (current) =>
+        // An attempt that was frozen meanwhile must not take back what its successor wrote.
+        isTrue(current.status.conditions, 'Initialized')
+          ? undefined
+          : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
+      ).catch((error: unknown) =>
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
+      )
+    }
+    return undefined
+  }
+  const tell = setTimeout(ready, tellAfterMs)
+  let outcome: 'timeout' | NonNullable<ReturnType<typeof ready>>
+  try {
+    do
+      outcome = await untilDeadline(lookAgainMs, signal, (both) =>
+        deps.cache.waitFor(concernsClaim(deps, ref), ready, both),
+      )
+    while (outcome === 'timeout')
+  } finally {
+    clearTimeout(tell)
+  }
+  await telling
+  if (outcome !== 'ready') return outcome
+  const claim = cachedClaim(deps, ref)
+  const node = claim && claimNode(deps, claim)
+  if (claim === undefined || node === undefined) return { kind: 'claimGone' }
+  await updateNode(deps, node.metadata.name, (current) =>
+    current.metadata.labels[labels.initialized] === 'true'
+      ? undefined
+      : { metadata: { labels: { [labels.initialized]: 'true' } } },
+  )
+  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const seen = deps.cache.nodes.get(node.metadata.name) ?? node
+  return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
+}
+
+/** A wait that ends after `ms` as `timeout`. */
+export async function untilDeadline<T>(
+  ms: number,
+  signal: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T | 'timeout'> {
+  const deadline = AbortSignal.timeout(Math.max(ms, 1))
+  try {
+    return await wait(AbortSignal.any([signal, deadline]))
+  } catch (error) {
+    if (deadline.aborted && !signal.aborted) return 'timeout'
+    throw error
+  }
+}

@@ -1,0 +1,117 @@
+import { expiryDue, type Steady, terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import {
+  areTooManySick,
+  type Interruption,
+  interruptionOf,
+  type Repair,
+  repairRetryMs,
+} from '../../../core/node-claim/node-health.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { activityScope, pauseFor } from '../../activity-context.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { updateClaim } from '../client/object-writes.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+
+/**
+ * Planners see the condition of the Node too, and let a burst arrive for a second: so long pods stay where they are, as long as there is time,
+ * so that they are planned while they still run, and all nodes that Azure takes at once in one pass.
+ */
+const headStartMs = 1500
+const enoughTimeMs = 10_000
+
+/** Makes a claim end with its VM, before it is deleted. Resolves when its drain should begin. */
+export async function announceInterruption(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  interruption: Interruption,
+): Promise<void> {
+  const isNews = await endWithVm(deps, ref, interruption)
+  const hasTime = interruption.deadlineMs - deps.now() >= enoughTimeMs
+  if (isNews && hasTime) await pauseFor(headStartMs, activityScope().signal)
+}
+
+/** Draws the end of a drain nearer where the VM of one of the Nodes ends sooner. Where nothing changed it costs a look at the cache. */
+export async function heedInterruption(deps: KubernetesDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
+  for (const node of nodes) {
+    const interruption = interruptionOf(node, deps.nodeRules, deps.now())
+    if (interruption !== undefined) await endWithVm(deps, claim.metadata, interruption)
+  }
+}
+
+/** Writes that what runs there is gone when the VM ends, whatever budgets and annotations say. Returns whether that is news. */
+async function endWithVm(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  { condition, message, deadlineMs }: Interruption,
+): Promise<boolean> {
+  let isNews = false
+  const written = await updateClaim(deps, ref, (claim) => {
+    const stamp = earlierStamp(claim, deadlineMs)
+    const isTold = claim.metadata.annotations[annotations.interrupted] === condition
+    isNews = !isTold
+    if (isTold && stamp === undefined) return undefined
+    return { metadata: { annotations: { [annotations.interrupted]: condition, ...stamp } } }
+  })
+  if (written === undefined || !isNews) return false
+  const end = new Date(deadlineMs).toISOString()
+  deps.log.warn({ nodeClaim: ref.name, condition, why: message, end }, 'Azure is about to end a VM')
+  deps.events.record({
+    about: subject(written),
+    reason: 'Interrupted',
+    message: `Azure ends the VM at ${end}: ${condition}. The node is drained until then, and its pods are planned anew at once`,
+    values: [ref.uid],
+  })
+  return true
+}
+
+/** The annotation that ends a claim's pods at that time; undefined: they end no later already. */
+function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<string, string>> | undefined {
+  const known = terminationDeadline(claim)
+  const isStamped = claim.metadata.annotations[annotations.terminationTimestamp] !== undefined
+  if (isStamped && known !== undefined && known <= deadlineMs) return undefined
+  return { [annotations.terminationTimestamp]: timeText(Math.min(deadlineMs, known ?? deadlineMs)) }
+}
+
+/**
+ * Whether a claim may be deleted because its Node is sick: not while more than a fifth of its pool is, or of the cluster where it has none
+ * (reference/karpenter-core.md 5.3). `node` was read live. When it may, the claim's pods have no more time.
+ */
+export async function prepareRepair(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  { claim, node, repair }: { readonly claim: NodeClaim; readonly node: Node; readonly repair: Repair },
+): Promise<'delete' | Steady> {
+  await deps.cache.catchUp(['Node'])
+  const pool = claim.metadata.labels[labels.nodePool]
+  const nodes = [...deps.cache.nodes.values()]
+  const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
+  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node, pool)
+  const written = await updateClaim(deps, ref, (current) => {
+    const stamp = earlierStamp(current, deps.now())
+    return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
+  })
+  const { type, status, dueAtMs } = repair
+  const since = new Date(dueAtMs).toISOString()
+  deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'a node is repaired')
+  deps.events.record({
+    about: subject(written ?? claim),
+    reason: 'NodeRepaired',
+    message: `Condition ${type} of Node ${node.metadata.name} has been ${status} for longer than is tolerated; the node is replaced`,
+    values: [ref.uid],
+  })
+  return 'delete'
+}
+
+function blocked(deps: KubernetesDeps, claim: NodeClaim, node: Node, pool: string | undefined): Steady {
+  const where = pool === undefined ? 'cluster' : 'nodepool'
+  const message = `more than 20% nodes are unhealthy in the ${where}`
+  const nodePool = pool === undefined ? undefined : deps.cache.nodePools.get(pool)
+  for (const object of [node, claim, ...(nodePool === undefined ? [] : [nodePool])])
+    deps.events.record({ about: subject(object), reason: 'NodeRepairBlocked', message, values: [object.metadata.uid] })
+  deps.log.warn({ nodeClaim: claim.metadata.name, node: node.metadata.name, why: message }, 'a node is not repaired')
+  const retryAtMs = deps.now() + repairRetryMs
+  return { kind: 'steady', wakeAtMs: Math.min(retryAtMs, expiryDue(claim, deps.now()) ?? retryAtMs), wakeFor: 'repair' }
+}

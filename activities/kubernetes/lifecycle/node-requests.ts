@@ -1,0 +1,68 @@
+import type { EventReason } from '../../../core/events.ts'
+import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from '../../../core/node-claim/hold.ts'
+import { askedText, type WantedHold } from '../../../core/node-claim/node-requests.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import type { ClaimRef } from '../../azure/contract.ts'
+import { liveClaim, updateClaim } from '../client/object-writes.ts'
+import type { Asked, HoldOutcome } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+
+/**
+ * Puts a hold on a claim, or without one takes the claim's away. Planners read it live before they commit. Run twice it changes nothing. One whose
+ * deletion has begun is not held up by it, so nothing is written there.
+ */
+export async function writeHold(
+  deps: KubernetesDeps,
+  { claim: ref, hold, asked }: { readonly claim: ClaimRef; readonly hold?: WantedHold; readonly asked: Asked },
+): Promise<HoldOutcome> {
+  const before = await liveClaim(deps, ref)
+  if (before === undefined) return { kind: 'late', message: `NodeClaim ${ref.name} is gone` }
+  if (hold !== undefined && before.metadata.deletionTimestamp !== undefined)
+    return {
+      kind: 'late',
+      message: `NodeClaim ${ref.name} is being deleted since ${before.metadata.deletionTimestamp}; a hold does not stop that`,
+    }
+  const written = hold === undefined ? noHoldAnnotations : holdAnnotations(hold)
+  await updateClaim(deps, ref, (claim) =>
+    isHeldOtherwise(claim, withAnnotations(claim, written)) ? { metadata: { annotations: written } } : undefined,
+  )
+  const was = holdOf(before, deps.now())
+  const message = hold === undefined ? releasedText(ref, was, asked) : `NodeClaim ${ref.name} is ${holdText(hold)}`
+  tellAsked(deps, ref, hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked)
+  deps.log.info({ nodeClaim: ref.name, ...asked, ...hold }, message)
+  return { kind: 'written', message }
+}
+
+function releasedText({ name }: ClaimRef, was: ReturnType<typeof holdOf>, { by }: Asked): string {
+  return was === undefined
+    ? `NodeClaim ${name} was not held`
+    : `NodeClaim ${name} is released${askedText(by === undefined ? {} : { by })}; it was ${holdText(was)}`
+}
+
+function withAnnotations(
+  claim: NodeClaim,
+  written: Readonly<Record<string, string | null>>,
+): Pick<NodeClaim, 'metadata'> {
+  const all = Object.entries({ ...claim.metadata.annotations, ...written })
+  const annotations = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== null))
+  return { metadata: { ...claim.metadata, annotations } }
+}
+
+/** An operator cut short what a lifecycle waited for. */
+export function tellRetry(deps: KubernetesDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
+  const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
+  tellAsked(deps, ref, 'RetryNow', message, retried)
+  deps.log.info({ nodeClaim: ref.name, ...retried }, 'an operator has a step begun anew')
+}
+
+/** An event on the claim, once for each time that an operator asks. It needs no read, so the API server's troubles do not hold it up. */
+export function tellAsked(
+  deps: KubernetesDeps,
+  ref: ClaimRef,
+  reason: EventReason,
+  message: string,
+  { atMs }: Asked,
+): void {
+  const about = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', metadata: ref }
+  deps.events.record({ about, reason, message, values: [ref.uid, String(atMs)] })
+}

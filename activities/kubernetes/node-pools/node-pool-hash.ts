@@ -1,0 +1,48 @@
+import { conditionOf } from '../../../core/conditions.ts'
+import { nodePoolHash, nodePoolHashVersion } from '../../../core/node-pool/node-pool-hash.ts'
+import type { NodePool, ObjectMeta } from '../../../core/objects.ts'
+import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { isNotFound } from '../client/client.ts'
+import { updateClaim } from '../client/object-writes.ts'
+import { resourcePath } from '../client/resources.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+
+/**
+ * The drift hash of a pool and its version, as its annotations. They follow from the template as it is stored, so it is read.
+ * A version other than Joiner's comes first to the pool's claims, so that none is compared by a hash of another kind
+ * (reference/karpenter-core.md 5.2).
+ */
+export async function stampPoolHash(deps: KubernetesDeps, { metadata }: NodePool): Promise<void> {
+  const path = resourcePath('nodepools', metadata.name)
+  try {
+    const json = await deps.client.get(path)
+    const hash = nodePoolHash((json['spec'] as { template: never }).template)
+    const wanted = { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }
+    const own = (json['metadata'] as Partial<ObjectMeta>).annotations ?? {}
+    if (own[annotations.nodePoolHashVersion] !== nodePoolHashVersion) await rehashClaims(deps, metadata.name, hash)
+    if (Object.entries(wanted).every(([key, value]) => own[key] === value)) return
+    const patch = { metadata: { uid: metadata.uid, annotations: wanted } }
+    deps.cache.upsert('NodePool', await deps.client.mergePatch(path, patch))
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** A claim that has drifted keeps its hash: what it was before the versions changed cannot be told any more. */
+async function rehashClaims(deps: KubernetesDeps, pool: string, hash: string): Promise<void> {
+  await deps.cache.catchUp(['NodeClaim'])
+  const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
+  await Promise.all(
+    claims.map((claim) =>
+      updateClaim(deps, claim.metadata, ({ metadata, status }) => {
+        if (metadata.annotations[annotations.nodePoolHashVersion] === nodePoolHashVersion) return undefined
+        const drifted = conditionOf(status.conditions, 'Drifted') !== undefined
+        const stamped = {
+          [annotations.nodePoolHashVersion]: nodePoolHashVersion,
+          ...(drifted ? {} : { [annotations.nodePoolHash]: hash }),
+        }
+        return { metadata: { annotations: stamped } }
+      }),
+    ),
+  )
+}

@@ -1,0 +1,30 @@
+import { countPatch, resourcesByPool } from '../../../core/node-pool/resources.ts'
+import { updateStatus } from '../client/status-writes.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+
+/** As often as upstream counts (reference/karpenter-core.md 5.2): a burst of nodes is one write in so long. */
+const spacingMs = 5000
+
+/**
+ * Writes what each pool's nodes have together into its status, where it differs. `writtenAt` holds when each pool, by UID, was written last:
+ * one that was written a moment ago stays due. Errors: what the API server says; the other pools are written nonetheless.
+ */
+export async function writeCounts(deps: KubernetesDeps, writtenAt: Map<string, number>): Promise<'done' | 'due'> {
+  const { cache } = deps
+  const counted = resourcesByPool(cache.nodes.values(), cache.nodeClaims.values())
+  const pools = [...cache.nodePools.values()]
+  const outdated = pools.filter((pool) => countPatch(pool, counted.get(pool.metadata.name)) !== undefined)
+  const now = deps.now()
+  const isFresh = (at: number | undefined) => at !== undefined && now - at < spacingMs
+  for (const [uid, at] of writtenAt) if (!isFresh(at)) writtenAt.delete(uid)
+  const due = outdated.filter(({ metadata }) => !isFresh(writtenAt.get(metadata.uid)))
+  const results = await Promise.allSettled(
+    due.map(({ metadata }) => {
+      writtenAt.set(metadata.uid, now)
+      return updateStatus(deps, 'NodePool', metadata, (current) => countPatch(current, counted.get(metadata.name)))
+    }),
+  )
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return due.length === outdated.length ? 'done' : 'due'
+}

@@ -1,0 +1,73 @@
+import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
+import { runtimeErrors } from '../../../core/node-pool/node-pool-validation.ts'
+import { healthReset } from '../../../core/node-pool/registration-health.ts'
+import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import { setConditions } from '../client/status-writes.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { stampPoolHash } from './node-pool-hash.ts'
+
+/** Brings hash and status of every NodePool up to date (reference/karpenter-core.md 1.7). */
+export async function refreshNodePools(deps: KubernetesDeps): Promise<void> {
+  await Promise.all([...deps.cache.nodePools.values()].map((pool) => refreshNodePool(deps, pool)))
+}
+
+async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<void> {
+  await stampPoolHash(deps, pool)
+  let changes: readonly ConditionChange[] = []
+  let before: NodePool | undefined
+  const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
+    before = current
+    changes = [validated(current), nodeClassReady(deps, current)]
+    const { generation } = nodeClassOf(deps, current)?.metadata ?? {}
+    const reset = generation === undefined ? undefined : healthReset(current, generation)
+    const seen = generation === undefined || current.nodeClassObservedGeneration === generation
+    return {
+      conditions: reset === undefined ? changes : [...changes, reset],
+      ...(seen ? {} : { status: { nodeClassObservedGeneration: generation } }),
+    }
+  })
+  if (after === undefined || after === before) return
+  for (const { status, type, reason, message } of changes) {
+    if (status === 'True') continue
+    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'NodePool is not ready')
+    const values = [pool.metadata.uid, message ?? '']
+    deps.events.record({ about: subject(pool), reason: 'NotReady', message: message ?? '', values })
+  }
+}
+
+function nodeClassOf(deps: KubernetesDeps, pool: NodePool): NodeClass | undefined {
+  return deps.cache.nodeClasses.get(pool.template.spec.nodeClassRef.name)
+}
+
+function validated(pool: NodePool): ConditionChange {
+  const type = 'ValidationSucceeded'
+  const errors = runtimeErrors(pool)
+  return errors.length === 0
+    ? { type, status: 'True' }
+    : { type, status: 'False', reason: 'NodePoolValidationFailed', message: errors.join('; ') }
+}
+
+function nodeClassReady(deps: KubernetesDeps, pool: NodePool): ConditionChange {
+  const type = 'NodeClassReady'
+  const { name } = pool.template.spec.nodeClassRef
+  const nodeClass = nodeClassOf(deps, pool)
+  const field = `NodePool ${pool.metadata.name}: spec.template.spec.nodeClassRef.name "${name}"`
+  if (nodeClass === undefined)
+    return {
+      type,
+      status: 'False',
+      reason: 'NodeClassNotFound',
+      message: `${field} names no AKSNodeClass; create it, or correct the name`,
+    }
+  if (nodeClass.metadata.deletionTimestamp !== undefined)
+    return { type, status: 'False', reason: 'NodeClassTerminating', message: `${field} is being deleted` }
+  const ready = conditionOf(nodeClass.status.conditions, 'Ready')
+  if (ready?.status === 'True') return { type, status: 'True' }
+  return {
+    type,
+    status: ready?.status ?? 'Unknown',
+    reason: ready?.reason ?? 'NodeClassReadinessUnknown',
+    message: `${field} is not ready: ${ready?.message ?? 'not looked at yet'}`,
+  }
+}

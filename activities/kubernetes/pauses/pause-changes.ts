@@ -1,0 +1,39 @@
+import { type LoopName, type Pause, Pauses, scopeOf } from '../../../core/pauses/pauses.ts'
+import type { PauseChange, PausesWritten } from '../contract.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { keepPauseConditions } from './pause-conditions.ts'
+import { readLoopPauses, writePause } from './pauses.ts'
+
+/** The pauses of a loop as a new run of it starts from them. */
+export async function pausesInForce(
+  deps: KubernetesDeps,
+  loop: LoopName,
+): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }> {
+  const inForce = await readLoopPauses(deps, loop, deps.now())
+  const pause = new Pauses(inForce).wholeLoop
+  const partial = inForce.filter((each) => scopeOf(each).kind !== 'cluster')
+  return { ...(pause === undefined ? {} : { pause }), ...(partial.length === 0 ? {} : { partial }) }
+}
+
+/**
+ * Writes what an operator asked for, then shows it on the objects that it covers. A pause is in force once it is written, so a condition that
+ * cannot be set holds nothing up: a later pass sets it.
+ */
+export async function changePauses(deps: KubernetesDeps, change: PauseChange): Promise<PausesWritten> {
+  const written = await writePause(deps, change, deps.now())
+  deps.log.info({ ...change }, change.pause === undefined ? 'a pause is lifted' : 'a pause is in force')
+  if (change.loop === 'disruption') {
+    try {
+      await keepPauseConditions(deps, new Pauses(written.inForce), whyLifted(change))
+    } catch (error) {
+      deps.log.warn({ err: error }, 'the condition DisruptionPaused could not be kept; a later pass does it')
+    }
+  }
+  return written
+}
+
+function whyLifted({ pause, lift }: PauseChange): string {
+  if (pause !== undefined) return 'replaced by another pause'
+  if (lift === undefined) return 'its time is over'
+  return lift.by === undefined ? 'resumed' : `resumed by ${lift.by}`
+}

@@ -1,0 +1,79 @@
+import { conditionOf } from '../../../core/conditions.ts'
+import type { NodeClaim, NodePool } from '../../../core/objects.ts'
+import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
+import { setConditions } from '../client/status-writes.ts'
+import type { KubernetesDeps } from '../dependencies.ts'
+import { subject } from '../event-recorder.ts'
+import { removeOverPauses } from './pauses.ts'
+
+const type = 'DisruptionPaused'
+
+/**
+ * Removes pauses whose time is over and shows those in force: the pass that whoever looks at the cluster regularly makes. It writes only
+ * where something differs.
+ */
+export async function refreshPauses(deps: KubernetesDeps): Promise<Pauses> {
+  const { pauses, removed } = await removeOverPauses(deps, deps.now())
+  await keepPauseConditions(deps, pauses, removed > 0 ? 'its time is over' : 'no pause is in force any more')
+  return pauses
+}
+
+/**
+ * Keeps the condition DisruptionPaused, and tells by events when it comes and goes. On NodePools it stands for pauses of the cluster, of the
+ * pool and of a reason; on NodeClaims for those of the very node, since a NodePool tells of all its nodes at once. `whyLifted` is told where
+ * it goes.
+ */
+export async function keepPauseConditions(deps: KubernetesDeps, pauses: Pauses, whyLifted: string): Promise<void> {
+  const { nodePools, nodeClaims } = deps.cache
+  await Promise.all([
+    ...[...nodePools.values()].map((pool) =>
+      keep(deps, 'NodePool', pool, ({ conditions }) => conditions, pauses.onNodePool(pool.metadata.name), whyLifted),
+    ),
+    ...[...nodeClaims.values()].map((claim) =>
+      keep(
+        deps,
+        'NodeClaim',
+        claim,
+        ({ status }) => status.conditions,
+        pauses.onNodeClaim(claim.metadata.name, claim.status.nodeName),
+        whyLifted,
+      ),
+    ),
+  ])
+}
+
+interface Kinds {
+  readonly NodePool: NodePool
+  readonly NodeClaim: NodeClaim
+}
+
+async function keep<K extends keyof Kinds>(
+  deps: KubernetesDeps,
+  kind: K,
+  object: Kinds[K],
+  conditionsOf: (object: Kinds[K]) => NodePool['conditions'],
+  pauses: readonly Pause[],
+  whyLifted: string,
+): Promise<void> {
+  const message = pauses.map((pause) => pauseText('disruption', pause)).join('; ')
+  const isAsIs = (current: Kinds[K]) => (conditionOf(conditionsOf(current), type)?.message ?? '') === message
+  if (isAsIs(object) || object.metadata.deletionTimestamp !== undefined) return
+  let before: Kinds[K] | undefined
+  const after = await setConditions(deps, kind, object.metadata, (current) => {
+    before = current
+    if (isAsIs(current)) return undefined
+    return message === '' ? { clear: [type] } : { conditions: [{ type, status: 'True', reason: 'Paused', message }] }
+  })
+  // Another process was first: it has told.
+  if (after === undefined || after === before) return
+  const { uid } = object.metadata
+  if (message === '') {
+    const was = before === undefined ? '' : (conditionOf(conditionsOf(before), type)?.message ?? '')
+    deps.events.record({
+      about: subject(object),
+      reason: 'DisruptionResumed',
+      message: `${whyLifted}; was: ${was}`,
+      values: [uid, was],
+    })
+  } else deps.events.record({ about: subject(object), reason: 'DisruptionPaused', message, values: [uid, message] })
+}

@@ -1,0 +1,109 @@
+import {
+  formatPause,
+  type LoopName,
+  type Pause,
+  Pauses,
+  pauseKey,
+  type StoredPauses,
+  scopeOf,
+  storedPauses,
+  wholeLoop,
+} from '../../../core/pauses/pauses.ts'
+import { isConflict, isNotFound, type KubernetesClient } from '../client/client.ts'
+import { readConfigMap, writeConfigMap } from '../client/config-map.ts'
+import { resourcePath } from '../client/resources.ts'
+import type { PauseChange, PausesWritten } from '../contract.ts'
+
+const configMapName = 'joiner-pauses'
+
+interface PauseDeps {
+  readonly client: KubernetesClient
+  readonly namespace: string
+}
+
+/**
+ * The pause of a whole loop, read from the API server and not from a cache: it decides whether the next write may happen.
+ * What cannot be read counts as a pause without end, since a pause is a brake.
+ */
+export async function readPause(deps: PauseDeps, loop: LoopName, now: number): Promise<Pause | undefined> {
+  return new Pauses(await readLoopPauses(deps, loop, now)).wholeLoop
+}
+
+/** All pauses of disruption that are in force, read live by one request: what a planner obeys before each pass and before each commit. */
+export async function readPauses(deps: PauseDeps, now: number): Promise<Pauses> {
+  return new Pauses(await readLoopPauses(deps, 'disruption', now))
+}
+
+/** The pauses of a loop that are in force, of all scopes, read live. */
+export async function readLoopPauses(
+  { client, namespace }: PauseDeps,
+  loop: LoopName,
+  now: number,
+): Promise<readonly Pause[]> {
+  const data = (await readConfigMap(client, { name: configMapName, namespace })) ?? {}
+  return storedPauses(data, loop, now).inForce
+}
+
+/**
+ * Writes a pause, or clears those that a resume means. Running it twice changes nothing. A pause is one request, since it is a brake. Lifting
+ * the pause of a whole loop also removes the entries that cannot be read and counted as one.
+ */
+export async function writePause(deps: PauseDeps, change: PauseChange, now: number): Promise<PausesWritten> {
+  const { loop, pause } = change
+  const ref = { name: configMapName, namespace: deps.namespace }
+  if (pause !== undefined) {
+    const after = await writeConfigMap(deps.client, ref, { [pauseKey(loop, scopeOf(pause))]: formatPause(pause) })
+    return { lifted: [], inForce: storedPauses(after, loop, now).inForce }
+  }
+  const data = (await readConfigMap(deps.client, ref)) ?? {}
+  const cleared = clearedKeys(change, storedPauses(data, loop, now)).filter((key) => Object.hasOwn(data, key))
+  if (cleared.length > 0) await writeConfigMap(deps.client, ref, Object.fromEntries(cleared.map((key) => [key, null])))
+  const part = (isCleared: boolean) =>
+    Object.fromEntries(Object.entries(data).filter(([key]) => cleared.includes(key) === isCleared))
+  return { lifted: storedPauses(part(true), loop, now).inForce, inForce: storedPauses(part(false), loop, now).inForce }
+}
+
+function clearedKeys({ loop, lift }: PauseChange, { keys, unreadable }: StoredPauses): readonly string[] {
+  if (lift?.all === true) return keys
+  const scope = lift?.scope ?? wholeLoop
+  const key = pauseKey(loop, scope)
+  // What ends by its time alone lifts nothing else.
+  return scope.kind === 'cluster' && lift !== undefined ? [key, ...unreadable] : [key]
+}
+
+/**
+ * Removes the entries whose time is over, unless somebody wrote since they were read, and returns what of disruption is in force. Planners do not wait
+ * for it: they go by the time.
+ */
+export async function removeOverPauses(
+  { client, namespace }: PauseDeps,
+  now: number,
+): Promise<{ readonly pauses: Pauses; readonly removed: number }> {
+  const path = resourcePath('configmaps', configMapName, namespace)
+  try {
+    const { data = {}, metadata } = (await client.get(path)) as {
+      readonly data?: Readonly<Record<string, string>>
+      readonly metadata?: { readonly resourceVersion?: string }
+    }
+    const { inForce, over: ofDisruption } = storedPauses(data, 'disruption', now)
+    const over = [...ofDisruption, ...storedPauses(data, 'provisioning', now).over]
+    const removed = over.length === 0 ? 0 : await remove(over, metadata?.resourceVersion)
+    return { pauses: new Pauses(inForce), removed }
+  } catch (error) {
+    if (isNotFound(error)) return { pauses: new Pauses([]), removed: 0 }
+    throw error
+  }
+
+  async function remove(over: readonly string[], resourceVersion: string | undefined): Promise<number> {
+    try {
+      await client.mergePatch(path, {
+        metadata: { resourceVersion },
+        data: Object.fromEntries(over.map((key) => [key, null])),
+      })
+      return over.length
+    } catch (error) {
+      if (isConflict(error)) return 0
+      throw error
+    }
+  }
+}

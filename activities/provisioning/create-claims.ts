@@ -1,0 +1,257 @@
+import { randomInt } from 'node:crypto'
+import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
+import { nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
+import type { NodeClaim, NodePool, Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
+import { annotations, terminationFinalizer } from '../../core/requirements/labels.ts'
+import { formatResources } from '../../core/resources.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
+import type { Json } from '../kubernetes/client/client.ts'
+import { resourcePath } from '../kubernetes/client/resources.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import { readPause } from '../kubernetes/pauses/pauses.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import { refusalBefore, refusalOf } from './claim-refusal.ts'
+import type { Fence } from './fence.ts'
+import { type Admission, PoolLimits } from './pool-limits.ts'
+
+/** Claims that are being created at once. */
+const concurrency = 16
+/** Fence and pause are read from the API server this often while claims are created: well within the 2 s after which a pause must hold. */
+const checkEveryMs = 500
+
+const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
+
+export interface CreationOutcome {
+  /** `paused`: a pause came in between; the pods of what was not created stay pending. */
+  readonly kind: 'created' | 'paused'
+  readonly names: readonly string[]
+  /** How many claims the API server refused. */
+  readonly refused: number
+}
+
+/**
+ * Creates the claims of a plan, several at once, and starts their lifecycles. A claim that the API server refuses fails alone: the others are created.
+ * No creation begins later than `checkEveryMs` after a look at fence and pause in the API server. A crash in between is harmless: the next attempt
+ * sees what was created as capacity on its way.
+ * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim.
+ */
+export async function createClaims(
+  deps: PlanningDeps,
+  fence: Fence,
+  planned: readonly PlannedNodeClaim[],
+): Promise<CreationOutcome> {
+  const names: string[] = []
+  let refused = 0
+  const waiting = planned.values()
+  const mayGoOn = sharedCheck(deps, fence)
+  const limits = new PoolLimits(deps)
+  let isPaused = false
+  const worker = async () => {
+    for (const claim of waiting) {
+      if (isPaused) return
+      if (!(await mayGoOn())) {
+        isPaused = true
+        return
+      }
+      const made = await createClaim(deps, fence, claim, limits)
+      if (made.kind === 'created') names.push(made.claim.metadata.name)
+      else if (made.kind === 'refused') refused += 1
+    }
+  }
+  const results = await Promise.allSettled(Array.from({ length: concurrency }, worker))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return { kind: isPaused ? 'paused' : 'created', names, refused }
+}
+
+/** Answers whether creation may go on, from one look at the API server for all who ask within the interval. */
+function sharedCheck(deps: PlanningDeps, fence: Fence): () => Promise<boolean> {
+  let askedAt = Number.NEGATIVE_INFINITY
+  let answer: Promise<boolean> = Promise.resolve(true)
+  return () => {
+    if (deps.now() - askedAt >= checkEveryMs) {
+      askedAt = deps.now()
+      answer = Promise.all([fence.check(), readPause(deps, 'provisioning', deps.now())]).then(
+        ([, pause]) => pause === undefined,
+      )
+    }
+    return answer
+  }
+}
+
+async function createClaim(
+  deps: PlanningDeps,
+  fence: Fence,
+  planned: PlannedNodeClaim,
+  limits: PoolLimits,
+): Promise<Creation> {
+  const made = await createOne(deps, { fence, limits }, planned, { name: `${planned.nodePool}-${randomSuffix()}` })
+  if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
+  if (made.kind === 'refused') reportRefused(deps, planned, made.message)
+  if (made.kind !== 'created') return made
+  deps.refusedClaims.accept(planned)
+  for (const pod of planned.pods) nominate(deps, pod, { nodeClaim: made.claim.metadata.name })
+  return made
+}
+
+export interface NewClaim {
+  readonly name: string
+  /** Beside those of every claim. */
+  readonly annotations?: Readonly<Record<string, string>>
+  /** What the metrics call the reason for it. */
+  readonly reason?: string
+}
+
+type Creation =
+  | { readonly kind: 'created'; readonly claim: NodeClaim }
+  /** The API server does not take this claim, however often it is sent. */
+  | { readonly kind: 'refused'; readonly message: string }
+  | Exclude<Admission, { readonly kind: 'admitted' }>
+
+/**
+ * Creates one claim, if its pool is there and has room for it, and starts its lifecycle. Errors: as `Fence.check`, and the API server's where they say
+ * nothing about the claim.
+ */
+export async function createOne(
+  deps: PlanningDeps,
+  { fence, limits }: { readonly fence: Fence; readonly limits: PoolLimits },
+  planned: PlannedNodeClaim,
+  { name, annotations: own = {}, reason }: NewClaim,
+): Promise<Creation> {
+  const admission = await limits.admit(planned)
+  if (admission.kind !== 'admitted') return admission
+  await fence.checkIfStale()
+  const about = { 'k8s.nodeclaim.name': name, 'karpenter.nodepool': planned.nodePool }
+  return deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
+    const traceParent = deps.tracing.current()
+    const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
+    const submitted = await submit(deps, claimBody(admission.nodePool, planned, name, added))
+    if (submitted.kind === 'refused') {
+      limits.giveBack(planned)
+      deps.metrics.refused(planned)
+      return submitted
+    }
+    deps.metrics.created(planned, reason)
+    await startLifecycle(deps, submitted.claim)
+    return submitted
+  })
+}
+
+async function submit(deps: PlanningDeps, body: Json): Promise<Extract<Creation, { kind: 'created' | 'refused' }>> {
+  const early = refusalBefore(body)
+  if (early !== undefined) return { kind: 'refused', message: early }
+  try {
+    const json = await deps.client.create(resourcePath('nodeclaims'), body)
+    deps.cache.upsert('NodeClaim', json)
+    return { kind: 'created', claim: decodeNodeClaim(json) }
+  } catch (error) {
+    const message = refusalOf(error)
+    if (message === undefined) throw error
+    return { kind: 'refused', message }
+  }
+}
+
+async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClaim): Promise<void> {
+  try {
+    await lifecycles.start(claim, { isNew: true })
+  } catch (error) {
+    log.warn(
+      { nodeClaim: claim.metadata.name, err: error },
+      'the lifecycle could not be started yet; the bridge starts it',
+    )
+  }
+}
+
+/** The pods back off, and are planned without others to share the claim. */
+function reportRefused(deps: PlanningDeps, planned: PlannedNodeClaim, message: string): void {
+  const { nodePool, pods } = planned
+  deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'a planned NodeClaim was refused')
+  deps.refusedClaims.refuse(deps, planned, deps.now())
+  for (const pod of pods) {
+    deps.events.record({
+      about: subject(pod),
+      reason: 'FailedScheduling',
+      message: `Failed to schedule pod, NodeClaim of NodePool ${nodePool} refused: ${message}`,
+      values: [pod.metadata.uid, 'refused'],
+    })
+  }
+}
+
+/** The pods stay pending and are planned anew, with the limits as they are now. */
+function reportOverLimit({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
+  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created; raise the limit')
+  for (const pod of pods) {
+    events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
+  }
+}
+
+/** Notes and tells where a pod should go. */
+export function nominate(
+  { nominations, events, now }: PlanningDeps,
+  pod: Pod,
+  { node, nodeClaim }: { readonly node?: string; readonly nodeClaim?: string },
+): void {
+  nominations.nominate(pod.metadata.uid, nodeClaim ?? node ?? '', now())
+  const places = [nodeClaim && `nodeclaim/${nodeClaim}`, node && `node/${node}`].filter((place) => place !== undefined)
+  events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
+}
+
+function claimBody(
+  nodePool: NodePool,
+  planned: PlannedNodeClaim,
+  name: string,
+  added: Readonly<Record<string, string>>,
+): Json {
+  const { annotations: own, spec, hash } = nodePool.template
+  const stamped = nodePool.metadata.annotations
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name,
+      labels: planned.labels,
+      annotations: {
+        ...own,
+        // Not the pool's annotation: an edit of a moment ago may not be in it, and then the new node would seem to have drifted.
+        ...(hash === undefined
+          ? {}
+          : { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }),
+        ...pick(stamped, kubeletAnnotation),
+        [minValuesRelaxed]: String(planned.minValuesRelaxed ?? false),
+        ...added,
+      },
+      finalizers: [terminationFinalizer],
+      ownerReferences: [
+        {
+          apiVersion: 'karpenter.sh/v1',
+          kind: 'NodePool',
+          name: nodePool.metadata.name,
+          uid: nodePool.metadata.uid,
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+    spec: {
+      requirements: planned.requirements,
+      resources: { requests: formatResources(planned.requests) },
+      nodeClassRef: spec.nodeClassRef,
+      ...(spec.taints.length > 0 ? { taints: spec.taints } : {}),
+      ...(spec.startupTaints.length > 0 ? { startupTaints: spec.startupTaints } : {}),
+      ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
+      ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
+    },
+  }
+}
+
+function pick(from: Readonly<Record<string, string>>, key: string): Record<string, string> {
+  const value = from[key]
+  return value === undefined ? {} : { [key]: value }
+}
+
+/** Five characters as Kubernetes' own generated names have. */
+function randomSuffix(): string {
+  const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
+  return Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('')
+}

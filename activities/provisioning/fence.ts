@@ -1,0 +1,68 @@
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
+import { Lease } from '../kubernetes/lease.ts'
+
+/** After this long without a look at the Lease, an attempt looks again before it writes: well under the heartbeat timeout of 10 s. */
+const validMs = 3000
+/** Whose attempts a fence keeps apart. */
+export type FenceName = 'joiner-planner-fence' | 'joiner-disruption-fence'
+
+/** Thrown by an attempt that found its successor in the Lease. Its work is the successor's now. */
+export class FenceLostError extends Error {
+  override readonly name = 'FenceLostError'
+}
+
+/** A moment by both clocks: one that never goes back but stands still while a machine is suspended, and one that tells the time. */
+interface Moment {
+  readonly monotonicMs: number
+  readonly wallMs: number
+}
+
+const now = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() })
+
+/**
+ * The right of one planning attempt to write (docs/adr/0003-planner-fence.md). A stopped attempt that wakes up beside
+ * its successor sees that a clock has jumped, reads the Lease, and ends.
+ */
+export class Fence {
+  readonly #lease: Lease
+  readonly #name: FenceName
+  #checkedAt: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 }
+
+  private constructor(lease: Lease, name: FenceName) {
+    this.#lease = lease
+    this.#name = name
+  }
+
+  /** Takes the fence for the attempt. Temporal started it because there is no other, or none that it still hears from. */
+  static async take(
+    deps: { readonly client: KubernetesClient; readonly namespace: string },
+    attemptId: string,
+    name: FenceName = 'joiner-planner-fence',
+  ): Promise<Fence> {
+    const fence = new Fence(new Lease(deps, { name, identity: attemptId, durationSeconds: 10 }), name)
+    await fence.#lease.seize()
+    fence.#checkedAt = now()
+    return fence
+  }
+
+  /** True while no look at the Lease is needed before the next write. A clock that was set, forward or back, asks for one. */
+  get isFresh(): boolean {
+    const { monotonicMs, wallMs } = now()
+    const wallAgeMs = wallMs - this.#checkedAt.wallMs
+    return monotonicMs - this.#checkedAt.monotonicMs < validMs && wallAgeMs >= 0 && wallAgeMs < validMs
+  }
+
+  /** Reads the Lease unless that was done a moment ago. Errors: as `check`. */
+  async checkIfStale(): Promise<void> {
+    // The clocks tell when this process had stopped: then somebody else may be at work now.
+    if (!this.isFresh) await this.check()
+  }
+
+  /** Reads the Lease. Errors: `FenceLostError` when another attempt holds it. */
+  async check(): Promise<void> {
+    const startedAt = now()
+    if (!(await this.#lease.isHeld()))
+      throw new FenceLostError(`Lease ${this.#name} names another planning attempt; this one stops`)
+    this.#checkedAt = startedAt
+  }
+}

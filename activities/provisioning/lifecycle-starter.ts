@@ -1,0 +1,90 @@
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowIdConflictPolicy,
+  WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
+} from '@temporalio/client'
+import type { NodeClaim } from '../../core/objects.ts'
+import { labels } from '../../core/requirements/labels.ts'
+import { disruptionCommandId, lifecycleId, taskQueue } from '../../core/task-queues.ts'
+import type { nodeClaimLifecycle } from '../../workflows/index.ts'
+import { pokeSignal } from '../../workflows/messages.ts'
+import { searchAttributes } from '../../workflows/search-attributes.ts'
+
+/** Starts and pokes lifecycles. A lifecycle that runs is left as it is; a start for it costs no event. */
+export class LifecycleStarter {
+  readonly #client: Client
+  readonly #cluster: string
+  readonly #started = new Set<string>()
+
+  constructor(client: Client, cluster: string) {
+    this.#client = client
+    this.#cluster = cluster
+  }
+
+  /** Whether this process has started the lifecycle already. */
+  hasStarted(claim: NodeClaim): boolean {
+    return this.#started.has(claim.metadata.uid)
+  }
+
+  /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created a moment ago and nothing has happened to it. */
+  async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
+    try {
+      await this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
+        ...this.#options(claim, isNew),
+        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+        requestEagerStart: true,
+      })
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    }
+    this.#started.add(claim.metadata.uid)
+    if (this.#started.size > 20_000) this.#started.delete(this.#started.values().next().value as string)
+  }
+
+  /** Tells a claim's lifecycle to look again; starts it if it does not run. */
+  async poke(claim: NodeClaim): Promise<void> {
+    await this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
+      ...this.#options(claim),
+      signal: pokeSignal,
+    })
+  }
+
+  /** Whether a disruption command still runs, by its own workflow (not by the list, which lags). */
+  async isCommandRunning(commandId: string): Promise<boolean> {
+    try {
+      const { status } = await this.#client.workflow.getHandle(disruptionCommandId(this.#cluster, commandId)).describe()
+      return status.name === 'RUNNING'
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false
+      throw error
+    }
+  }
+
+  #options(claim: NodeClaim, isNew = false) {
+    const { name, uid } = claim.metadata
+    const nodePool = claim.metadata.labels[labels.nodePool]
+    return {
+      workflowId: lifecycleId(this.#cluster, { name, uid }),
+      taskQueue: taskQueue('core', this.#cluster),
+      args: [
+        {
+          cluster: this.#cluster,
+          name,
+          uid,
+          ...(isNew ? { createdAtMs: Date.parse(claim.metadata.creationTimestamp) } : {}),
+        },
+      ] as Parameters<typeof nodeClaimLifecycle>,
+      // A life that ended in failure (a terminated run) goes on in a new run; the claim's objects say where it stands.
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+      staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,
+      typedSearchAttributes: [
+        { key: searchAttributes.cluster, value: this.#cluster },
+        { key: searchAttributes.nodeClaim, value: name },
+        { key: searchAttributes.nodePhase, value: 'Launching' },
+        ...(nodePool === undefined ? [] : [{ key: searchAttributes.nodePool, value: nodePool }]),
+      ],
+    }
+  }
+}

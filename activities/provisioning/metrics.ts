@@ -1,0 +1,224 @@
+import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
+import type { Pod } from '../../core/objects.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import { type ClusterCache, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { ThreadPlan } from '../scheduler-thread/solver-thread.ts'
+import { durationBuckets } from '../telemetry/buckets.ts'
+import type { GaugeFamily } from '../telemetry/gauge-family.ts'
+import { hasStarted, type PodWaits, waitsFromPlan } from '../telemetry/pod-waits.ts'
+
+/** The name that upstream's provisioner has in its metrics. */
+const controller = 'provisioner'
+
+interface Waiting {
+  readonly pod: Pod
+  readonly sinceMs: number
+  isDecided: boolean
+}
+
+/** The scheduler's and the provisioner's metrics, by the names that Karpenter gives them (reference/karpenter-core.md 6.1). */
+export class PlanningMetrics {
+  readonly #now: () => number
+  readonly #cache: ClusterCache
+  readonly #all: ReturnType<typeof create>
+  /** Pods that need a place, by UID, from the moment on when they were seen first. */
+  readonly #waiting = new Map<string, Waiting>()
+  /** When a plan had a place for a pod first, by UID in epoch ms, until the pod is ready; a plan without one for it begins anew. */
+  readonly #plannedAt = new Map<string, number>()
+  readonly #waits: readonly PodWaits[]
+
+  constructor({ cache, now }: { readonly cache: ClusterCache; readonly now: () => number }, registry = register) {
+    this.#now = now
+    this.#cache = cache
+    this.#all = create(registry)
+    observeCluster(cache, now, registry)
+    undecidedTime(this.#waiting, now, registry)
+    this.#waits = waitsFromPlan({ now, plannedAt: ({ metadata }) => this.#plannedAt.get(metadata.uid) }, registry)
+    cache.onChange((kind, _key, before, after) => {
+      if (kind === 'Pod') this.#podChanged(before as Pod | undefined, after as Pod | undefined)
+    })
+  }
+
+  /** Notes pods that are now seen to need a place, and forgets those that do not any more. */
+  waiting(pods: readonly Pod[]): void {
+    const present = new Set(pods.map(({ metadata }) => metadata.uid))
+    for (const uid of this.#waiting.keys()) if (!present.has(uid)) this.#waiting.delete(uid)
+    for (const pod of pods) {
+      if (this.#waiting.has(pod.metadata.uid)) continue
+      this.#waiting.set(pod.metadata.uid, { pod, sinceMs: this.#now(), isDecided: false })
+    }
+  }
+
+  /** Since when the longest waiting of these pods has waited for a decision, in epoch ms: now if none does. */
+  undecidedSince(pods: readonly Pod[]): number {
+    let since = this.#now()
+    for (const { metadata } of pods) {
+      const waiting = this.#waiting.get(metadata.uid)
+      if (waiting !== undefined && !waiting.isDecided) since = Math.min(since, waiting.sinceMs)
+    }
+    return since
+  }
+
+  /** Tells of a pass that begins. Returns the function that tells of its end. */
+  passBegins(id: string, pods: number): () => void {
+    const of = { controller, scheduling_id: id }
+    const startedAt = this.#now()
+    this.#all.queueDepth.set(of, pods)
+    this.#all.unfinishedWork.set(of, 0)
+    return () => {
+      this.#all.duration.observe({ controller }, (this.#now() - startedAt) / 1000)
+      this.#all.queueDepth.remove(of)
+      this.#all.unfinishedWork.remove(of)
+    }
+  }
+
+  /** What came out of a pass. */
+  passed({ newNodeClaims, existing, unschedulable, ignored, zones }: ThreadPlan): void {
+    this.#all.ignored.set(ignored)
+    this.#all.unschedulable.set({ controller }, unschedulable.length - ignored)
+    this.#all.byZone.reset()
+    for (const [zone, pods] of zones) this.#all.byZone.set({ controller, zone }, pods)
+    const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
+    for (const { metadata } of placed) {
+      // Of a pod that went or started during the pass nobody would tell any more.
+      const current = this.#cache.pods.get(keyOf(metadata))
+      if (current?.metadata.uid !== metadata.uid || hasStarted(current)) continue
+      if (!this.#plannedAt.has(metadata.uid)) this.#plannedAt.set(metadata.uid, this.#now())
+    }
+    for (const { pod } of unschedulable) this.#plannedAt.delete(pod.metadata.uid)
+    for (const pod of [...placed, ...unschedulable.map((one) => one.pod)]) this.#decided(pod)
+  }
+
+  /** The gauges of pods that this process has planned and that have not started. */
+  families(): readonly GaugeFamily[] {
+    return this.#waits.map((wait) => wait.family())
+  }
+
+  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
+    for (const wait of this.#waits) wait.changed(before, after)
+    if (after === undefined || hasStarted(after)) this.#plannedAt.delete((after ?? before)?.metadata.uid ?? '')
+  }
+
+  /** A NodeClaim was created: for pods, or to replace others for a reason such as `drifted`. */
+  created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim, reason = 'provisioned'): void {
+    this.#all.created.inc({
+      reason,
+      nodepool: nodePool,
+      min_values_relaxed: String(minValuesRelaxed),
+    })
+  }
+
+  /** The API server refused a planned NodeClaim. */
+  refused({ nodePool }: PlannedNodeClaim): void {
+    this.#all.refused.inc({ nodepool: nodePool })
+  }
+
+  #decided({ metadata: { uid } }: Pod): void {
+    const waiting = this.#waiting.get(uid)
+    if (waiting === undefined || waiting.isDecided) return
+    waiting.isDecided = true
+    this.#all.decision.observe((this.#now() - waiting.sinceMs) / 1000)
+  }
+}
+
+function undecidedTime(waiting: ReadonlyMap<string, Waiting>, now: () => number, registry: Registry): Gauge {
+  return new Gauge({
+    name: 'karpenter_pods_provisioning_scheduling_undecided_time_seconds',
+    help: 'Time for which a pod has waited for its first scheduling decision.',
+    labelNames: ['name', 'namespace'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { pod, sinceMs, isDecided } of waiting.values()) {
+        const { name, namespace = 'default' } = pod.metadata
+        if (!isDecided) this.set({ name, namespace }, (now() - sinceMs) / 1000)
+      }
+    },
+  })
+}
+
+function create(registry: Registry) {
+  const registers = [registry]
+  const ofPass = ['controller', 'scheduling_id']
+  return {
+    duration: new Histogram({
+      name: 'karpenter_scheduler_scheduling_duration_seconds',
+      help: 'Duration of a pass of the scheduler, from the snapshot of the cluster to the plan.',
+      labelNames: ['controller'],
+      buckets: durationBuckets,
+      registers,
+    }),
+    queueDepth: new Gauge({
+      name: 'karpenter_scheduler_queue_depth',
+      help: 'Pods that a running pass has to place.',
+      labelNames: ofPass,
+      registers,
+    }),
+    unfinishedWork: new Gauge({
+      name: 'karpenter_scheduler_unfinished_work_seconds',
+      help: 'Time for which a running pass has been at work.',
+      labelNames: ofPass,
+      registers,
+    }),
+    ignored: new Gauge({
+      name: 'karpenter_scheduler_ignored_pods_count',
+      help: 'Pods that the last pass left out because they are not valid, or must not run on nodes of Karpenter.',
+      registers,
+    }),
+    unschedulable: new Gauge({
+      name: 'karpenter_scheduler_unschedulable_pods_count',
+      help: 'Pods for which the last pass found no place.',
+      labelNames: ['controller'],
+      registers,
+    }),
+    byZone: new Gauge({
+      name: 'karpenter_scheduler_pending_pods_by_effective_zone_count',
+      help: 'Pods of the last pass by the zone that they and their volumes allow: its name, flexible, or none.',
+      labelNames: ['controller', 'zone'],
+      registers,
+    }),
+    decision: new Histogram({
+      name: 'karpenter_pods_scheduling_decision_duration_seconds',
+      help: 'Time from seeing that a pod needs a place to the first decision about it.',
+      buckets: durationBuckets,
+      registers,
+    }),
+    created: new Counter({
+      name: 'karpenter_nodeclaims_created_total',
+      help: 'NodeClaims that were created.',
+      labelNames: ['reason', 'nodepool', 'min_values_relaxed'],
+      registers,
+    }),
+    refused: new Counter({
+      name: 'joiner_nodeclaims_refused_total',
+      help: 'Planned NodeClaims that the API server refused.',
+      labelNames: ['nodepool'],
+      registers,
+    }),
+  }
+}
+
+/** What is known of the cluster, looked up when somebody asks. */
+function observeCluster(cache: ClusterCache, now: () => number, registry: Registry): void {
+  const startedAt = now()
+  const isSynced = () => cache.unsynced.length === 0
+  const observe = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name: `karpenter_cluster_state_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value())
+      },
+    })
+  observe(
+    'node_count',
+    'Nodes and NodeClaims without a Node that are known.',
+    () => stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }).length,
+  )
+  observe('synced', 'Whether every watch of this process has its first list.', () => Number(isSynced()))
+  observe('unsynced_time_seconds', 'Time for which the watches have not had their first list.', () =>
+    isSynced() ? 0 : (now() - startedAt) / 1000,
+  )
+}

@@ -1,0 +1,33 @@
+import type { Pod } from '../../core/objects.ts'
+import { podsToPlace as podsToPlaceOf } from '../../core/scheduling/cluster.ts'
+import { type CachedKind, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+
+/** Pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. */
+export function podsToPlace(deps: PlanningDeps): readonly Pod[] {
+  return podsToPlaceOf(objectsOf(deps), deps.now())
+}
+
+/**
+ * Kinds whose lag could mis-plan: pods, nodes and claims always; volumes only when a pod waits whose volume is not bound as far as is known,
+ * since a volume that was bound a moment ago ties its pod to a zone.
+ */
+export function laggingKinds(deps: PlanningDeps): readonly CachedKind[] {
+  const { persistentVolumeClaims, persistentVolumes } = deps.cache
+  const isBound = (pod: Pod, name: string) => {
+    const claim = persistentVolumeClaims.get(keyOf({ ...pod.metadata, name }))
+    return claim?.volumeName !== undefined && persistentVolumes.get(claim.volumeName) !== undefined
+  }
+  const isUnbound = (pod: Pod) => pod.persistentVolumeClaims.some((name) => !isBound(pod, name))
+  const volumes = podsToPlace(deps).some(isUnbound) ? (['PersistentVolumeClaim', 'PersistentVolume'] as const) : []
+  return ['Pod', 'Node', 'NodeClaim', ...volumes]
+}
+
+function objectsOf({ cache }: PlanningDeps) {
+  return {
+    pods: [...cache.pods.values()],
+    nodes: [...cache.nodes.values()],
+    nodeClaims: [...cache.nodeClaims.values()],
+    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
+  }
+}

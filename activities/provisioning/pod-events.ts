@@ -1,0 +1,108 @@
+import type { NodeClaim, Pod } from '../../core/objects.ts'
+import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
+import { timeText } from '../../core/values/time.ts'
+import { forEachOf } from '../concurrency.ts'
+import { isConflict, isNotFound } from '../kubernetes/client/client.ts'
+import { resourcePath } from '../kubernetes/client/resources.ts'
+import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+
+/** Several events of one node within this time are one write (reference/karpenter-core.md 4.4). */
+const dedupeMs = 10_000
+const concurrency = 20
+
+type Deps = Pick<KubernetesDeps, 'cache' | 'client' | 'log' | 'now'>
+
+/**
+ * Keeps `status.lastPodEventTime` of NodeClaims: when a pod was last bound to the node, ended or began to end. consolidateAfter counts from it. What
+ * happened while nobody looked is read from the pods that are there, with its own time: a restart alone is no event. Returns the function that ends
+ * it.
+ */
+export function trackPodEvents(deps: Deps): () => void {
+  const tracker = new PodEventTracker(deps)
+  let isEnded = false
+  const end = deps.cache.onChange((kind, _key, before, after) => {
+    if (kind === 'Pod') tracker.changed(before as Pod | undefined, after as Pod | undefined)
+  })
+  void deps.cache.synced().then(() => (isEnded ? undefined : tracker.begin()))
+  return () => {
+    isEnded = true
+    end()
+  }
+}
+
+class PodEventTracker {
+  readonly #deps: Deps
+  readonly #pending = new Set<string>()
+  /** Pods may be known before their nodes are: until all are, nothing can be told. */
+  #hasBegun = false
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async begin(): Promise<void> {
+    this.#hasBegun = true
+    const last = new Map<NodeClaim, number>()
+    for (const pod of this.#deps.cache.pods.values()) {
+      const claim = this.#claimOf(pod)
+      if (claim !== undefined) last.set(claim, Math.max(last.get(claim) ?? 0, this.#lastEventOf(pod)))
+    }
+    await forEachOf([...last], concurrency, ([claim, at]) => this.#note(claim, at))
+  }
+
+  changed(before: Pod | undefined, after: Pod | undefined): void {
+    const pod = after ?? before
+    if (!this.#hasBegun || pod === undefined || !isEvent(before, after)) return
+    const claim = this.#claimOf(pod)
+    if (claim !== undefined) void this.#note(claim, before === undefined ? this.#lastEventOf(pod) : this.#deps.now())
+  }
+
+  /** Never later than now: the clock of the scheduler or of a kubelet may be ahead of this one. */
+  #lastEventOf(pod: Pod): number {
+    return Math.min(lastEventOf(pod), this.#deps.now())
+  }
+
+  #claimOf(pod: Pod): NodeClaim | undefined {
+    if (pod.nodeName === undefined || isDaemonPod(pod)) return undefined
+    const { nodes, nodeClaims } = this.#deps.cache
+    const providerId = nodes.get(pod.nodeName)?.providerId
+    return providerId === undefined ? undefined : nodeClaims.by('byProviderId', providerId.toLowerCase())[0]
+  }
+
+  async #note({ metadata: { name, uid, deletionTimestamp }, status }: NodeClaim, atMs: number): Promise<void> {
+    if (this.#pending.has(uid) || deletionTimestamp !== undefined) return
+    if (atMs - Date.parse(status.lastPodEventTime ?? '1970-01-01T00:00:00Z') < dedupeMs) return
+    this.#pending.add(uid)
+    const { client, cache, log } = this.#deps
+    try {
+      // Nobody else writes this field, so no lock is needed; the UID keeps it from a namesake.
+      const json = await client.patchStatus(resourcePath('nodeclaims', name), {
+        metadata: { uid },
+        status: { lastPodEventTime: timeText(atMs) },
+      })
+      cache.upsert('NodeClaim', json)
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return
+      log.warn({ nodeClaim: name, err: error }, 'status.lastPodEventTime could not be written')
+    } finally {
+      this.#pending.delete(uid)
+    }
+  }
+}
+
+/** Whether a pod was just bound, ended, began to end or is gone. One that is seen for the first time was bound some time before. */
+function isEvent(before: Pod | undefined, after: Pod | undefined): boolean {
+  if (after === undefined) return before !== undefined && !isTerminal(before) && !isTerminating(before)
+  if (before?.nodeName === undefined) return after.nodeName !== undefined
+  return (isTerminal(after) && !isTerminal(before)) || (isTerminating(after) && !isTerminating(before))
+}
+
+/** When a pod that is bound was last bound, ended or began to end, in epoch ms, as far as it tells. */
+function lastEventOf(pod: Pod): number {
+  const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
+  const ended = isTerminal(pod) ? pod.conditions : pod.conditions.filter(({ type }) => type === 'PodScheduled')
+  const times = [creationTimestamp, ...ended.map(({ lastTransitionTime }) => lastTransitionTime)]
+  const deletion =
+    deletionTimestamp === undefined ? 0 : Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000
+  return Math.max(deletion, ...times.map((time) => (time === undefined ? 0 : Date.parse(time))))
+}

@@ -1,0 +1,81 @@
+import type { Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import { podFingerprint } from '../scheduler-thread/pod-fingerprint.ts'
+import { BackOff } from './back-off.ts'
+
+const longestMs = 10 * 60_000
+/** An entry that nothing was refused for in this time is of pods that are gone. */
+const keptMs = 2 * longestMs
+
+interface Refused {
+  readonly atMs: number
+  readonly nodePool: string
+  /** The state of the NodePool and its class when the claim was refused. */
+  readonly state: string
+}
+
+type Providers = Pick<PlanningDeps, 'cache'>
+
+/**
+ * Pods whose planned NodeClaim was refused. They share no new NodeClaim with other pods any more, so that a claim shows whose fault it is. Pods that
+ * shared the refused one are planned again at once; pods that had it for themselves wait, from 10 s to 10 minutes. A change of the pods' spec, of the
+ * NodePool or of its class ends this. Times are epoch ms. Kept in memory: after a restart the first refusal begins anew.
+ */
+export class RefusedClaims {
+  /** By the fingerprint of the pods. */
+  readonly #refused = new Map<string, Refused>()
+  readonly #backOff = new BackOff(longestMs)
+
+  /** Notes that the API server refuses a claim. */
+  refuse(providers: Providers, { nodePool, pods }: PlannedNodeClaim, now: number): void {
+    this.#forgetOld(now)
+    const fingerprints = new Set(pods.map(podFingerprint))
+    for (const fingerprint of fingerprints) {
+      // A refusal under an earlier state of the NodePool is not in a row with this one.
+      if (!this.#isRefused(providers, fingerprint)) this.#backOff.succeeded(fingerprint)
+      if (fingerprints.size === 1) this.#backOff.failed(fingerprint, now)
+      this.#refused.set(fingerprint, { atMs: now, nodePool, state: stateOf(providers, nodePool) })
+    }
+  }
+
+  /** Notes that a claim was created: its pods are like any others. */
+  accept({ pods }: PlannedNodeClaim): void {
+    if (this.#refused.size === 0) return
+    for (const fingerprint of new Set(pods.map(podFingerprint))) {
+      this.#refused.delete(fingerprint)
+      this.#backOff.succeeded(fingerprint)
+    }
+  }
+
+  /** Whether a pod has to wait. */
+  isWaiting(providers: Providers, pod: Pod, now: number): boolean {
+    if (this.#refused.size === 0) return false
+    const fingerprint = podFingerprint(pod)
+    return this.#backOff.isResting(fingerprint, now) && this.#isRefused(providers, fingerprint)
+  }
+
+  /** Groups of pods that must not share new NodeClaims with other pods, by the pods' names. */
+  apart(providers: Providers, pods: readonly Pod[]): ReadonlyMap<string, string> {
+    if (this.#refused.size === 0) return new Map()
+    const groups = pods.map((pod) => [podName(pod), podFingerprint(pod)] as const)
+    return new Map(groups.filter(([, fingerprint]) => this.#isRefused(providers, fingerprint)))
+  }
+
+  #isRefused(providers: Providers, fingerprint: string): boolean {
+    const refused = this.#refused.get(fingerprint)
+    return refused !== undefined && refused.state === stateOf(providers, refused.nodePool)
+  }
+
+  #forgetOld(now: number): void {
+    for (const [fingerprint, { atMs }] of this.#refused) if (now - atMs > keptMs) this.#refused.delete(fingerprint)
+  }
+}
+
+/** What of a NodePool and its class decides what NodeClaims look like. */
+function stateOf({ cache }: Providers, name: string): string {
+  const nodePool = cache.nodePools.get(name)
+  const nodeClass = nodePool && cache.nodeClasses.get(nodePool.template.spec.nodeClassRef.name)
+  return [nodePool, nodeClass].map((one) => `${one?.metadata.uid} ${one?.metadata.generation}`).join(' ')
+}

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
+import type { Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
+import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { ThreadPlan } from './solver-thread.ts'
+import { ThreadFault } from './supervised-thread.ts'
+
+/** A pass ends after this time with what it has planned by then; the rest is planned by the next one (reference/karpenter-core.md 3.2). */
+const solveLimitMs = 60_000
+
+/**
+ * Plans pods that need a place, from the cluster as the cache has it at this moment. `all`: every pod that needs one. Returns undefined where the
+ * scheduler failed and the next pass, without what is to blame, may do better. Errors: the scheduler failed for a reason that no pod explains.
+ */
+export async function solve(deps: PlanningDeps, all: readonly Pod[]): Promise<ThreadPlan | undefined> {
+  const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
+  const { quarantine } = deps
+  const pods = quarantine.trial(all.filter((pod) => !isHeldBack(deps, pod)))
+  const leftOut = new Set(all.map(podName)).difference(new Set(pods.map(podName)))
+  const ends = deps.metrics.passBegins(randomUUID(), pods.length)
+  try {
+    const plan = await deps.solver.plan({
+      now: deps.now(),
+      instanceTypes: instanceTypes(deps),
+      options: { preferencePolicy, minValuesPolicy, reservedCapacity },
+      defaultSpread,
+      timeLimitMs: solveLimitMs,
+      leftOut,
+      apart: deps.refusedClaims.apart(deps, all),
+    })
+    quarantine.passed()
+    return plan
+  } catch (error) {
+    if (error instanceof ThreadFault && (await quarantine.planCrashed(error, pods))) return undefined
+    throw error
+  } finally {
+    ends()
+  }
+}
+
+/** Whether a pod has to wait before it is planned again. */
+export function isHeldBack(deps: PlanningDeps, pod: Pod): boolean {
+  const now = deps.now()
+  return (
+    deps.refusedClaims.isWaiting(deps, pod, now) || deps.heavyPods.isWaiting(pod, now) || deps.quarantine.holds(pod)
+  )
+}
+
+/** What each pool can buy now. Pools without a node class take no part. */
+export function instanceTypes({ cache, catalogue }: Pick<PlanningDeps, 'cache' | 'catalogue'>) {
+  return new Map(
+    [...cache.nodePools.values()].flatMap(({ metadata, template }) => {
+      const nodeClass = cache.nodeClasses.get(template.spec.nodeClassRef.name)
+      if (nodeClass === undefined) return []
+      const types = catalogue.instanceTypesFor(nodeClass, kubeletConversion(metadata.annotations))
+      return [[metadata.name, types] as const]
+    }),
+  )
+}

@@ -1,0 +1,185 @@
+import { pino } from 'pino'
+import { afterEach, expect, it } from 'vitest'
+import { sampleType } from '../../core/sample-objects.ts'
+import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { Json } from '../kubernetes/client/client.ts'
+import { type EvaluationThreadRequest, SolverThread, type ThreadRequest } from './solver-thread.ts'
+
+const created = '2026-01-01T00:00:00Z'
+const log = pino({ level: 'silent' })
+const instanceTypes = new Map([['default', [sampleType('small', 2), sampleType('large', 16)]]])
+const request: ThreadRequest = {
+  now: Date.parse(created),
+  instanceTypes,
+  options: {},
+  defaultSpread: [],
+  timeLimitMs: 60_000,
+  leftOut: new Set(),
+  apart: new Map(),
+}
+
+let versions = 0
+const metadata = (name: string, more: Json = {}): Json => ({
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: String(++versions),
+  creationTimestamp: created,
+  ...more,
+})
+
+const pod = (name: string, cpu = '1'): Json => ({
+  metadata: metadata(name, { namespace: 'default' }),
+  spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }] },
+  status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+})
+
+const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+const pool: Json = {
+  metadata: metadata('default'),
+  spec: {
+    template: {
+      spec: {
+        nodeClassRef,
+        requirements: [],
+      },
+    },
+  },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+}
+
+const threads: SolverThread[] = []
+afterEach(async () => {
+  await Promise.all(threads.splice(0).map((thread) => thread.stop()))
+})
+
+function start(): { cache: ClusterCache; thread: SolverThread } {
+  // Nothing is watched: the tests say what there is.
+  const cache = new ClusterCache({} as never, log)
+  const thread = new SolverThread(cache, log)
+  threads.push(thread)
+  cache.upsert('NodePool', pool)
+  return { cache, thread }
+}
+
+const planned = async (thread: SolverThread, change: Partial<ThreadRequest> = {}) => {
+  const { newNodeClaims, unschedulable, stopped } = await thread.plan({ ...request, ...change })
+  return {
+    claims: newNodeClaims.map(({ instanceTypes: types, pods }) => [types, pods.map((one) => one.metadata.name)]),
+    failed: unschedulable.map(({ pod: { metadata: own } }) => own.name),
+    stopped,
+  }
+}
+
+it('plans with what the cache knew before it was started, and with each change since', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('early'))
+  expect(await planned(thread)).toEqual({
+    claims: [[['small', 'large'], ['early']]],
+    failed: [],
+    stopped: false,
+  })
+  cache.upsert('Pod', pod('late', '8'))
+  cache.upsert('Pod', pod('huge', '64'))
+  const { claims, failed } = await planned(thread)
+  expect(claims).toEqual([[['large'], ['late', 'early']]])
+  expect(failed).toEqual(['huge'])
+})
+
+it('answers plans that are asked for at once, each with its own types', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('only'))
+  const [both, large] = await Promise.all([
+    planned(thread),
+    planned(thread, { instanceTypes: new Map([['default', [sampleType('large', 16)]]]) }),
+  ])
+  expect([both.claims, large.claims]).toEqual([[[['small', 'large'], ['only']]], [[['large'], ['only']]]])
+  expect((await planned(thread, { instanceTypes: new Map() })).failed).toEqual(['only'])
+})
+
+it('ends a pass in time, with nothing for the pods that it did not reach', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('only'))
+  expect(await planned(thread, { timeLimitMs: -1 })).toEqual({ claims: [], failed: [], stopped: true })
+})
+
+it('starts again after its thread has ended, and knows everything', async () => {
+  const { cache, thread } = start()
+  cache.upsert('Pod', pod('only'))
+  await thread.plan(request)
+  await thread.stop()
+  cache.upsert('Pod', pod('other', '4'))
+  expect((await planned(thread)).claims).toEqual([[['large'], ['other', 'only']]])
+})
+
+const labels = {
+  'karpenter.sh/nodepool': 'default',
+  'karpenter.sh/registered': 'true',
+  'karpenter.sh/initialized': 'true',
+  'karpenter.sh/capacity-type': 'on-demand',
+  'topology.kubernetes.io/zone': 'z1',
+  'node.kubernetes.io/instance-type': 'small',
+}
+const isTrue = (type: string): Json => ({ type, status: 'True', lastTransitionTime: created })
+
+/** A node with its claim, ready and left alone for long enough. */
+function addNode(cache: ClusterCache, name: string): void {
+  const amounts = { cpu: '2', memory: '8Gi', pods: '110' }
+  cache.upsert('NodeClaim', {
+    metadata: metadata(`${name}-claim`, { labels }),
+    spec: { requirements: [], nodeClassRef, resources: {} },
+    status: {
+      providerID: `azure:///${name}`,
+      capacity: amounts,
+      allocatable: amounts,
+      conditions: ['Launched', 'Registered', 'Initialized', 'Consolidatable'].map(isTrue),
+    },
+  })
+  cache.upsert('Node', {
+    metadata: metadata(name, { labels: { ...labels, 'kubernetes.io/hostname': name } }),
+    spec: { providerID: `azure:///${name}` },
+    status: { capacity: amounts, allocatable: amounts, conditions: [isTrue('Ready')] },
+  })
+}
+
+const evaluation: EvaluationThreadRequest = {
+  now: Date.parse(created) + 3_600_000,
+  instanceTypes,
+  options: {},
+  defaultSpread: [],
+  nominated: new Set(),
+  pauses: [],
+  spotToSpot: false,
+  terminateFirst: false,
+  maxMultiNodeCandidates: 100,
+}
+
+it('finds what to disrupt, with the objects that the cache has, and says whether it still holds', async () => {
+  const { cache, thread } = start()
+  const disruption = { consolidateAfter: '0s', consolidationPolicy: 'WhenEmpty', budgets: [{ nodes: '100%' }] }
+  cache.upsert('NodePool', { ...pool, metadata: metadata('default'), spec: { ...(pool['spec'] as Json), disruption } })
+  addNode(cache, 'a')
+  addNode(cache, 'b')
+  const runs = {
+    ...pod('runs'),
+    spec: { ...(pod('runs')['spec'] as Json), nodeName: 'b' },
+    status: { phase: 'Running' },
+  }
+  cache.upsert('Pod', runs)
+  const { commands, passes } = await thread.evaluate(evaluation)
+  const [command] = commands
+  expect(command).toMatchObject({ method: 'emptiness', decision: 'delete' })
+  expect(command?.candidates.map(({ node }) => node)).toEqual([cache.nodes.get('a')])
+  expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', 1])
+  const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
+  expect(await thread.validateTogether(evaluation, [proposed, proposed])).toMatchObject([
+    { kind: 'valid' },
+    // The first one has spoken for the node.
+    { kind: 'invalid', reason: 'churn' },
+  ])
+  cache.upsert('Pod', {
+    ...runs,
+    metadata: metadata('late', { namespace: 'default' }),
+    spec: { ...(runs.spec as Json), nodeName: 'a' },
+  })
+  expect(await thread.validateTogether(evaluation, [proposed])).toMatchObject([{ kind: 'invalid', reason: 'churn' }])
+})

@@ -1,0 +1,65 @@
+import { labels } from '../../requirements/labels.ts'
+import type { DisruptionView } from '../candidates.ts'
+import { consolidatableAt } from '../consolidatable.ts'
+import type { Evaluation } from '../evaluate.ts'
+import type { Move, Verdict } from '../verdict.ts'
+import { verdictsOf } from '../verdicts.ts'
+import type { PlanBlocker, PlanOptions } from './plan.ts'
+
+/** What stands in the way of a node that could go; else only what is not about it can be told. */
+const weighty: ReadonlySet<Move['outcome']> = new Set(['blocked', 'hindered', 'rejected', 'budget'])
+
+/** Every node within the options that an evaluation leaves alone, with what keeps it, as verdicts tell; the dearest first. */
+export function planBlockers(
+  evaluation: Evaluation,
+  view: DisruptionView,
+  options: PlanOptions,
+): readonly PlanBlocker[] {
+  const chosen = new Set(
+    evaluation.commands.flatMap(({ candidates }) => candidates.map(({ nodeClaim }) => nodeClaim.metadata.name)),
+  )
+  const waits = options.now === true ? new Map<string, string>() : windowEnds(view)
+  return verdictsOf(evaluation, view, () => undefined)
+    .filter(({ nodeClaim, nodePool }) => nodePool !== '' && !chosen.has(nodeClaim))
+    .map((verdict) => blocker(verdict, waits.get(verdict.nodeClaim), evaluation, options))
+    .sort((a, b) => b.price - a.price || (a.nodeClaim < b.nodeClaim ? -1 : 1))
+}
+
+function blocker(
+  { nodeClaim, node, nodePool, price = 0, moves }: Verdict,
+  waitsUntil: string | undefined,
+  { commands }: Evaluation,
+  { budget }: PlanOptions,
+): PlanBlocker {
+  const taken = commands
+    .flatMap(({ candidates }) => candidates)
+    .filter((each) => each.nodePool.metadata.name === nodePool).length
+  const isOwnBudget = budget !== undefined && taken >= budget
+  const told = moves.filter(({ outcome }) => weighty.has(outcome))
+  return {
+    nodeClaim,
+    ...(node === undefined ? {} : { node }),
+    nodePool,
+    price,
+    moves: (told.length === 0 ? moves : told).map((move) =>
+      move.outcome === 'budget' && isOwnBudget
+        ? { ...move, message: `the budget that was asked for, ${budget} of each NodePool, is used up` }
+        : move,
+    ),
+    forgone: Math.max(0, ...moves.map(({ savingsForgone = 0 }) => savingsForgone)),
+    ...(waitsUntil === undefined ? {} : { waitsUntil }),
+  }
+}
+
+/** Until when nodes are left alone because pods came or went, by NodeClaim. */
+function windowEnds({ nodes, nodePools, now }: DisruptionView): ReadonlyMap<string, string> {
+  return new Map(
+    nodes.flatMap(({ claim }) => {
+      const pool = nodePools.get(claim?.metadata.labels[labels.nodePool] ?? '')
+      const at = claim === undefined || pool === undefined ? undefined : consolidatableAt(claim, pool)
+      return claim === undefined || at === undefined || at <= now
+        ? []
+        : [[claim.metadata.name, new Date(at).toISOString()] as const]
+    }),
+  )
+}

@@ -1,0 +1,114 @@
+import { isTrue } from '../../conditions.ts'
+import { type Pauses, pauseText } from '../../pauses/pauses.ts'
+import { isReschedulable, podName } from '../../pods/pod-rules.ts'
+import { labelsOf, type StateNode } from '../../scheduling/state-nodes.ts'
+import { type DisruptionView, eligibility } from '../candidates.ts'
+import { methodFacts } from '../command.ts'
+import { consolidatableAt } from '../consolidatable.ts'
+import { priceNow } from '../costs.ts'
+import type { Proposed, Validation } from '../validate.ts'
+import type { DisruptionPlan, PlannedCandidate, PlannedDisruption } from './plan.ts'
+import { claimsOf, poolNamesOf } from './plan-of.ts'
+
+/** Prices are sums of binary fractions. */
+const centsFraction = 1e-9
+
+/**
+ * What a plan was made of and is not so any more: nodes that are gone or may not be disrupted now, pods that came, NodePools that were
+ * edited, prices; a list for each command. Pods that went away leave less to move, and are no change.
+ */
+export function planChanges(
+  { commands, nodePools, options }: DisruptionPlan,
+  view: DisruptionView,
+): readonly (readonly string[])[] {
+  const claims = claimsOf(view)
+  const pools = new Map(nodePools.map((pool) => [pool.name, poolChange(pool, view)]))
+  return commands.map((command) => [
+    ...[...new Set(poolNamesOf(command))].flatMap((name) => pools.get(name) ?? []),
+    ...command.candidates.flatMap((candidate) => nodeChanges(command, candidate, claims.get(candidate.uid), view)),
+    ...(options.now === true ? [] : command.candidates.flatMap((each) => restless(command, each, claims, view))),
+  ])
+}
+
+function poolChange(
+  { name, uid, generation }: DisruptionPlan['nodePools'][number],
+  { nodePools }: DisruptionView,
+): string | undefined {
+  const pool = nodePools.get(name)
+  if (pool === undefined) return `NodePool ${name} is gone`
+  if (pool.metadata.uid !== uid) return `NodePool ${name} was deleted and made anew`
+  const now = pool.metadata.generation ?? 0
+  return now === generation ? undefined : `NodePool ${name} was edited (generation ${generation} is ${now} now)`
+}
+
+function nodeChanges(
+  { method, reason }: PlannedDisruption,
+  planned: PlannedCandidate,
+  one: StateNode | undefined,
+  view: DisruptionView,
+): readonly string[] {
+  const { node, nodeClaim, pods, price } = planned
+  if (one?.claim === undefined) return [`node ${node} (NodeClaim ${nodeClaim}) is gone`]
+  const found = eligibility(one, view, methodFacts[method].isGraceful)
+  const known = new Set(pods.map(({ uid }) => uid))
+  const arrived = view
+    .podsOn(one.node?.metadata.name ?? '')
+    .filter((pod) => isReschedulable(pod) && !known.has(pod.metadata.uid))
+  const now = priceNow(labelsOf(one), view.instanceTypes)
+  return [
+    ...(found.kind === 'blocked' ? [`node ${node}: ${found.blocked.message}`] : []),
+    ...(reason === 'Drifted' && !isTrue(one.claim.status.conditions, 'Drifted')
+      ? [`node ${node} has not drifted any more`]
+      : []),
+    ...arrived.map((pod) => `new pod ${podName(pod)} on node ${node}`),
+    ...(isSame(now, price) ? [] : [`node ${node} costs ${usd(now)} USD an hour, and cost ${usd(price)} in the plan`]),
+  ]
+}
+
+/** A node that changed a moment ago is left alone for a while, unless the plan was not to wait for that. */
+function restless(
+  { reason }: PlannedDisruption,
+  { node, uid, nodePool }: PlannedCandidate,
+  claims: ReadonlyMap<string, StateNode>,
+  { nodePools }: DisruptionView,
+): readonly string[] {
+  const claim = claims.get(uid)?.claim
+  const pool = nodePools.get(nodePool)
+  if (reason === 'Drifted' || claim === undefined || isTrue(claim.status.conditions, 'Consolidatable')) return []
+  const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
+  const until = at === undefined ? '' : ` until ${new Date(at).toISOString()}`
+  return [
+    `pods came to node ${node} or went: its NodePool's consolidateAfter is not over${until} (a plan with --now does not wait)`,
+  ]
+}
+
+const isSame = (a: number, b: number) => Math.abs(a - b) <= centsFraction
+const usd = (price: number) => price.toFixed(4)
+
+/** A plan's command as validation takes it. */
+export function proposedOf({ method, decision, candidates, replacements }: PlannedDisruption): Proposed {
+  return { method, decision, candidates: candidates.map(({ uid }) => uid), replacements: replacements.length }
+}
+
+/** What a new simulation of a command found otherwise than the plan; undefined: the same, at no higher price. */
+export function simulationChange(planned: PlannedDisruption, validation: Validation): string | undefined {
+  if (validation.kind === 'invalid') return validation.message
+  const { command } = validation
+  const [was, is] = [planned.replacements, command.replacements]
+  if (command.candidates.length !== planned.candidates.length)
+    return `${command.candidates.length} of ${planned.candidates.length} nodes could go now`
+  if (is.length !== was.length) return `${is.length} new nodes would do now, and the plan has ${was.length}`
+  const sum = (all: readonly { readonly price: number }[]) => all.reduce((total, { price }) => total + price, 0)
+  return sum(is) <= sum(was) + centsFraction
+    ? undefined
+    : `what comes would cost ${usd(sum(is))} USD an hour now, and ${usd(sum(was))} in the plan`
+}
+
+/** The pauses that forbid a command. */
+export function pausesOn({ reason, candidates }: PlannedDisruption, pauses: Pauses): readonly string[] {
+  const texts = candidates.flatMap(({ nodePool, node, nodeClaim }) => {
+    const pause = pauses.covering({ nodePool, node, nodeClaim, reason })
+    return pause === undefined ? [] : [pauseText('disruption', pause)]
+  })
+  return [...new Set(texts)]
+}

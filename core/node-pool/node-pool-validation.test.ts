@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import type { NodePool, RequirementSpec } from '../objects.ts'
+import { coreWellKnownLabels } from '../requirements/labels.ts'
+import { samplePool } from '../sample-objects.ts'
+import { runtimeErrors, templateErrors } from './node-pool-validation.ts'
+
+const { template: plain } = samplePool('p')
+
+function errorsOf(labels: Record<string, string>, spec: Partial<NodePool['template']['spec']> = {}) {
+  return templateErrors({ ...plain, labels, spec: { ...plain.spec, requirements: [], ...spec } }, coreWellKnownLabels)
+}
+
+const required = (entry: Partial<RequirementSpec>) =>
+  errorsOf({}, { requirements: [{ key: 'example.com/a', operator: 'In', ...entry }] })
+
+describe('templateErrors', () => {
+  it('takes well-known and custom labels', () => {
+    expect(errorsOf({ 'karpenter.sh/capacity-type': 'spot', 'example.com/team': 'a' })).toEqual([])
+  })
+
+  it.each([
+    ['karpenter.sh/nodepool', 'x', /restricted$/],
+    ['x.karpenter.sh/y', 'x', /using label x.karpenter.sh\/y is not allowed/],
+    ['kubernetes.io/hostname', 'x', /using label kubernetes.io\/hostname is not allowed/],
+    ['a/b/c', 'x', /a qualified name must consist of/],
+    ['/b', 'x', /prefix part must be non-empty/],
+    ['A_B/c', 'x', /prefix part a lowercase RFC 1123 subdomain/],
+    ['a'.repeat(64), 'x', /name part must be no more than 63 bytes/],
+    ['a', '-', /invalid value: - for label\[a\], a valid label must be/],
+    ['a', 'x'.repeat(64), /must be no more than 63 bytes/],
+  ])('refuses the label %s=%s', (key, value, message) => {
+    expect(errorsOf({ [key]: value })).toEqual([expect.stringMatching(message)])
+  })
+
+  it('refuses a pair of key and effect that stands in both lists of taints', () => {
+    const taint = { key: 'a', effect: 'NoSchedule' } as const
+    expect(errorsOf({}, { taints: [taint], startupTaints: [{ ...taint, value: 'b' }] })).toEqual([
+      'duplicate taint Key/Effect pair a=NoSchedule',
+    ])
+    expect(errorsOf({}, { taints: [taint, { ...taint, effect: 'NoExecute' }] })).toEqual([])
+  })
+
+  it.each<[Partial<RequirementSpec>, RegExp]>([
+    [{ values: [] }, /key example.com\/a with operator In must have a value defined/],
+    [{ values: ['a'], minValues: 2 }, /must have at least minimum number of values/],
+    [{ values: ['a b'] }, /invalid value a b for key example.com\/a/],
+    [{ operator: 'Gt', values: ['1', '2'] }, /must have a single positive integer value/],
+    [{ operator: 'Lte', values: ['-1'] }, /must have a single positive integer value/],
+    [{ key: 'karpenter.sh/capacity-type', values: ['cheap'] }, /^invalid value: no valid values found in \[cheap\]/],
+    [{ key: 'karpenter.sh/capacity-type', values: ['cheap', 'spot'], minValues: 2 }, /not enough valid values/],
+    [{ key: 'karpenter.sh/nodepool', values: ['p'] }, /^invalid key: "karpenter.sh\/nodepool" in requirements/],
+  ])('refuses the requirement %j', (entry, message) => {
+    expect(required(entry)).toEqual([expect.stringMatching(message)])
+  })
+
+  it('lets an unknown capacity type pass beside a known one', () => {
+    expect(required({ key: 'karpenter.sh/capacity-type', values: ['cheap', 'spot'] })).toEqual([])
+    expect(required({ operator: 'Gte', values: ['0'] })).toEqual([])
+  })
+})
+
+describe('runtimeErrors', () => {
+  it('refuses static pools', () => {
+    expect(runtimeErrors(samplePool('p'))).toEqual([])
+    expect(runtimeErrors(samplePool('p', { isStatic: true }))).toEqual([expect.stringMatching(/^spec.replicas/)])
+  })
+})

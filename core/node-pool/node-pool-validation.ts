@@ -1,0 +1,104 @@
+import { annotationErrors } from '../metadata-errors.ts'
+import { nodeClassNameErrors, nodePoolNameErrors } from '../node-claim/node-names.ts'
+import { kubeletErrors } from '../node-class/kubelet-conversion.ts'
+import type { NodePool, Taint } from '../objects.ts'
+import { unclaimable } from '../requirements/claim-requirements.ts'
+import { labelValueErrors, qualifiedNameErrors } from '../requirements/label-syntax.ts'
+import { isRestrictedLabel, labels, wellKnownLabels } from '../requirements/labels.ts'
+import { requirementErrors, restriction } from '../requirements/requirement-rules.ts'
+import { errorText, type FieldError } from '../values/field-error.ts'
+import { shortened } from '../values/shortened.ts'
+import { templateRequirements } from './node-claim-template.ts'
+
+const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+
+/** What of a NodePool only a controller can see to be wrong. */
+export function runtimeErrors(pool: NodePool): readonly string[] {
+  const { name, annotations } = pool.metadata
+  return [
+    ...templateErrors(pool.template, wellKnownLabels),
+    ...nodePoolFieldErrors(name, pool.template).map(errorText),
+    ...kubeletErrors(annotations),
+    // The API lets nobody take `replicas` away from a pool that has it.
+    ...(pool.isStatic
+      ? ['spec.replicas: static NodePools are not supported yet; make another NodePool without it']
+      : []),
+  ]
+}
+
+/**
+ * Returns why no node can be created from a NodePool although upstream's rules accept it: names that are too long, annotations and requirements
+ * that no NodeClaim can have, taints that kubelet refuses. Paths start at the NodePool.
+ */
+export function nodePoolFieldErrors(name: string, template: NodePool['template']): readonly FieldError[] {
+  const { taints, startupTaints, nodeClassRef, requirements } = template.spec
+  const at = (...path: FieldError['path']) => ['spec', 'template', ...path]
+  const named = [
+    ...nodePoolNameErrors(name).map((message) => ({ path: ['metadata', 'name'], message })),
+    ...nodeClassNameErrors(nodeClassRef.name).map((message) => ({
+      path: at('spec', 'nodeClassRef', 'name'),
+      message,
+    })),
+  ]
+  // Both names are among what is required of nodes, and what is invalid by itself has an error of its own.
+  const isKnown = named.length > 0 || templateErrors(template, wellKnownLabels).length > 0
+  const why = unclaimable(templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements }))
+  return [
+    ...named,
+    ...annotationErrors(template.annotations, at('metadata', 'annotations')),
+    ...taintValueErrors(taints).map((message) => ({ path: at('spec', 'taints'), message })),
+    ...taintValueErrors(startupTaints).map((message) => ({ path: at('spec', 'startupTaints'), message })),
+    ...(why === undefined || isKnown ? [] : [{ path: at('spec', 'requirements'), message: why }]),
+  ]
+}
+
+/** Returns which values of taints kubelet does not start with: they are label values, though the CRDs take more. */
+export function taintValueErrors(taints: readonly Taint[]): readonly string[] {
+  return taints.flatMap(({ key, value = '' }) =>
+    labelValueErrors(value).map((error) => `of key ${key}: value ${JSON.stringify(shortened(value))}: ${error}`),
+  )
+}
+
+/** The checks of a NodePool's template after admission, with upstream's texts (reference/karpenter-core.md 1.1, "Runtime validation"). */
+export function templateErrors(template: NodePool['template'], wellKnown: ReadonlySet<string>): readonly string[] {
+  const { taints, startupTaints, requirements } = template.spec
+  const invalid = requirements.flatMap((entry) => {
+    const errors = requirementErrors(entry, wellKnown)
+    return errors.length === 0 ? [] : [`invalid value: ${errors.join('; ')} in requirements, restricted`]
+  })
+  return [
+    ...Object.entries(template.labels).flatMap(([key, value]) => labelErrors(key, value, wellKnown)),
+    ...taintErrors(taints, startupTaints),
+    ...invalid,
+    ...requirements
+      .filter(({ key }) => key === labels.nodePool)
+      .map(({ key }) => `invalid key: "${key}" in requirements, restricted`),
+  ]
+}
+
+function labelErrors(key: string, value: string, wellKnown: ReadonlySet<string>): readonly string[] {
+  const name = `invalid key name ${JSON.stringify(key)} in labels,`
+  return [
+    ...(key === labels.nodePool ? [`${name} restricted`] : []),
+    ...qualifiedNameErrors(key).map((error) => `${name} ${JSON.stringify(error)}`),
+    ...labelValueErrors(value).map((error) => `invalid value: ${value} for label[${key}], ${error}`),
+    ...(isRestrictedLabel(key, wellKnown) ? [`${name} ${restriction(key, wellKnown)}`] : []),
+  ]
+}
+
+/** Returns what is wrong with taints, in upstream's words; key and effect must be unique over both lists. */
+export function taintErrors(taints: readonly Taint[], startupTaints: readonly Taint[]): readonly string[] {
+  const seen = new Set<string>()
+  const check = (field: string) => (taint: Taint) => {
+    const pair = `${taint.key}=${taint.effect}`
+    const duplicate = seen.has(pair)
+    seen.add(pair)
+    return [
+      ...qualifiedNameErrors(taint.key).map((error) => `invalid value: ${error} in ${field}`),
+      ...(taint.value ? qualifiedNameErrors(taint.value) : []).map((error) => `invalid value: ${error} in ${field}`),
+      ...(!taint.effect || effects.has(taint.effect) ? [] : [`invalid value: "${taint.effect}" in ${field}`]),
+      ...(duplicate ? [`duplicate taint Key/Effect pair ${pair}`] : []),
+    ]
+  }
+  return [...taints.flatMap(check('taints')), ...startupTaints.flatMap(check('startupTaints'))]
+}

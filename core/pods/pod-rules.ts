@@ -1,0 +1,72 @@
+import type { Pod } from '../objects.ts'
+import { taintKeys } from '../requirements/labels.ts'
+import { tolerates } from '../taints.ts'
+import { protectionOf } from './do-not-disrupt.ts'
+
+/** `namespace/name`, as messages name a pod. */
+export function podName(pod: Pick<Pod, 'metadata'>): string {
+  return `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`
+}
+
+/** Whether a pod has ended. */
+export function isTerminal({ phase }: Pod): boolean {
+  return phase === 'Succeeded' || phase === 'Failed'
+}
+
+export function isTerminating({ metadata }: Pod): boolean {
+  return metadata.deletionTimestamp !== undefined
+}
+
+/** Neither ended nor being deleted. */
+export function isActive(pod: Pod): boolean {
+  return !isTerminal(pod) && !isTerminating(pod)
+}
+
+const isOwnedBy = ({ metadata }: Pod, kind: string, apiVersion: string) =>
+  metadata.ownerReferences.some((owner) => owner.kind === kind && owner.apiVersion === apiVersion)
+
+export function isDaemonPod(pod: Pod): boolean {
+  return isOwnedBy(pod, 'DaemonSet', 'apps/v1')
+}
+
+/** Whether a kubelet runs it from a file: the API server holds a mirror of it only. */
+export function isMirrorPod(pod: Pod): boolean {
+  return isOwnedBy(pod, 'Node', 'v1')
+}
+
+/**
+ * Whether a pod waits for capacity: the scheduler has given up on it and nothing else will place it
+ * (reference/karpenter-core.md 3.1).
+ */
+export function isProvisionable(pod: Pod): boolean {
+  return (
+    pod.conditions.some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable') &&
+    !pod.nodeName &&
+    !pod.nominatedNodeName &&
+    !isDaemonPod(pod) &&
+    !isMirrorPod(pod)
+  )
+}
+
+/** Whether a pod needs another place when its node goes (reference/karpenter-core.md 3.2). */
+export function isReschedulable(pod: Pod): boolean {
+  const needed = isActive(pod) || (isTerminating(pod) && isOwnedBy(pod, 'StatefulSet', 'apps/v1'))
+  return needed && !isDaemonPod(pod) && !isMirrorPod(pod)
+}
+
+/** Whether the pod's do-not-disrupt annotation holds at `now` (epoch ms). */
+export function hasDoNotDisrupt(pod: Pod, now: number): boolean {
+  const protection = protectionOf(pod)
+  if (protection.kind !== 'timed') return protection.kind === 'always'
+  return protection.endsAt === undefined || now < protection.endsAt
+}
+
+/** Whether a pod stays on a node that is tainted as disrupted. */
+export function toleratesDisruption(pod: Pod): boolean {
+  return pod.tolerations.some((toleration) => tolerates(toleration, { key: taintKeys.disrupted, effect: 'NoSchedule' }))
+}
+
+/** Whether the eviction API should be asked for this pod (reference/karpenter-core.md 4.2). */
+export function isEvictable(pod: Pod, now: number): boolean {
+  return isActive(pod) && !toleratesDisruption(pod) && !isMirrorPod(pod) && !hasDoNotDisrupt(pod, now)
+}

@@ -1,0 +1,64 @@
+import { refusedKey } from '../node-claim/claim-keys.ts'
+import { shortened } from '../values/shortened.ts'
+import { labelValueErrors, qualifiedNameErrors } from './label-syntax.ts'
+import { labels } from './labels.ts'
+import { describe, type Requirement } from './requirement.ts'
+import type { Requirements } from './requirements.ts'
+
+/** A NodeClaim's CRD takes so many entries in `spec.requirements`. */
+const maxEntries = 100
+/** Bytes of all keys and values. etcd takes objects of 1.5 MiB, and a NodeClaim holds more than its requirements. */
+const maxBytes = 700_000
+
+/** The CRD does not know reservations yet. They are planned for, and as long as none is offered no claim asks for one. */
+const notOffered: string = labels.reservationId
+
+/** Requirements of planning that no NodeClaim is written with. */
+export const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.registered, labels.initialized])
+
+/**
+ * Returns why no NodeClaim can be created with these requirements, though each may be fulfilled by a node that exists; undefined when one can:
+ * the CRD refuses a key, a value is none that a label can have, or there are too many of them. A pod's requirements reach a NodeClaim through
+ * its node selector, its node affinity and its volumes.
+ */
+export function unclaimable(sets: Requirements): string | undefined {
+  const written = [...sets.values()].filter(({ key }) => !neverWritten.has(key))
+  for (const set of written) {
+    const why = unclaimableBecause(set)
+    if (why !== undefined) return `requirement ${shortened(describe(set))}: ${why}`
+  }
+  // The planner adds these two where they are missing.
+  const added = [labels.instanceType, labels.capacityType].filter((key) => !sets.has(key)).length
+  const entries = written.reduce((sum, set) => sum + entriesOf(set), added)
+  if (entries > maxEntries)
+    return `${entries} requirements, and a NodeClaim holds at most ${maxEntries}; ask for fewer labels`
+  const bytes = written.reduce((sum, set) => sum + bytesOf(set), 0)
+  if (bytes > maxBytes)
+    return `requirements of ${bytes} bytes, and a NodeClaim holds at most ${maxBytes}; list fewer values`
+  return undefined
+}
+
+function unclaimableBecause({ key, values, gte, lte }: Requirement): string | undefined {
+  const refused = key === notOffered ? undefined : refusedKey(key)
+  if (refused !== undefined) return `${refused}, so no NodeClaim can ask for it; select nodes by another label`
+  const keyError = qualifiedNameErrors(key)[0]
+  if (keyError !== undefined) return `the key is no label key, ${keyError}`
+  if ((gte ?? 0n) < 0n || (lte ?? 0n) < 0n) return 'no label value is below 0; ask for a number from 0 on'
+  for (const value of values) {
+    const error = labelValueErrors(value)[0]
+    if (error !== undefined) return `${JSON.stringify(shortened(value))} is no label value, ${error}`
+  }
+  return undefined
+}
+
+/** As `serialize` writes it: each bound is an entry. */
+function entriesOf({ gte, lte }: Requirement): number {
+  return Math.max(1, Number(gte !== undefined) + Number(lte !== undefined))
+}
+
+function bytesOf({ key, values }: Requirement): number {
+  let bytes = key.length
+  // Beside the value its quotes and a comma.
+  for (const value of values) bytes += value.length + 3
+  return bytes
+}

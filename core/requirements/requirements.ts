@@ -1,0 +1,152 @@
+import type { Affinity, RequirementSpec } from '../objects.ts'
+import { labels, normalizedLabel } from './labels.ts'
+import {
+  describe,
+  intersect,
+  intersects,
+  inValues,
+  operatorOf,
+  type Requirement,
+  requirement,
+  serialize,
+} from './requirement.ts'
+
+/** What is required of a node's labels: one set per key. A key that is absent may take any value. */
+export type Requirements = ReadonlyMap<string, Requirement>
+
+/** Folds entries by intersection into one set per key; keys get their stable names. */
+export function requirements(entries: Iterable<RequirementSpec>): Requirements {
+  return merge(
+    new Map(),
+    [...entries].map((entry) => requirement(entry)),
+  )
+}
+
+/** The requirements that exactly these labels meet. */
+export function requirementsOfLabels(labels: Readonly<Record<string, string>>): Requirements {
+  return merge(
+    new Map(),
+    Object.entries(labels).map(([key, value]) => inValues(normalizedLabel(key), [value])),
+  )
+}
+
+/** `base` with more sets, each intersected with what stands under its key. */
+export function merge(base: Requirements, added: Iterable<Requirement>): Requirements {
+  const merged = new Map(base)
+  for (const set of added) {
+    const before = merged.get(set.key)
+    merged.set(set.key, before === undefined ? set : intersect(before, set))
+  }
+  return merged
+}
+
+const canBeAbsent = (set: Requirement) => {
+  const operator = operatorOf(set)
+  return operator === 'NotIn' || operator === 'DoesNotExist'
+}
+
+/**
+ * Why `incoming` cannot be met by what `existing` describes; undefined when it can. Keys of `incoming` that `existing` does not
+ * define are an error unless they may be absent or stand in `allowUndefined`; the first such key, in the order given, is the only
+ * reason named
+ * (reference/karpenter-core.md 2, "Compatible").
+ */
+export function incompatibility(
+  existing: Requirements,
+  incoming: Requirements,
+  allowUndefined: ReadonlySet<string> = noKeys,
+): string | undefined {
+  for (const key of incoming.keys()) {
+    if (allowUndefined.has(key) || existing.has(key) || canBeAbsent(incoming.get(key) as Requirement)) continue
+    return `label "${key}" does not have known values${typoHint(key, existing, allowUndefined)}`
+  }
+  return disjointness(existing, incoming)
+}
+
+const noKeys: ReadonlySet<string> = new Set()
+
+/** The same decision as `incompatibility`, without its text. */
+export function isCompatible(
+  existing: Requirements,
+  incoming: Requirements,
+  allowUndefined: ReadonlySet<string> = noKeys,
+): boolean {
+  for (const [key, set] of incoming) {
+    const own = existing.get(key)
+    if (own === undefined) {
+      if (!allowUndefined.has(key) && !canBeAbsent(set)) return false
+    } else if (!intersects(own, set) && !(canBeAbsent(own) && canBeAbsent(set))) return false
+  }
+  return true
+}
+
+/** Why the keys that both define cannot be met together; undefined when they can. */
+export function disjointness(existing: Requirements, incoming: Requirements): string | undefined {
+  const errors: string[] = []
+  for (const key of [...incoming.keys()].sort()) {
+    const own = existing.get(key)
+    const other = incoming.get(key) as Requirement
+    if (own === undefined || intersects(own, other) || (canBeAbsent(own) && canBeAbsent(other))) continue
+    errors.push(`key ${key}, ${describe(other)} not in ${describe(own)}`)
+  }
+  return errors.length === 0 ? undefined : errors.join('; ')
+}
+
+/** Whether the keys that both define can be met together. */
+export function sharedKeysIntersect(existing: Requirements, incoming: Requirements): boolean {
+  for (const [key, set] of incoming) {
+    const own = existing.get(key)
+    if (own !== undefined && !intersects(own, set) && !(canBeAbsent(own) && canBeAbsent(set))) return false
+  }
+  return true
+}
+
+function typoHint(key: string, existing: Requirements, wellKnown: ReadonlySet<string>): string {
+  const afterSlash = key.slice(key.lastIndexOf('/') + 1)
+  const meant = [...wellKnown, ...existing.keys()].find((known) => known.includes(key) || known.endsWith(afterSlash))
+  return meant === undefined ? '' : ` (typo of "${meant}"?)`
+}
+
+/** All sets as list entries, by key. */
+export function serializeAll(sets: Requirements): readonly RequirementSpec[] {
+  return [...sets.keys()].sort().flatMap((key) => serialize(sets.get(key) as Requirement))
+}
+
+/** The text that logs and errors show. The hostname is a placeholder of planning and is left out. */
+export function describeAll(sets: Requirements): string {
+  return [...sets.values()]
+    .filter(({ key }) => key !== labels.hostname)
+    .map(describe)
+    .sort()
+    .join(', ')
+}
+
+interface PodSelection {
+  readonly nodeSelector?: Readonly<Record<string, string>> | undefined
+  readonly affinity?: Affinity | undefined
+}
+
+/**
+ * What a pod requires of its node: node selector and the first required term of its node affinity; unless `strict`, also its heaviest preferred
+ * term, treated as required until it is relaxed (reference/karpenter-core.md 2, "Pod requirements").
+ */
+export function podRequirements(pod: PodSelection, options: { readonly strict: boolean }): Requirements {
+  const entries: RequirementSpec[] = []
+  for (const [key, value] of Object.entries(pod.nodeSelector ?? {}))
+    entries.push({ key, operator: 'In', values: [value] })
+  const affinity = pod.affinity?.nodeAffinity
+  if (!options.strict) {
+    const preferred = [...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])].sort(
+      (a, b) => b.weight - a.weight,
+    )[0]
+    entries.push(...(preferred?.preference.matchExpressions ?? []))
+  }
+  const required = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms?.[0]
+  entries.push(...(required?.matchExpressions ?? []))
+  return requirements(entries)
+}
+
+/** Whether a pod has a preferred node affinity. */
+export function hasPreferredNodeAffinity(pod: PodSelection): boolean {
+  return (pod.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).length > 0
+}

@@ -1,0 +1,145 @@
+import type { InstanceType } from '../../instance-type.ts'
+import { labels } from '../../requirements/labels.ts'
+import { inValues, requirement } from '../../requirements/requirement.ts'
+import { merge } from '../../requirements/requirements.ts'
+import { membersOf } from '../offerings/bits.ts'
+import type { PoolIndex } from '../offerings/pool-index.ts'
+import { OpenClaim, type Refusal } from '../open-claim.ts'
+import { choiceOf, type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
+import type { Solver } from '../solver/solver.ts'
+import type { Waiting } from '../solver/waiting-pods.ts'
+import { structuredError } from '../structured-error.ts'
+import { trialOf } from '../trial.ts'
+
+/**
+ * Why pods found no place, in upstream's words. The pass is over and nothing has changed since they were tried last, so each is tried
+ * once more on a new claim of each pool, by the plain rules, which can say what is wrong. Pods that are alike are explained once.
+ */
+export class Explanations {
+  readonly #solver: Solver
+  readonly #known = new Map<string, string>()
+
+  constructor(solver: Solver) {
+    this.#solver = solver
+  }
+
+  of(one: Waiting): string {
+    if (one.hopeless !== undefined) return one.hopeless
+    if (one.volumes !== undefined) return this.#explain(one)
+    const key = `${one.shape.number}/${one.requested.number}`
+    const known = this.#known.get(key) ?? this.#explain(one)
+    this.#known.set(key, known)
+    return known
+  }
+
+  #explain(one: Waiting): string {
+    const { templates, levels, reservations } = this.#solver
+    if (templates.length === 0) return 'nodepool requirements filtered out all available instance types'
+    // Without reservations no refusal is for now alone, and the last level decides.
+    const first = reservations === undefined ? lastLevel(one, levels) : 0
+    for (let number = first; ; number++) {
+      const level = levelOf(one.shape, number, levels)
+      const tried = level !== undefined && number === 0 && one.triedBare ? withoutRules(level) : level
+      const refusals = tried === undefined ? [] : this.#refusals(one, tried)
+      const isLast = levelOf(one.shape, number + 1, levels) === undefined
+      if (isLast || refusals.some(({ isDeferred }) => isDeferred === true))
+        return refusals.map(({ explain }) => explain()).join('; ')
+    }
+  }
+
+  #refusals(one: Waiting, level: Level): readonly Refusal[] {
+    const refusals: Refusal[] = []
+    for (const pool of this.#solver.templates) {
+      const refusal = this.#refusal(pool, one, level)
+      refusals.push(refusal)
+      if (refusal.isDeferred === true) break
+    }
+    return refusals
+  }
+
+  #refusal(pool: PoolIndex, one: Waiting, level: Level): Refusal {
+    const { options, reservations, wellKnown } = this.#solver
+    const limit = limitError(pool)
+    if (limit !== undefined) return { explain: () => limit }
+    const settings = {
+      topology: this.#topology(one, level),
+      reservations: {
+        ask: (...question: Parameters<NonNullable<typeof reservations>['ask']>) =>
+          reservations?.ask(...question) ?? { kind: 'reserve' as const, ids: new Set<string>() },
+        hold: () => {},
+      },
+      wellKnown,
+    }
+    const hostname = 'hostname-placeholder-0000'
+    const claim = new OpenClaim(asTemplate(pool), hostname, typesOf(pool, pool.withinLimits), settings)
+    // The level's pod stands for all of its shape, whatever they request.
+    const pod = { ...level.pod, requests: one.pod.requests }
+    const trial = trialOf(pod, one.volumes, options.preferencePolicy === 'Ignore')
+    return (
+      claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? {
+        explain: () => 'not tried again before the pass was stopped',
+      }
+    )
+  }
+
+  #topology(_one: Waiting, level: Level) {
+    const { topology } = this.#solver
+    const concerns = topology.concerning(level)
+    return {
+      narrow: (...[, , podOwn, node]: Parameters<OpenClaimTopology['narrow']>) => {
+        const added = []
+        for (const concern of concerns) {
+          const { group, selectsItself } = concern
+          const { key } = group
+          const any = requirement({ key, operator: 'Exists' })
+          const hostname = group.isHostname ? [...(node.get(labels.hostname)?.values ?? [])] : []
+          const choice = group.isHostname
+            ? group.allowsHost(topology.host(hostname[0] ?? ''), podOwn.get(key), selectsItself)
+              ? inValues(key, hostname)
+              : undefined
+            : choiceOf({ ...concern, pod: podOwn.get(key) }, node.get(key))
+          if (choice === 'any') continue
+          if (choice === undefined) {
+            const explain = () => group.explain(podOwn.get(key) ?? any, node.get(key) ?? any)
+            return { kind: 'unsatisfiable' as const, explain }
+          }
+          added.push(choice)
+        }
+        return { kind: 'narrowed' as const, requirements: merge(node, added) }
+      },
+      register: () => {},
+      record: () => {},
+    }
+  }
+}
+
+function lastLevel({ shape }: Waiting, levels: Solver['levels']): number {
+  let number = 0
+  while (levelOf(shape, number + 1, levels) !== undefined) number += 1
+  return number
+}
+
+type OpenClaimTopology = ConstructorParameters<typeof OpenClaim>[3]['topology']
+
+function limitError(pool: PoolIndex): string | undefined {
+  const named = { NodePool: pool.name }
+  if (pool.nodesExhausted) return structuredError('node limits have been exhausted for nodepool', named)
+  if (pool.withinLimits.some((word) => word !== 0)) return undefined
+  return structuredError('all available instance types exceed limits for nodepool', named)
+}
+
+function typesOf(pool: PoolIndex, types: PoolIndex['usable']): readonly InstanceType[] {
+  return membersOf(types).map((type) => pool.index.types[type] as InstanceType)
+}
+
+function asTemplate(pool: PoolIndex) {
+  return {
+    taints: pool.taints,
+    requirements: pool.set.map,
+    groups: pool.groups.map(({ types, overhead, ports }) => ({
+      types: typesOf(pool, types),
+      overhead,
+      hostPorts: ports,
+    })),
+  }
+}

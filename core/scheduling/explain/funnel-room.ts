@@ -1,0 +1,75 @@
+import { allocatableGroups, type InstanceType } from '../../instance-type.ts'
+import { mergeResources, noResources, type Resources } from '../../resources.ts'
+import { type Quantity, subtractQuantity, zero } from '../../values/quantity.ts'
+import { emptyRecord, entryOf } from '../../values/records.ts'
+import { type Bits, hasBit, membersOf } from '../offerings/bits.ts'
+import type { PoolIndex } from '../offerings/pool-index.ts'
+
+/** The type that comes nearest to having room, with what it lacks. */
+export interface NearestType {
+  readonly type: string
+  readonly lacks: Resources
+}
+
+/** Of these types the one that lacks the fewest resources, and of those the smallest share. */
+export function nearestByRoom(pool: PoolIndex, types: Bits, requests: Resources): NearestType | undefined {
+  let best: { readonly nearest: NearestType; readonly distance: number } | undefined
+  for (const number of membersOf(types)) {
+    const type = pool.index.types[number] as InstanceType
+    const wanted = mergeResources(requests, daemonsOn(pool, number))
+    for (const { allocatable } of allocatableGroups(type)) {
+      const lacks = lackOf(wanted, allocatable)
+      const distance = distanceOf(lacks, wanted)
+      if (best === undefined || distance < best.distance) best = { nearest: { type: type.name, lacks }, distance }
+    }
+  }
+  return best?.nearest
+}
+
+function daemonsOn(pool: PoolIndex, type: number): Resources {
+  return pool.groups.find(({ types }) => hasBit(types, type))?.overhead ?? noResources
+}
+
+function lackOf(wanted: Resources, available: Resources): Resources {
+  const lacks = emptyRecord<Quantity>()
+  for (const name of Object.keys({ ...wanted, ...available }).sort()) {
+    const lack = subtractQuantity(entryOf(wanted, name) ?? zero, entryOf(available, name) ?? zero)
+    if (lack.nano > 0n) lacks[name] = lack
+  }
+  return lacks
+}
+
+/** More for each resource that is short, and at most 1 for the largest share that one is short of. */
+function distanceOf(lacks: Resources, wanted: Resources): number {
+  const shares = Object.entries(lacks).map(
+    ([name, { nano }]) => Number(nano) / Number((entryOf(wanted, name) ?? zero).nano || 1n),
+  )
+  return shares.length * 2 + Math.max(0, ...shares)
+}
+
+/** `3 GiB more memory and 2 more cpu`. */
+export function lackText(lacks: Resources): string {
+  return Object.entries(lacks)
+    .map(([name, amount]) => moreText(name, amount))
+    .join(' and ')
+}
+
+function moreText(name: string, amount: Quantity): string {
+  return isBytes(name) ? `${bytesText(amount)} more ${name}` : `${numberText(amount)} more ${name}`
+}
+
+/** `4 cpu`, `16 GiB memory`. */
+export function amountText(name: string, amount: Quantity): string {
+  return `${isBytes(name) ? bytesText(amount) : numberText(amount)} ${name}`
+}
+
+const isBytes = (name: string) => name === 'memory' || name === 'ephemeral-storage' || name.startsWith('hugepages-')
+
+function numberText({ nano }: Quantity): string {
+  return String(Math.ceil(Number(nano) / 1e6) / 1000)
+}
+
+function bytesText({ nano }: Quantity): string {
+  const mib = Number(nano) / 1e9 / 2 ** 20
+  return mib >= 1024 ? `${Math.ceil((mib / 1024) * 100) / 100} GiB` : `${Math.ceil(mib * 10) / 10} MiB`
+}

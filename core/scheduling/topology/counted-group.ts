@@ -1,0 +1,98 @@
+import { labels } from '../../requirements/labels.ts'
+import type { LabelFacts } from '../solver/pod-shapes.ts'
+import type { ByLabels } from './by-selector.ts'
+import type { Gone } from './gone.ts'
+import type { RunningClass } from './running-pods.ts'
+import type { CountedNode, TopologyBase } from './topology-base.ts'
+import { TopologyGroup } from './topology-group.ts'
+
+/** Pods that run, by classes. */
+export interface RunningIndex {
+  readonly running: ReadonlyMap<string, RunningClass>
+  readonly inhabited: ReadonlyMap<string, CountedNode>
+  readonly byLabels: ByLabels<LabelFacts>
+}
+
+/** A group as the cluster makes it, from which passes count on. */
+export class CountedGroup {
+  /** Not to be counted on in. */
+  readonly group: TopologyGroup
+  /** Domains that pools make known. */
+  readonly pools: ReadonlySet<number>
+  readonly #base: TopologyBase
+  /** Classes of running pods that it counts. */
+  readonly #classes = new Set<string>()
+
+  constructor(group: TopologyGroup, pools: ReadonlySet<number>, base: TopologyBase) {
+    this.group = group
+    this.pools = pools
+    this.#base = base
+  }
+
+  /** Counts the pods that run. */
+  countRunning({ running, inhabited, byLabels }: RunningIndex): void {
+    const { rule } = this.group
+    const candidates = byLabels.for(rule.selector)
+    for (const own of candidates) {
+      // No selector selects nothing when a pod is placed, but everything when pods are counted.
+      if (rule.selector === undefined ? !rule.namespaces.has(own.namespace) : !this.group.facts.selects(own)) continue
+      const { text } = own
+      this.#classes.add(text)
+      for (const [name, count] of running.get(text)?.nodes ?? []) {
+        const domain = this.#domainOf(inhabited.get(name) as CountedNode)
+        if (domain !== undefined) this.group.record(domain, count)
+      }
+    }
+  }
+
+  /** Makes the domains of places known. Hosts are many, and only a text tells whether one without pods is known: see `without`. */
+  registerPlaces(): void {
+    if (this.group.isHostname) return
+    for (const domain of this.#base.placesBy(this.group.key).keys())
+      if (this.#hasPlace(domain)) this.group.register(domain)
+  }
+
+  /** For a pass: as the cluster makes it, without what is gone. */
+  without(gone: Gone | undefined): TopologyGroup {
+    const group = new TopologyGroup(this.group.facts, this.group)
+    if (group.isHostname)
+      group.knowHosts(() => [...this.#base.placesBy(group.key).keys()].filter((host) => this.#hasPlace(host, gone)))
+    if (gone !== undefined) this.#takeOff(group, gone)
+    return group
+  }
+
+  #takeOff(group: TopologyGroup, gone: Gone): void {
+    const doubtful = new Set(gone.domainsBy(group.key))
+    for (const [node, count] of this.#lost(gone)) {
+      const domain = this.#domainOf(node)
+      if (domain === undefined) continue
+      group.discount(domain, count)
+      doubtful.add(domain)
+    }
+    for (const domain of doubtful) {
+      if (this.pools.has(domain) || group.countOf(domain) > 0) continue
+      if (group.isHostname || !this.#hasPlace(domain, gone)) group.forget(domain)
+    }
+  }
+
+  /** Whether there is a place of that domain that counts. */
+  #hasPlace(domain: number, gone?: Gone): boolean {
+    const places = this.#base.placesBy(this.group.key).get(domain) ?? []
+    return places.some((node) => gone?.nodes.has(node) !== true && this.#includes(node))
+  }
+
+  *#lost({ pods }: Gone): Iterable<readonly [CountedNode, number]> {
+    if (pods.size < this.#classes.size) {
+      for (const [text, nodes] of pods) if (this.#classes.has(text)) yield* nodes
+    } else for (const text of this.#classes) yield* pods.get(text) ?? []
+  }
+
+  #domainOf(node: CountedNode): number | undefined {
+    const domain = this.#base.domainOf(node, this.group.key)
+    return domain !== undefined && this.#includes(node) ? domain : undefined
+  }
+
+  #includes({ set, taints, labels: own }: CountedNode): boolean {
+    return this.group.facts.includes(set, taints, own[labels.hostname])
+  }
+}

@@ -1,0 +1,57 @@
+import type { Pod } from '../../objects.ts'
+import { isTerminating } from '../../pods/pod-rules.ts'
+import { entryOf } from '../../values/records.ts'
+import type { RunningPods } from './running-pods.ts'
+import type { CountedNode, TopologyBase } from './topology-base.ts'
+
+/** A node of which these pods are imagined away. */
+interface Loss {
+  readonly node: CountedNode
+  readonly pods: readonly Pod[]
+}
+
+/** What topology no longer counts when nodes are imagined away. */
+export class Gone {
+  /** They are no places any more. */
+  readonly nodes: ReadonlySet<CountedNode>
+  /** Pods that are not where they were, by the text of their labels: how many of them each node loses. */
+  readonly pods: ReadonlyMap<string, ReadonlyMap<CountedNode, number>>
+  /** Pods that keep nobody away any more. */
+  readonly repelling: readonly Pod[]
+  readonly #base: TopologyBase
+  readonly #domains = new Map<string, ReadonlySet<number>>()
+
+  constructor(losses: readonly Loss[], base: TopologyBase, running: RunningPods) {
+    this.#base = base
+    this.nodes = new Set(losses.map(({ node }) => node))
+    this.repelling = losses.flatMap(({ pods }) =>
+      pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
+    )
+    this.pods = lostByLabels(losses, running)
+  }
+
+  /** Domains that the nodes had as places. */
+  domainsBy(key: string): ReadonlySet<number> {
+    let known = this.#domains.get(key)
+    if (known === undefined) {
+      const names = [...this.nodes].flatMap(({ placeLabels }) => entryOf(placeLabels, key) ?? [])
+      known = new Set(names.map((name) => this.#base.domains.id(key, name)))
+      this.#domains.set(key, known)
+    }
+    return known
+  }
+}
+
+function lostByLabels(losses: readonly Loss[], running: RunningPods): Gone['pods'] {
+  const lost = new Map<string, Map<CountedNode, number>>()
+  for (const { node, pods } of losses) {
+    for (const pod of pods) {
+      if (isTerminating(pod)) continue
+      const text = running.keyOf(pod)
+      const own = lost.get(text) ?? new Map<CountedNode, number>()
+      lost.set(text, own)
+      own.set(node, (own.get(node) ?? 0) + 1)
+    }
+  }
+  return lost
+}

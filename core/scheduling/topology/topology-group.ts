@@ -1,0 +1,315 @@
+import type { Taint } from '../../objects.ts'
+import { labels } from '../../requirements/labels.ts'
+import { allows, inValues, operatorOf, type Requirement } from '../../requirements/requirement.ts'
+import { untolerated } from '../../taints.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
+import type { LabelFacts } from '../solver/pod-shapes.ts'
+import { DomainCounts } from './domain-counts.ts'
+import { selects } from './label-selector.ts'
+import { type TopologyRule, unsatisfiable } from './topology-rules.ts'
+
+const unknown = -1
+
+/** What a group leaves a pod to choose from: a requirement on its key; undefined: nothing. */
+export type Choice = Requirement | undefined
+
+/** What a group is by its rule, whatever it counts: shared by all that count by the rule. */
+export class GroupFacts {
+  readonly rule: TopologyRule
+  readonly key: string
+  readonly isHostname: boolean
+  readonly domains: Domains
+  readonly sets: RequirementSets
+  readonly #alternatives: readonly RequirementSet[]
+  /** What each alternative asks of the hostname; absent: none asks anything. */
+  readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
+  readonly #filtered = new Map<number, boolean>()
+
+  constructor(rule: TopologyRule, domains: Domains, sets: RequirementSets) {
+    this.rule = rule
+    this.key = rule.key
+    this.isHostname = rule.key === labels.hostname
+    this.domains = domains
+    this.sets = sets
+    const { affinityPolicy, alternatives } = rule.filter
+    const honored = affinityPolicy === 'Honor' ? alternatives : []
+    this.#alternatives = honored.map((one) => sets.intern(withoutHostname(one)))
+    const hosts = honored.map((one) => one.get(labels.hostname))
+    this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
+  }
+
+  /** Whether the rule is about pods with these labels. */
+  selects({ namespace, labels: own }: Pick<LabelFacts, 'namespace' | 'labels'>): boolean {
+    return this.rule.namespaces.has(namespace) && selects(this.rule.selector, own)
+  }
+
+  /** Whether a node with these labels or requirements counts. `hostname`: its label, if it has one. */
+  includes(set: RequirementSet, taints: readonly Taint[], hostname: string | undefined): boolean {
+    const { taintsPolicy, tolerations } = this.rule.filter
+    if (taintsPolicy === 'Honor' && untolerated(taints, tolerations).length > 0) return false
+    if (this.#alternatives.length === 0) return true
+    if (this.#alternativeHosts !== undefined)
+      return this.#alternatives.some(
+        (one, at) => admitsHost(this.#alternativeHosts?.[at], hostname) && this.#meets(set, one),
+      )
+    const known = this.#filtered.get(set.id)
+    if (known !== undefined) return known
+    const included = this.#alternatives.some((one) => this.#meets(set, one))
+    this.#filtered.set(set.id, included)
+    return included
+  }
+
+  #meets(set: RequirementSet, wanted: RequirementSet): boolean {
+    return typeof this.sets.merged(set, wanted, 'strict') !== 'string'
+  }
+}
+
+/**
+ * Pods that are counted together by domain: one spread constraint or one affinity term, shared by all pods that have it. Domains are
+ * numbered by `Domains`. Choices are remembered until a count changes.
+ */
+export class TopologyGroup {
+  readonly facts: GroupFacts
+  readonly rule: TopologyRule
+  readonly key: string
+  readonly isHostname: boolean
+  /** Domains with pods. */
+  occupied = 0
+  /** Domains that are known, those of `knowHosts` apart. */
+  #known = 0
+  /** Open claims whose hostname has pods. */
+  occupiedClaims = 0
+  readonly #counts: DomainCounts
+  readonly #domains: Domains
+  readonly #sets: RequirementSets
+  /** Hosts that are known without pods, beside those with a count. They matter to nothing but the text that tells of them. */
+  readonly #knownHosts: (() => Iterable<number>)[] = []
+  readonly #choices = new Map<number, Choice>()
+
+  /** Counts on from what `counted` has. */
+  constructor(facts: GroupFacts, counted?: TopologyGroup) {
+    this.facts = facts
+    this.rule = facts.rule
+    this.key = facts.key
+    this.isHostname = facts.isHostname
+    this.#domains = facts.domains
+    this.#sets = facts.sets
+    this.#counts = counted === undefined ? new DomainCounts() : new DomainCounts(counted.#counts)
+    if (counted === undefined) return
+    this.occupied = counted.occupied
+    this.#known = counted.#known
+  }
+
+  /** Makes a domain known. */
+  register(domain: number): void {
+    if (this.#counts.get(domain) < 0) this.#set(domain, 0)
+  }
+
+  /** Makes hosts known, of those that there are when somebody asks. */
+  knowHosts(hosts: () => Iterable<number>): void {
+    this.#knownHosts.push(hosts)
+  }
+
+  /** Takes pods off a domain that counts them. */
+  discount(domain: number, pods: number): void {
+    const count = this.countOf(domain) - pods
+    if (count === 0) this.occupied -= 1
+    this.#set(domain, count)
+  }
+
+  /** Makes a domain unknown that nothing makes known any more. */
+  forget(domain: number): void {
+    if (this.#counts.get(domain) === 0) this.#set(domain, unknown)
+  }
+
+  /** Counts pods in a domain. */
+  record(domain: number, pods = 1): void {
+    const count = this.countOf(domain)
+    if (count === 0) this.occupied += 1
+    this.#set(domain, count + pods)
+  }
+
+  countOf(domain: number): number {
+    return Math.max(0, this.#counts.get(domain))
+  }
+
+  /** Whether no open claim can take a pod that the group concerns: each has one already, and may have no more. */
+  refusesAll(claims: number, selectsItself: boolean): boolean {
+    if (!this.isHostname || this.occupiedClaims < claims) return false
+    const { kind, maxSkew } = this.rule
+    return kind === 'pod anti-affinity' || (kind === 'topology spread' && selectsItself && maxSkew === 1)
+  }
+
+  /** Whether no node has the key, nor could have: then nobody is kept away from anything by it. */
+  get isAboutNothing(): boolean {
+    return !this.isHostname && this.#known === 0
+  }
+
+  #set(domain: number, count: number): void {
+    this.#known += Number(count >= 0) - Number(this.#counts.get(domain) >= 0)
+    this.#counts.set(domain, count)
+    this.#choices.clear()
+  }
+
+  /**
+   * What a pod may choose from on a place. `pod`: what the pod itself strictly asks of the key; `node`: what the place still allows;
+   * undefined: anything. Not for the hostname, which `allowsHost` decides.
+   */
+  choose(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
+    const of = (one: Requirement | undefined) => (one === undefined ? 0 : this.#sets.idOf(one) + 1)
+    const memo = (of(pod) * 2 + Number(selectsItself)) * 2 ** 26 + of(node)
+    if (this.#choices.has(memo)) return this.#choices.get(memo)
+    const choice = this.#choose(pod, node, selectsItself)
+    this.#choices.set(memo, choice)
+    return choice
+  }
+
+  /** Whether a pod may go to the place with this hostname. */
+  allowsHost(domain: number, pod: Requirement | undefined, selectsItself: boolean): boolean {
+    const count = this.countOf(domain)
+    if (this.rule.kind === 'topology spread') return count + Number(selectsItself) <= this.rule.maxSkew
+    if (this.rule.kind === 'pod anti-affinity') return count === 0
+    if (pod !== undefined && !allows(pod, this.#domains.name(this.key, domain))) return false
+    return count > 0 || (selectsItself && !this.#hasPodsWithin(pod))
+  }
+
+  /** The text that says why nothing was left to choose (see the plain rules). */
+  explain(pod: Requirement, node: Requirement): string {
+    const counts = new Map(
+      [...this.#knownDomains(), ...this.#knownHosts.flatMap((hosts) => [...hosts()])].map((domain) => [
+        this.#domains.name(this.key, domain),
+        this.countOf(domain),
+      ]),
+    )
+    return unsatisfiable(this.rule, counts, pod, node)
+  }
+
+  #choose(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
+    if (this.rule.kind === 'topology spread') return this.#leastCrowded(pod, node, selectsItself)
+    const within = (domain: number) => this.#allows(pod, domain) && this.#allows(node, domain)
+    if (this.rule.kind === 'pod anti-affinity')
+      return this.#choice((domain) => this.countOf(domain) === 0 && within(domain))
+    const together = this.#choice((domain) => this.countOf(domain) > 0 && within(domain))
+    if (together !== undefined || !selectsItself || this.#hasPodsWithin(pod)) return together
+    return this.#firstDomains(pod, node)
+  }
+
+  /** The first pod of a group goes where its place is already, if it may, and to any domain that it may have. */
+  #firstDomains(pod: Requirement | undefined, node: Requirement | undefined): Choice {
+    const known = this.#knownDomains()
+      .map((domain) => ({ domain, name: this.#domains.name(this.key, domain) }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+    const here = known.find(({ domain }) => this.#allows(pod, domain) && this.#allows(node, domain))
+    const anywhere = known.find(({ domain }) => this.#allows(pod, domain))
+    const names = [here, anywhere].flatMap((one) => (one === undefined ? [] : [one.name]))
+    return names.length === 0 ? undefined : this.#requirement(names)
+  }
+
+  /** The allowed domain with the fewest pods; of several the lowest name. */
+  #leastCrowded(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
+    const least = this.#leastCount(pod)
+    let best = Number.POSITIVE_INFINITY
+    let chosen: string | undefined
+    for (const domain of this.#knownDomains()) {
+      const count = this.countOf(domain) + Number(selectsItself)
+      if (count - least > this.rule.maxSkew || count > best || !this.#allows(node, domain)) continue
+      const name = this.#domains.name(this.key, domain)
+      if (count === best && chosen !== undefined && name > chosen) continue
+      best = count
+      chosen = name
+    }
+    return chosen === undefined ? undefined : this.#requirement([chosen])
+  }
+
+  #leastCount(pod: Requirement | undefined): number {
+    let least = 2 ** 31 - 1
+    let supported = 0
+    for (const domain of this.#knownDomains()) {
+      if (!this.#allows(pod, domain)) continue
+      supported += 1
+      least = Math.min(least, this.countOf(domain))
+    }
+    const { minDomains } = this.rule
+    return minDomains !== undefined && supported < minDomains ? 0 : least
+  }
+
+  #hasPodsWithin(pod: Requirement | undefined): boolean {
+    if (this.occupied === 0) return false
+    if (pod === undefined) return true
+    return this.#knownDomains().some((domain) => this.countOf(domain) > 0 && this.#allows(pod, domain))
+  }
+
+  #knownDomains(): number[] {
+    return this.#counts.known()
+  }
+
+  #allows(requirement: Requirement | undefined, domain: number): boolean {
+    return requirement === undefined || this.#domains.allows(requirement, this.key, domain)
+  }
+
+  #choice(wanted: (domain: number) => boolean): Choice {
+    const names = this.#knownDomains().filter(wanted)
+    return names.length === 0
+      ? undefined
+      : this.#requirement(names.map((domain) => this.#domains.name(this.key, domain)))
+  }
+
+  #requirement(names: readonly string[]): Requirement {
+    const made = inValues(this.key, names)
+    return this.#sets.requirement(this.#sets.idOf(made))
+  }
+}
+
+/** Whether a node with this hostname, or without one, meets what is asked of it. */
+function admitsHost(wanted: Requirement | undefined, hostname: string | undefined): boolean {
+  if (wanted === undefined) return true
+  if (hostname !== undefined) return allows(wanted, hostname)
+  return operatorOf(wanted) === 'NotIn' || operatorOf(wanted) === 'DoesNotExist'
+}
+
+/** The domains of all topology keys, numbered by key, and which of them a requirement allows. */
+export class Domains {
+  readonly #ids = new Map<string, Map<string, number>>()
+  readonly #names = new Map<string, string[]>()
+  readonly #allowed = new WeakMap<Requirement, (boolean | undefined)[]>()
+
+  id(key: string, name: string): number {
+    let ids = this.#ids.get(key)
+    if (ids === undefined) {
+      ids = new Map()
+      this.#ids.set(key, ids)
+      this.#names.set(key, [])
+    }
+    const known = ids.get(name)
+    if (known !== undefined) return known
+    const id = ids.size
+    ids.set(name, id)
+    this.#names.get(key)?.push(name)
+    return id
+  }
+
+  name(key: string, id: number): string {
+    return (this.#names.get(key) as string[])[id] as string
+  }
+
+  allows(requirement: Requirement, key: string, domain: number): boolean {
+    let allowed = this.#allowed.get(requirement)
+    if (allowed === undefined) {
+      allowed = []
+      this.#allowed.set(requirement, allowed)
+    }
+    return (allowed[domain] ??= allows(requirement, this.name(key, domain)))
+  }
+}
+
+/** The values that a pod on a place with this requirement may end up in, as far as they are known. */
+export function possibleDomains(set: RequirementSet, key: string): readonly string[] {
+  return [...(set.map.get(key)?.values ?? [])]
+}
+
+/** The one value that a place has for a key; undefined while there are several. */
+export function onlyDomain(set: RequirementSet, key: string): string | undefined {
+  const requirement = set.map.get(key)
+  if (requirement === undefined || operatorOf(requirement) !== 'In' || requirement.values.size !== 1) return undefined
+  return requirement.values.values().next().value
+}

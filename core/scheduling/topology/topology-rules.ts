@@ -1,0 +1,210 @@
+import type { LabelSelector, Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../../objects.ts'
+import { describe, type Requirement } from '../../requirements/requirement.ts'
+import { type Requirements, requirements } from '../../requirements/requirements.ts'
+import { entryOf } from '../../values/records.ts'
+import { selects } from './label-selector.ts'
+
+/** Which nodes a rule counts. Without policies every node counts. */
+interface NodeFilter {
+  /** One of these must hold (nodeAffinityPolicy Honor). */
+  readonly alternatives: readonly Requirements[]
+  readonly affinityPolicy?: 'Honor' | 'Ignore'
+  readonly taintsPolicy?: 'Honor' | 'Ignore'
+  readonly tolerations: readonly Toleration[]
+}
+
+/** One rule over the domains of a label key, shared by all pods that state it alike. */
+export interface TopologyRule {
+  readonly id: string
+  readonly kind: 'topology spread' | 'pod affinity' | 'pod anti-affinity'
+  readonly key: string
+  readonly namespaces: ReadonlySet<string>
+  readonly selector: LabelSelector | undefined
+  readonly maxSkew: number
+  readonly minDomains?: number | undefined
+  readonly filter: NodeFilter
+}
+
+export interface RuleContext {
+  readonly namespaceLabels: ReadonlyMap<string, Readonly<Record<string, string>>>
+  /** Preferences that are not to be looked at state no rules. */
+  readonly ignorePreferences: boolean
+}
+
+const everyNode: NodeFilter = { alternatives: [], tolerations: [] }
+const noSkew = 2 ** 31 - 1
+
+/** A spread constraint or affinity term of a pod, by which it states a rule. */
+export type Statement =
+  | { readonly kind: 'topology spread'; readonly source: TopologySpreadConstraint }
+  | { readonly kind: 'pod affinity' | 'pod anti-affinity'; readonly source: PodAffinityTerm }
+
+/** What a pod states rules by. Preferences and ScheduleAnyway bind until they are relaxed away (reference/karpenter-core.md 3.8). */
+export function statements(pod: Pod, context: RuleContext): readonly Statement[] {
+  const { podAffinity, podAntiAffinity } = pod.affinity ?? {}
+  const spreads = pod.topologySpreadConstraints.filter(
+    ({ whenUnsatisfiable }) => !context.ignorePreferences || whenUnsatisfiable === 'DoNotSchedule',
+  )
+  return [
+    ...spreads.map((source) => ({ kind: 'topology spread', source }) as const),
+    ...termsOf(podAffinity, context).map((source) => ({ kind: 'pod affinity', source }) as const),
+    ...termsOf(podAntiAffinity, context).map((source) => ({ kind: 'pod anti-affinity', source }) as const),
+  ]
+}
+
+export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): TopologyRule {
+  return statement.kind === 'topology spread'
+    ? spreadRule(pod, statement.source)
+    : affinityRule(statement.kind, pod, statement.source, context)
+}
+
+/** The rules that a pod states. */
+export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
+  return statements(pod, context).map((statement) => ruleOf(statement, pod, context))
+}
+
+/** The rules by which a pod keeps others away: its required anti-affinity. */
+export function inverseRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
+  const terms = pod.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  return terms.map((term) => affinityRule('pod anti-affinity', pod, term, context))
+}
+
+type Terms = NonNullable<Pod['affinity']>['podAffinity']
+
+function termsOf(terms: Terms, { ignorePreferences }: RuleContext): readonly PodAffinityTerm[] {
+  const preferred = ignorePreferences ? [] : (terms?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+  return [
+    ...(terms?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+    ...preferred.map(({ podAffinityTerm }) => podAffinityTerm),
+  ]
+}
+
+function affinityRule(
+  kind: 'pod affinity' | 'pod anti-affinity',
+  pod: Pod,
+  term: PodAffinityTerm,
+  context: RuleContext,
+): TopologyRule {
+  return withId({
+    kind,
+    key: term.topologyKey,
+    namespaces: namespacesOf(pod, term, context),
+    selector: term.labelSelector,
+    maxSkew: noSkew,
+    filter: everyNode,
+  })
+}
+
+function namespacesOf(
+  { metadata }: Pod,
+  { namespaces = [], namespaceSelector }: PodAffinityTerm,
+  { namespaceLabels }: RuleContext,
+): ReadonlySet<string> {
+  if (namespaceSelector === undefined) {
+    return new Set(namespaces.length === 0 ? [metadata.namespace ?? 'default'] : namespaces)
+  }
+  const selected = [...namespaceLabels].filter(([, labels]) => selects(namespaceSelector, labels))
+  return new Set([...namespaces, ...selected.map(([name]) => name)])
+}
+
+function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): TopologyRule {
+  return withId({
+    kind: 'topology spread',
+    key: constraint.topologyKey,
+    namespaces: new Set([pod.metadata.namespace ?? 'default']),
+    selector: withMatchLabelKeys(pod, constraint),
+    maxSkew: constraint.maxSkew,
+    minDomains: constraint.minDomains,
+    filter: {
+      alternatives: nodeAlternatives(pod),
+      affinityPolicy: constraint.nodeAffinityPolicy ?? 'Honor',
+      taintsPolicy: constraint.nodeTaintsPolicy ?? 'Ignore',
+      tolerations: pod.tolerations,
+    },
+  })
+}
+
+/** `matchLabelKeys` narrows the selector to pods with the same values as this one. */
+function withMatchLabelKeys(
+  { metadata }: Pod,
+  { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint,
+): LabelSelector | undefined {
+  const own = matchLabelKeys.flatMap((key) => {
+    const value = entryOf(metadata.labels, key)
+    return value === undefined ? [] : [{ key, operator: 'In' as const, values: [value] }]
+  })
+  if (own.length === 0) return labelSelector
+  return { ...labelSelector, matchExpressions: [...(labelSelector?.matchExpressions ?? []), ...own] }
+}
+
+/** The node selector together with each of the required node affinity terms. */
+function nodeAlternatives({ nodeSelector, affinity }: Pod): readonly Requirements[] {
+  const selected = Object.entries(nodeSelector).map(([key, value]) => ({
+    key,
+    operator: 'In' as const,
+    values: [value],
+  }))
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  if (required === undefined) return [requirements(selected)]
+  return (required.nodeSelectorTerms ?? []).map(({ matchExpressions = [] }) =>
+    requirements([...selected, ...matchExpressions]),
+  )
+}
+
+/**
+ * Rules with the same id share their counts. As upstream, `minDomains` and the values that a node filter asks for do not tell rules
+ * apart, only its keys do: the first pod that states such a rule decides for all.
+ */
+function withId(rule: Omit<TopologyRule, 'id'>): TopologyRule {
+  const { kind, key, namespaces, selector, maxSkew, filter } = rule
+  const id = JSON.stringify([
+    kind,
+    key,
+    [...namespaces].sort(),
+    maxSkew,
+    oddOnes(filter.alternatives.map((sets) => JSON.stringify([...sets.keys()].sort()))),
+    filter.affinityPolicy,
+    filter.taintsPolicy,
+    oddOnes(filter.tolerations.map(tolerationKey)),
+    selectorKey(selector),
+  ])
+  return { ...rule, id }
+}
+
+/** Lists are told apart as upstream's hash does, without order: what stands in them twice cancels itself out. */
+function oddOnes(texts: readonly string[]): readonly string[] {
+  const odd = new Set<string>()
+  for (const text of texts) if (!odd.delete(text)) odd.add(text)
+  return [...odd].sort()
+}
+
+function tolerationKey({ key, operator, value, effect, tolerationSeconds }: Toleration): string {
+  return JSON.stringify([key ?? '', operator ?? '', value ?? '', effect ?? '', tolerationSeconds ?? null])
+}
+
+function selectorKey(selector: LabelSelector | undefined): unknown {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {}
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) =>
+    JSON.stringify([key, operator, oddOnes(values)]),
+  )
+  const equal = Object.entries(matchLabels).map((pair) => JSON.stringify(pair))
+  return [[...new Set(expressions)].sort(), equal.sort()]
+}
+
+const shownDomains = 25
+
+/** Why a rule leaves no domain, with its counts, in upstream's words. */
+export function unsatisfiable(
+  { kind, key }: TopologyRule,
+  counts: ReadonlyMap<string, number>,
+  podDomains: Requirement,
+  nodeDomains: Requirement,
+): string {
+  const domains = [...counts.keys()].sort()
+  const shown = domains.slice(0, shownDomains).map((domain) => `${domain}: ${counts.get(domain)}`)
+  const rest = domains.length > shown.length ? ` and ${domains.length - shown.length} other(s)` : ''
+  return (
+    `unsatisfiable topology constraint for ${kind}, key=${key} (counts = ${shown.join(', ')}${rest}, ` +
+    `podDomains = ${describe(podDomains)}, nodeDomains = ${describe(nodeDomains)}`
+  )
+}

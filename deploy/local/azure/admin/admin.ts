@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { bootReport } from '../boot/boot-report.ts'
+import type { ArmDeps } from '../server/arm-deps.ts'
+import { nicConfigurations } from '../virtual-machines/machines.ts'
+import { isWrong } from './admin-settings.ts'
+import { faultShape } from './fault-shape.ts'
+import type { Fault } from './faults.ts'
+
+/** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
+export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
+  const { machines, lifecycle, faults, calls, journal } = deps
+  app.get('/admin/state', () => ({
+    virtualMachines: machines.all.map(({ name, state, power, joins, timeCreated, body }) => ({
+      name,
+      state,
+      power,
+      joins,
+      timeCreated,
+      size: body.properties.hardwareProfile.vmSize,
+      zone: body.zones?.[0] ?? '0',
+      priority: body.properties.priority ?? 'Regular',
+      tags: body.tags ?? {},
+      identities: Object.keys((body.identity as { userAssignedIdentities?: object })?.userAssignedIdentities ?? {}),
+    })),
+    networkInterfaces: [
+      ...machines.all.flatMap((machine) => nicConfigurations(machine).map(({ name }) => name)),
+      ...machines.leftovers('networkInterfaces').map(({ name }) => name),
+    ],
+    disks: [
+      ...machines.all.flatMap(({ body }) => body.properties.storageProfile?.osDisk?.name ?? []),
+      ...machines.leftovers('disks').map(({ name }) => name),
+    ],
+  }))
+  app.get('/admin/nics', () =>
+    Object.fromEntries(
+      machines.all.flatMap((machine) => deps.resources.nics(machine).map(({ name, tags }) => [name, { tags }])),
+    ),
+  )
+  app.get('/admin/calls', () => calls.byOperation)
+  app.get('/admin/calls/vms', () => calls.byVm)
+  app.delete('/admin/calls', (_request, reply) => {
+    calls.clear()
+    deps.throttling.clearCounts()
+    return reply.code(204).send()
+  })
+  app.get('/admin/process', () => ({ rssMib: Math.round(process.memoryUsage.rss() / 2 ** 20) }))
+  app.get('/admin/journal', () => journal)
+  app.get('/admin/violations', () => deps.violations)
+  app.delete('/admin/leftovers', (_request, reply) => {
+    for (const type of ['networkInterfaces', 'disks'] as const)
+      for (const { name } of machines.leftovers(type)) machines.discard(type, name)
+    return reply.code(204).send()
+  })
+  app.get('/admin/faults', () => faults.list)
+  app.get('/admin/faults/hits', () => faults.hits)
+  app.post<{ Body: Fault }>('/admin/faults', (request, reply) => {
+    if (isWrong(request.body, faultShape, reply)) return reply
+    faults.add(request.body)
+    return reply.code(204).send()
+  })
+  app.delete('/admin/faults', (_request, reply) => {
+    faults.clear()
+    return reply.code(204).send()
+  })
+  app.post('/admin/operations/finish', (_request, reply) => {
+    lifecycle.finish()
+    return reply.code(204).send()
+  })
+  app.get<{ Params: { name: string } }>('/admin/vms/:name/boot', (request, reply): FastifyReply => {
+    const machine = machines.get(request.params.name)
+    const report = machine === undefined ? undefined : bootReport(machine)
+    return report === undefined
+      ? reply.code(404).send({ error: `no VM ${request.params.name} that has booted` })
+      : reply.send(report)
+  })
+  // What somebody else does: a policy, or a person in the portal.
+  app.post<{ Params: { name: string }; Body: Record<string, string> }>('/admin/vms/:name/tags', (request, reply) => {
+    const machine = machines.get(request.params.name)
+    if (machine === undefined) return reply.code(404).send({ error: `no VM ${request.params.name}` })
+    machine.body = { ...machine.body, tags: { ...machine.body.tags, ...request.body } }
+    const nics = deps.resources
+      .nics(machine)
+      .map(({ name, tags }) => [String(name), { ...(tags as object), ...request.body }])
+    machine.partTags = { ...machine.partTags, ...Object.fromEntries(nics) }
+    machines.save(machine)
+    return reply.code(204).send()
+  })
+  app.post<{ Params: { name: string; action: string } }>('/admin/vms/:name/:action', (request, reply): FastifyReply => {
+    const machine = machines.get(request.params.name)
+    if (machine === undefined) return reply.code(404).send({ error: `no VM ${request.params.name}` })
+    switch (request.params.action) {
+      case 'evict':
+        if (machine.body.properties.priority !== 'Spot')
+          return reply.code(409).send({ error: `VM ${machine.name} is not a spot VM; use delete or stop` })
+        lifecycle.evict(machine)
+        break
+      case 'delete':
+        lifecycle.delete(machine)
+        break
+      case 'stop':
+        lifecycle.power(machine, 'stopped')
+        break
+      case 'freeze':
+        lifecycle.power(machine, 'frozen')
+        break
+      default:
+        return reply
+          .code(400)
+          .send({ error: `unknown action "${request.params.action}"; use evict, delete, stop or freeze` })
+    }
+    return reply.code(204).send()
+  })
+}

@@ -1,0 +1,38 @@
+import { numberFrom, type Shape, strictRecord, text } from '../../../../core/values/shape.ts'
+import type { Fault } from './faults.ts'
+import { matchFields } from './settings-shape.ts'
+
+/** What a fault of any kind may say; the compiler sees that it is all of it. */
+const common: Readonly<Record<keyof Fault, Shape>> = {
+  kind: text,
+  match: strictRecord(matchFields),
+  count: numberFrom(1),
+  forMs: numberFrom(0),
+  probability: numberFrom(0, 1),
+  seed: numberFrom(0),
+}
+
+const coded = { code: text, message: text }
+
+/** What each kind of fault says besides what all say; those named second are needed. */
+const kinds: Readonly<Record<Fault['kind'], readonly [Readonly<Record<string, Shape>>, readonly string[]]>> = {
+  failSync: [{ ...coded, operation: text, status: numberFrom(400, 599) }, ['code']],
+  throttle: [{ operation: text, retryAfterSeconds: numberFrom(0) }, ['retryAfterSeconds']],
+  latency: [{ operation: text, ms: numberFrom(0) }, ['ms']],
+  emptyList: [{ operation: text }, ['operation']],
+  failAsync: [coded, ['code']],
+  failExtension: [coded, ['code']],
+  resetAfterCommit: [{}, []],
+  neverJoins: [{}, []],
+  evict: [{ afterMs: numberFrom(0) }, ['afterMs']],
+  keepsNics: [{}, []],
+}
+
+/** A fault, as the admin endpoint and scenarios take it. */
+export const faultShape: Shape = (value) => {
+  const kind = typeof value === 'object' && value !== null && 'kind' in value ? String(value.kind) : ''
+  if (!Object.hasOwn(kinds, kind))
+    return { path: ['kind'], value: kind, remedy: `use one of ${Object.keys(kinds).join(', ')}` }
+  const [fields, needed] = kinds[kind as Fault['kind']]
+  return strictRecord({ ...common, ...fields }, needed)(value)
+}

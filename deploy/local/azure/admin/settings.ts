@@ -1,0 +1,44 @@
+import type { CapacityPool, Restriction } from '../catalogue/capacity-pools.ts'
+import type { NetworkSettings } from '../network/network-setup.ts'
+import type { RoleName } from '../server/authorization.ts'
+import type { Duration } from '../server/durations.ts'
+import type { ThrottlingSetting } from '../throttling/throttling.ts'
+import type { EvictionSettings } from '../virtual-machines/evictions.ts'
+
+/** How long Azure takes. */
+export interface Timing {
+  /** Time from an accepted PUT to a created VM. Default 0. */
+  readonly createMs?: Duration
+  /** Time from a created VM to its kubelet's first request. Default 0. */
+  readonly bootMs?: Duration
+  /** Time from an accepted PATCH to a VM that is updated. Default 0. */
+  readonly updateMs?: Duration
+  /** Time from an accepted DELETE to a VM that is gone. Default 0. */
+  readonly deleteMs?: Duration
+  /** Time from an accepted PUT, PATCH or DELETE of an extension to its end. Default 0. */
+  readonly extensionMs?: Duration
+}
+
+/** What may be set anew while the simulator runs: by its admin endpoint and by a scenario. What is given replaces what was. */
+export interface LiveSettings extends Timing {
+  /** Token buckets that requests draw from. Default `off`. */
+  readonly throttling?: ThrottlingSetting
+  /** Limits in vCPUs by the names of the usages API: `cores`, `lowPriorityCores` and families. Default: more than anybody needs. */
+  readonly quotas?: Readonly<Record<string, number>>
+  /** Room for VMs. Default: without end. */
+  readonly pools?: readonly CapacityPool[]
+  /** Sizes that the subscription may not have. Default: none. */
+  readonly restrictions?: readonly Restriction[]
+  /** Spot VMs that Azure takes back. */
+  readonly evictions?: EvictionSettings
+  /** Networks, security groups and load balancers. */
+  readonly network?: NetworkSettings
+  /** How long Azure keeps the NIC of a VM that it could not make, after which it can be deleted; Azure's own time is 180 s. Default 0. */
+  readonly nicReservationMs?: number
+  /** Ids of disk encryption sets that are there. Default: none is checked. */
+  readonly diskEncryptionSets?: readonly string[]
+  /** How much later Resource Graph learns of a change. Default 0. */
+  readonly graphLagMs?: number
+  /** Built-in roles that the identity has, as the permissions API tells; nothing is refused for want of one. */
+  readonly roles?: readonly RoleName[]
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance } from 'fastify'
+import type { SimulatorConfig } from '../server/config.ts'
+import { sizes as builtIn, priceItems } from './catalogue.ts'
+
+/** A row of the retail price list. */
+export type PriceItem = Readonly<Record<string, unknown>>
+
+type PriceConfig = Pick<SimulatorConfig, 'location' | 'pricesFiles' | 'catalogueFile'>
+
+/** The retail price API, `GET /api/retail/prices`, in pages. Errors at start: a file of prices that cannot be read. */
+export function registerPrices(app: FastifyInstance, config: PriceConfig): void {
+  const items = readPrices(config)
+  app.get<{ Querystring: Record<string, string> }>('/api/retail/prices', (request) => {
+    const found = filtered(items, request.query['$filter'] ?? '')
+    const skip = Number(request.query['$skip'] ?? 0)
+    const page = found.slice(skip, skip + pageSize)
+    const next = new URL(request.url, `https://${request.host}`)
+    next.searchParams.set('$skip', String(skip + pageSize))
+    return {
+      BillingCurrency: 'USD',
+      CustomerEntityId: 'Default',
+      CustomerEntityType: 'Retail',
+      Items: page,
+      NextPageLink: skip + pageSize < found.length ? next.href : null,
+      Count: page.length,
+    }
+  })
+}
+
+/** Azure's page has 100 rows. */
+const pageSize = 100
+
+function readPrices({ location, pricesFiles, catalogueFile }: PriceConfig): readonly PriceItem[] {
+  if (pricesFiles !== undefined) return pricesFiles.flatMap(readPriceFile)
+  // Sizes from a file have no built-in prices.
+  return catalogueFile === undefined ? [...builtIn.values()].flatMap((size) => priceItems(size, location)) : []
+}
+
+function readPriceFile(file: string): readonly PriceItem[] {
+  const { Items } = JSON.parse(readFileSync(file, 'utf8')) as { readonly Items?: readonly PriceItem[] }
+  if (!Array.isArray(Items))
+    throw new Error(`pricesFiles "${file}" has no list "Items"; give it an answer of the retail price API`)
+  return Items
+}
+
+/** Conditions `field eq 'value'` of an OData filter, all of which must hold; a row without the field passes. Without a region: none. */
+function filtered(items: readonly PriceItem[], filter: string): readonly PriceItem[] {
+  const conditions = [...filter.matchAll(/(\w+) eq '([^']*)'/g)].map(
+    ([, field = '', value = '']) => [field === 'priceType' ? 'type' : field, value] as const,
+  )
+  if (!conditions.some(([field]) => field === 'armRegionName')) return []
+  return items.filter((item) =>
+    conditions.every(([field, value]) => item[field] === undefined || item[field] === value),
+  )
+}

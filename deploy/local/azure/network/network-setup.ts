@@ -1,0 +1,118 @@
+import type { SimulatorConfig } from '../server/config.ts'
+
+/** The networks around the VMs. What is given of a kind replaces the default of that kind. */
+export interface NetworkSettings {
+  /** Default: the one of the configured subnet, `10.224.0.0/16`. */
+  readonly virtualNetworks?: readonly VirtualNetwork[]
+  /** Default: one, named as AKS names it. */
+  readonly networkSecurityGroups?: readonly NetworkSecurityGroup[]
+  /** Default: `kubernetes` and `kubernetes-internal`. */
+  readonly loadBalancers?: readonly LoadBalancer[]
+}
+
+interface VirtualNetwork {
+  readonly name: string
+  /** Default: the node resource group. */
+  readonly resourceGroup?: string
+  readonly resourceGuid?: string
+  readonly subnets: readonly Subnet[]
+}
+
+interface Subnet {
+  readonly name: string
+  /** Such as `10.224.0.0/24`. Azure keeps five of its addresses. */
+  readonly prefix: string
+  /** Addresses that others than the simulator's VMs hold. Default 0. */
+  readonly othersHold?: number
+  /** Name of its NSG, in the node resource group. */
+  readonly networkSecurityGroup?: string
+}
+
+interface NetworkSecurityGroup {
+  readonly name: string
+  readonly tags?: Readonly<Record<string, string>>
+  /** Bodies of security rules as ARM shows them. */
+  readonly securityRules?: readonly Readonly<Record<string, unknown>>[]
+}
+
+interface LoadBalancer {
+  readonly name: string
+  /** Names of its backend pools. */
+  readonly backendPools: readonly string[]
+}
+
+/** A subnet with the network that it is in. */
+export interface KnownSubnet extends Subnet {
+  readonly id: string
+  readonly network: VirtualNetwork
+}
+
+const defaultGuid = '00000000-0000-4000-8000-0000000000aa'
+
+/** The network as it is set up now: what there is, by id. */
+export class NetworkSetup {
+  readonly #config: SimulatorConfig
+
+  constructor(config: SimulatorConfig) {
+    this.#config = config
+  }
+
+  get virtualNetworks(): readonly VirtualNetwork[] {
+    return this.#config.network?.virtualNetworks ?? [this.#defaultNetwork()]
+  }
+
+  get networkSecurityGroups(): readonly NetworkSecurityGroup[] {
+    return this.#config.network?.networkSecurityGroups ?? [{ name: 'aks-agentpool-12345678-nsg' }]
+  }
+
+  /** By default the two of an AKS cluster with services of both kinds: outbound and public, and internal. */
+  get loadBalancers(): readonly LoadBalancer[] {
+    return (
+      this.#config.network?.loadBalancers ?? [
+        { name: 'kubernetes', backendPools: ['kubernetes', 'aksOutboundBackendPool'] },
+        { name: 'kubernetes-internal', backendPools: ['kubernetes'] },
+      ]
+    )
+  }
+
+  subnet(id: string): KnownSubnet | undefined {
+    return this.subnets.find((subnet) => subnet.id.toLowerCase() === id.toLowerCase())
+  }
+
+  get subnets(): readonly KnownSubnet[] {
+    return this.virtualNetworks.flatMap((network) =>
+      network.subnets.map((subnet) => ({
+        ...subnet,
+        network,
+        id: `${this.networkId(network)}/subnets/${subnet.name}`,
+      })),
+    )
+  }
+
+  networkId({ name, resourceGroup }: VirtualNetwork): string {
+    const { subscriptionId, nodeResourceGroup } = this.#config
+    return `/subscriptions/${subscriptionId}/resourceGroups/${resourceGroup ?? nodeResourceGroup}/providers/Microsoft.Network/virtualNetworks/${name}`
+  }
+
+  /** Resource groups that there are: that of the nodes, and those of networks and disk encryption sets. */
+  hasGroup(group: string): boolean {
+    const { nodeResourceGroup, diskEncryptionSets = [] } = this.#config
+    const groups = [
+      nodeResourceGroup,
+      ...this.virtualNetworks.map(({ resourceGroup }) => resourceGroup ?? nodeResourceGroup),
+      ...diskEncryptionSets.map((id) => /\/resourceGroups\/([^/]+)/i.exec(id)?.[1] ?? ''),
+    ]
+    return groups.some((name) => name.toLowerCase() === group.toLowerCase())
+  }
+
+  #defaultNetwork(): VirtualNetwork {
+    const [, resourceGroup, name = 'aks-vnet', subnet = 'aks-subnet'] =
+      /\/resourceGroups\/([^/]+)\/.*\/virtualNetworks\/([^/]+)\/subnets\/([^/]+)$/i.exec(this.#config.subnetId) ?? []
+    return {
+      name,
+      ...(resourceGroup === undefined ? {} : { resourceGroup }),
+      resourceGuid: defaultGuid,
+      subnets: [{ name: subnet, prefix: '10.224.0.0/16' }],
+    }
+  }
+}

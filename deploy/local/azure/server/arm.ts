@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Attempt, createOperation } from '../admin/faults.ts'
+import { refusalOf } from '../admin/refusal-words.ts'
+import { violationsOf } from '../boot/violations.ts'
+import { registerCompute } from '../compute.ts'
+import { registerDiskEncryptionSets } from '../disks/disk-encryption-sets.ts'
+import { registerNetwork } from '../network/network.ts'
+import { registerResourceGraph } from '../resource-graph/resource-graph.ts'
+import { throttle } from '../throttling/throttled-request.ts'
+import { registerBootDiagnostics } from '../virtual-machines/boot-diagnostics.ts'
+import { registerExtensions } from '../virtual-machines/extensions.ts'
+import { attemptOf } from '../virtual-machines/lifecycle.ts'
+import type { MachineBody } from '../virtual-machines/machines.ts'
+import { registerVirtualMachines } from '../virtual-machines/virtual-machines.ts'
+import type { ArmDeps, JournalEntry } from './arm-deps.ts'
+import { ArmError, registerArmErrors } from './arm-error.ts'
+import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf, pathOf } from './arm-request.ts'
+import { registerAuthorization } from './authorization.ts'
+
+/** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
+export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, tokens, calls, journal, violations } = deps
+  const journalled = new WeakMap<FastifyRequest, JournalEntry>()
+  registerArmErrors(app)
+  app.addHook('onRequest', async (request: FastifyRequest, reply) => {
+    if (!isArm(request)) return
+    const vm = /\/virtualMachines\/([^/?]+)/i.exec(request.url)?.[1]
+    calls.add(callOf(request), vm)
+    if (vm !== undefined && request.method !== 'GET') {
+      const entry: JournalEntry = { atMs: Date.now(), method: request.method, name: vm }
+      journal.push(entry)
+      journalled.set(request, entry)
+    }
+    reply.header('x-ms-request-id', randomUUID())
+    authenticate(request, reply)
+    throttle(request, reply, deps.throttling, config)
+    checkRequest(request as ArmRequest, config, deps.network.setup)
+  })
+  app.addHook('onSend', async (request, reply) => {
+    const entry = journalled.get(request)
+    if (entry !== undefined) entry.answer = { atMs: Date.now(), status: reply.statusCode }
+  })
+  app.addHook('preHandler', async (request: FastifyRequest, reply) => {
+    if (!isArm(request)) return
+    inspect(request)
+    await disturb(request, reply)
+    if (!isList(request)) return
+    const isEmpty = isOutsideNodeGroup(request as ArmRequest, config) || isEmptied(request)
+    if (isEmpty) return reply.send({ value: [] })
+  })
+  registerVirtualMachines(app, deps)
+  registerCompute(app, deps)
+  registerExtensions(app, deps)
+  registerBootDiagnostics(app, deps)
+  registerDiskEncryptionSets(app, deps)
+  registerNetwork(app, deps)
+  deps.galleryToken.register(app)
+  registerResourceGraph(app, deps)
+  registerAuthorization(app, deps)
+
+  /** Looks at the custom data of every PUT, those included that are refused. */
+  function inspect({ method, url, body }: FastifyRequest): void {
+    const vm = /\/virtualMachines\/([^/?]+)(?:\?|$)/i.exec(url)?.[1]
+    const customData = (body as Partial<MachineBody> | undefined)?.properties?.osProfile?.customData
+    if (method !== 'PUT' || vm === undefined || typeof customData !== 'string') return
+    violations.push(...violationsOf(customData).map((path) => ({ vm, path })))
+  }
+
+  function authenticate(request: FastifyRequest, reply: FastifyReply): void {
+    try {
+      tokens.check(request.headers.authorization, `https://${request.host}`)
+    } catch (error) {
+      const authority = `https://${request.host}/${config.tenantId}`
+      reply.header('www-authenticate', `Bearer authorization_uri="${authority}", error="invalid_token"`)
+      throw error
+    }
+  }
+
+  /** The faults that hit requests before anybody looks into them. A refused create is the VM's business: repeated PUTs pass it by. */
+  async function disturb(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { faults } = deps
+    const operation = operationOf(request)
+    const attempt = attemptIn(request.body)
+    const latency = faults.take('latency', attempt, operation)
+    if (latency !== undefined) await new Promise((resolve) => setTimeout(resolve, latency.ms))
+    const throttle = faults.take('throttle', attempt, operation)
+    if (throttle !== undefined) {
+      reply.header('retry-after', String(throttle.retryAfterSeconds))
+      throw new ArmError(429, 'TooManyRequests', 'The request is being throttled.')
+    }
+    const refusal = operation === createOperation ? undefined : faults.take('failSync', attempt, operation)
+    if (refusal !== undefined)
+      throw refusalOf(refusal, { method: request.method, path: pathOf(request), attempt }, config)
+  }
+
+  function isEmptied(request: FastifyRequest): boolean {
+    return deps.faults.take('emptyList', undefined, operationOf(request)) !== undefined
+  }
+}
+
+/** Whether a request is for all resources of a type and not for one. */
+const isList = ({ method, url }: FastifyRequest) =>
+  method === 'GET' && /\/(virtualMachines|networkInterfaces|disks)(\?|$)/i.test(url)
+
+const isArm = ({ url }: FastifyRequest) => /^\/(subscriptions|providers)\//i.test(url)
+
+function attemptIn(body: unknown): Attempt | undefined {
+  const vm = body as Partial<MachineBody> | undefined | null
+  return vm?.properties?.hardwareProfile === undefined ? undefined : attemptOf(vm as MachineBody)
+}

@@ -1,0 +1,38 @@
+import type { LiveSettings } from '../admin/settings.ts'
+
+/** Configuration of the Azure simulator, as it stands in the file that `--config` names. */
+export interface SimulatorConfig extends LiveSettings {
+  /** 0: any that is free; the address is printed. */
+  readonly port: number
+  /** VMs and their NICs and disks are kept here, so that they outlive the process. */
+  readonly stateDir: string
+  readonly certFile: string
+  readonly keyFile: string
+  /** The API server that booted VMs join; absent: VMs boot without joining anything. */
+  readonly kubernetes?: { readonly server: string; readonly caFile: string }
+  readonly subscriptionId: string
+  readonly tenantId: string
+  readonly clientId: string
+  readonly nodeResourceGroup: string
+  readonly location: string
+  readonly subnetId: string
+  readonly clusterName: string
+  /** Entries on a page of a list. Default 100. */
+  readonly pageSize?: number
+  /** How long an access token is good for. Default one hour. */
+  readonly tokenSeconds?: number
+  /** An answer of `GET Microsoft.Compute/skus` with the sizes of the location. Default: the simulator's own table. */
+  readonly catalogueFile?: string
+  /** Answers of the retail price API. Default: the own table's prices, and none for a catalogue from a file. */
+  readonly pricesFiles?: readonly string[]
+  /** What happens when, as YAML; see docs/simulator.md. */
+  readonly scenarioFile?: string
+  /** What drawn durations and evictions follow from. Default 1. */
+  readonly seed?: number | string
+  /** The ServiceAccount that the identity trusts, such as `system:serviceaccount:joiner:joiner-azure`; absent: any. */
+  readonly federatedSubject?: string
+  /** Secret of the application. Default `simulated-secret`. */
+  readonly clientSecret?: string
+  /** What a managed identity's own endpoint wants in the header X-IDENTITY-HEADER. Default `simulated-header`. */
+  readonly identityHeader?: string
+}

@@ -1,0 +1,239 @@
+import { webcrypto } from 'node:crypto'
+import 'reflect-metadata'
+import * as x509 from '@peculiar/x509'
+import { Agent, type Dispatcher, request } from 'undici'
+import type { KubeletStart } from '../boot/kubelet-start.ts'
+import { nodeName, nodeObject } from '../boot/node-object.ts'
+import { provision } from '../boot/provision.ts'
+import type { SimulatorConfig } from '../server/config.ts'
+import type { Machine, Machines } from './machines.ts'
+
+x509.cryptoProvider.set(webcrypto as never)
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+/** A kubelet tries for ever. This is longer than an API server is away, and than kube-controller-manager takes to sign again after that. */
+const bootTimeoutMs = 600_000
+const foreverSeconds = 365 * 24 * 3600
+
+/** How a VM's kubelet reaches the API server. */
+interface Connection {
+  readonly server: string
+  readonly agent: Agent
+}
+
+/**
+ * What a booted VM does on the cluster: it is provisioned from its custom data, as a node image would be; then the kubelet that this
+ * started bootstraps its certificate and registers its Node. kwok plays the rest of the kubelet for as long as the Node carries its annotation.
+ */
+export class Kubelets {
+  readonly #config: SimulatorConfig
+  readonly #machines: Machines
+  readonly #connections = new Map<string, Connection>()
+  #running = 0
+  #queue: (() => void)[] = []
+
+  constructor(config: SimulatorConfig, machines: Machines) {
+    this.#config = config
+    this.#machines = machines
+  }
+
+  /** Boots a VM. How it went stands in the machine's `boot`; what went wrong is logged as a console would show it. */
+  async boot(machine: Machine): Promise<void> {
+    const customData = machine.body.properties.osProfile?.customData
+    if (this.#config.kubernetes === undefined || !machine.joins || customData === undefined) return
+    await this.#slot()
+    try {
+      const { exitCode, output, kubelet } = provision(customData)
+      machine.boot = { exitCode, output }
+      this.#machines.save(machine)
+      if (kubelet === undefined) console.error(`${machine.name}: provisioning ended with ${exitCode}: ${output}`)
+      else await this.#join(machine, kubelet)
+    } catch (error) {
+      const message = `kubelet: ${error instanceof Error ? error.message : String(error)}`
+      machine.boot = {
+        exitCode: machine.boot?.exitCode ?? 0,
+        output: [machine.boot?.output, message].filter(Boolean).join('\n'),
+      }
+      this.#machines.save(machine)
+      console.error(`${machine.name}: ${message}`)
+    } finally {
+      this.#running -= 1
+      this.#queue.shift()?.()
+    }
+  }
+
+  /** The VM is gone, stopped or frozen: its kubelet falls silent, so kwok must let go of the Node. */
+  async silence(machine: Machine): Promise<void> {
+    const connection = this.#connectionOf(machine)
+    if (connection === undefined) return
+    const { agent, server } = connection
+    const name = nodeName(machine)
+    const silenced = [
+      send(agent, 'PATCH', `${server}/api/v1/nodes/${name}`, {
+        metadata: { annotations: { 'kwok.x-k8s.io/node': null } },
+      }),
+      // kwok renews the lease of any node that it has had, until somebody else holds it.
+      send(agent, 'PATCH', `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`, {
+        spec: { holderIdentity: name, leaseDurationSeconds: foreverSeconds },
+      }),
+    ]
+    // Refused or not: the Node may be gone already.
+    await Promise.allSettled(silenced)
+    await agent.destroy()
+    this.#connections.delete(machine.name)
+  }
+
+  /** Sets conditions of the Node, as a problem detector on it does. Without a Node nobody hears. */
+  async report(machine: Machine, conditions: readonly Readonly<Record<string, string>>[]): Promise<void> {
+    const connection = this.#connectionOf(machine)
+    if (connection === undefined) return
+    const url = `${connection.server}/api/v1/nodes/${nodeName(machine)}/status`
+    await send(connection.agent, 'PATCH', url, { status: { conditions } }, { patch: 'strategic-merge' }).then(
+      ({ status, text }) => {
+        if (status >= 300) console.error(`${machine.name}: conditions were refused: ${status} ${text.slice(0, 300)}`)
+      },
+      (error: unknown) => console.error(`${machine.name}: conditions were not reported: ${String(error)}`),
+    )
+  }
+
+  /** The connection of a VM that has joined; after a restart it is made again from its custom data. */
+  #connectionOf(machine: Machine): Connection | undefined {
+    const customData = machine.body.properties.osProfile?.customData
+    const { credential } = machine
+    if (credential === undefined || customData === undefined || this.#config.kubernetes === undefined) return undefined
+    const open = this.#connections.get(machine.name)
+    if (open !== undefined) return open
+    const { kubelet } = provision(customData)
+    return kubelet === undefined ? undefined : this.#connect(machine, kubelet, credential)
+  }
+
+  async #join(machine: Machine, kubelet: KubeletStart): Promise<void> {
+    const deadline = Date.now() + bootTimeoutMs
+    machine.credential ??= await this.#credential(machine, kubelet, deadline)
+    this.#machines.save(machine)
+    const { agent, server } = this.#connect(machine, kubelet, machine.credential)
+    await retrying(deadline, async () => {
+      if (this.#isGone(machine)) return
+      const answer = await send(agent, 'POST', `${server}/api/v1/nodes`, nodeObject(machine, kubelet, this.#config))
+      if (answer.status !== 201 && answer.status !== 409)
+        throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
+    })
+    machine.joined = true
+    this.#machines.save(machine)
+  }
+
+  #credential(
+    machine: Machine,
+    { identity, server, ca }: KubeletStart,
+    deadline: number,
+  ): NonNullable<Machine['credential']> | Promise<NonNullable<Machine['credential']>> {
+    if (identity.kind === 'certificate') return { cert: identity.cert, key: identity.key }
+    return this.#bootstrap(machine, { server, ca, token: identity.token, deadline })
+  }
+
+  #connect(machine: Machine, { server, ca }: KubeletStart, credential: NonNullable<Machine['credential']>): Connection {
+    const connection = {
+      server,
+      agent: new Agent({ connect: { ca, ...credential }, connections: 1, keepAliveTimeout: 1000 }),
+    }
+    this.#connections.set(machine.name, connection)
+    return connection
+  }
+
+  async #bootstrap(
+    machine: Machine,
+    input: { readonly server: string; readonly ca: string; readonly token: string; readonly deadline: number },
+  ) {
+    const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+    const csr = await x509.Pkcs10CertificateRequestGenerator.create({
+      name: `O=system:nodes, CN=system:node:${nodeName(machine)}`,
+      keys,
+      signingAlgorithm: algorithm,
+    })
+    const key = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64')
+    const agent = this.#sharedAgent(input.ca)
+    const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+    const created = await retrying(input.deadline, async () => {
+      const answer = await send(agent, 'POST', `${input.server}${path}`, csrObject(csr.toString('pem')), {
+        token: input.token,
+      })
+      if (answer.status !== 201)
+        throw new Error(`CertificateSigningRequest was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
+      return (JSON.parse(answer.text) as { metadata: { name: string } }).metadata.name
+    })
+    const cert = await retrying(input.deadline, async () => {
+      const answer = await send(agent, 'GET', `${input.server}${path}/${created}`, undefined, { token: input.token })
+      const issued =
+        answer.status === 200
+          ? (JSON.parse(answer.text) as { status?: { certificate?: string } }).status?.certificate
+          : undefined
+      if (issued === undefined) throw new Error('the certificate is not issued yet')
+      return Buffer.from(issued, 'base64').toString()
+    })
+    return {
+      cert,
+      key: `-----BEGIN PRIVATE KEY-----\n${key.replace(/(.{64})/g, '$1\n').trim()}\n-----END PRIVATE KEY-----\n`,
+    }
+  }
+
+  #isGone(machine: Machine): boolean {
+    return this.#machines.get(machine.name) !== machine || machine.state === 'Deleting' || machine.power !== 'running'
+  }
+
+  #shared: Agent | undefined
+  #sharedAgent(ca: string): Agent {
+    this.#shared ??= new Agent({ connect: { ca }, connections: 32 })
+    return this.#shared
+  }
+
+  /** Many VMs boot at once on a small machine: so many at a time are enough. */
+  #slot(): Promise<void> {
+    this.#running += 1
+    if (this.#running <= 48) return Promise.resolve()
+    return new Promise((resolve) => this.#queue.push(resolve))
+  }
+}
+
+function csrObject(pem: string): Record<string, unknown> {
+  return {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { generateName: 'node-csr-' },
+    spec: {
+      request: Buffer.from(`${pem}\n`).toString('base64'),
+      signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+      usages: ['digital signature', 'client auth'],
+    },
+  }
+}
+
+async function send(
+  dispatcher: Agent,
+  method: Dispatcher.HttpMethod,
+  url: string,
+  body: unknown,
+  options: { readonly token?: string; readonly patch?: 'merge' | 'strategic-merge' } = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const response = await request(url, {
+    method,
+    dispatcher,
+    headers: {
+      'content-type': method === 'PATCH' ? `application/${options.patch ?? 'merge'}-patch+json` : 'application/json',
+      ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return { status: response.statusCode, text: await response.body.text() }
+}
+
+/** As a node does: tries again until it works or the boot time is over. */
+async function retrying<T>(deadline: number, work: () => Promise<T>): Promise<T> {
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 2000)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (Date.now() + delayMs > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { refusalOf } from '../admin/refusal-words.ts'
+import { announce } from '../server/announce.ts'
+import type { ArmDeps } from '../server/arm-deps.ts'
+import { ArmError, resourceNotFound } from '../server/arm-error.ts'
+import { type ArmRequest, pageOf, pathOf } from '../server/arm-request.ts'
+import type { Operation } from '../server/operations.ts'
+import { attemptOf } from './lifecycle.ts'
+import type { Machine, MachineBody } from './machines.ts'
+import { checkBody, checkReferences, freeAddresses } from './vm-references.ts'
+
+const vmPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines'
+const operationPath = '/subscriptions/:subscription/providers/Microsoft.Compute/locations/:location/operations/:id'
+
+/**
+ * Virtual machines and their long-running operations, which announce themselves in `Azure-AsyncOperation` and `Location`
+ * (https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations).
+ */
+export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, machines, lifecycle, operations, resources, faults, quotas, pools } = deps
+
+  app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => {
+    const { name = '' } = request.params
+    checkBody(request.body)
+    const existing = machines.get(name)
+    if (existing !== undefined && request.headers['if-none-match'] === '*')
+      throw new ArmError(412, 'PreconditionFailed', `The VM '${name}' exists already.`)
+    if (existing !== undefined) return putAgain(request, reply, existing)
+    const attempt = attemptOf(request.body)
+    const size = checkReferences(request.body, deps)
+    const { imageReference } = request.body.properties.storageProfile ?? {}
+    deps.galleryToken.check(imageReference?.id, request.headers['x-ms-authorization-auxiliary'])
+    quotas.check(size, attempt.capacityType === 'spot')
+    const failure = pools.admit(attempt, size)
+    const refusal = faults.take('failSync', attempt)
+    if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
+    const addresses = freeAddresses(request.body, deps)
+    const { machine, operation } = lifecycle.create({ name, body: request.body, size, addresses, failure })
+    if (faults.take('resetAfterCommit', attempt) !== undefined) {
+      reply.hijack()
+      request.raw.socket.destroy()
+      return reply
+    }
+    return announce(request, reply.code(201), operation, config).send(resources.vm(machine))
+  })
+
+  app.get(`${vmPath}/:name`, (request: ArmRequest) =>
+    resources.vm(found(request), request.query['$expand'] === 'instanceView'),
+  )
+
+  app.get(vmPath, (request: ArmRequest) => pageOf(request, config, machines.sorted, (machine) => resources.vm(machine)))
+
+  app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
+    const machine = found(request)
+    refuseIfDeleting(machine)
+    const { identity, ...change } = request.body ?? {}
+    const operation = lifecycle.update(
+      machine,
+      changeOf(
+        identity === undefined ? change : { ...change, identity: withIdentities(machine.body.identity, identity) },
+      ),
+    )
+    return announce(request, reply.code(200), operation, config).send(resources.vm(machine))
+  })
+
+  app.delete(`${vmPath}/:name`, (request: ArmRequest, reply) => {
+    const machine = machines.get(request.params['name'] ?? '')
+    if (machine === undefined) return reply.code(204).send()
+    return announce(request, reply.code(202), lifecycle.delete(machine), config).send()
+  })
+
+  app.get(operationPath, (request: ArmRequest, reply) => {
+    const { id = '' } = request.params
+    const operation = operations.get(id)
+    if (operation === undefined) throw resourceNotFound('locations/operations', id, config.nodeResourceGroup)
+    // The Location form: 202 until the end, then the operation's result: the VM, or nothing after its deletion.
+    if (request.query['monitor'] === 'true') {
+      if (operation.status === 'InProgress') return announce(request, reply.code(202), operation, config).send()
+      return resultOf(operation) ?? reply.code(200).send()
+    }
+    const { status, startTime, endTime, error } = operation
+    if (status === 'InProgress') reply.header('retry-after', '1')
+    return {
+      name: id,
+      startTime,
+      ...(endTime === undefined ? {} : { endTime }),
+      status,
+      ...(error === undefined ? {} : { error }),
+    }
+  })
+
+  /** What an operation made; undefined when that is gone. */
+  function resultOf({ kind, vm, extension: name = '' }: Operation): Record<string, unknown> | undefined {
+    const machine = machines.get(vm)
+    if (machine === undefined || kind === 'delete') return undefined
+    if (kind !== 'extension') return resources.vm(machine)
+    const extension = machine.extensions?.[name.toLowerCase()]
+    return extension === undefined ? undefined : resources.extension(machine, extension)
+  }
+
+  /** PUT over a VM: the same again changes nothing, a VM that failed is tried again, and what is immutable is refused. */
+  function putAgain(request: ArmRequest<MachineBody>, reply: FastifyReply, machine: Machine): FastifyReply {
+    refuseIfDeleting(machine)
+    const changed = immutable.find(([, value]) => value(machine.body) !== value(request.body))?.[0]
+    if (changed === 'location')
+      throw new ArmError(
+        409,
+        'InvalidResourceLocation',
+        `The VM '${machine.name}' exists already in location '${machine.body.location}'.`,
+      )
+    if (changed !== undefined)
+      throw new ArmError(409, 'PropertyChangeNotAllowed', `Changing property '${changed}' is not allowed.`)
+    const operation =
+      operations.inFlightOn(machine.vmId) ??
+      (machine.state === 'Failed'
+        ? lifecycle.createAgain(machine, request.body, pools.admit(attemptOf(machine.body), machine.size))
+        : lifecycle.update(machine, changeOf(request.body)))
+    return announce(request, reply.code(200), operation, config).send(resources.vm(machine))
+  }
+
+  function found(request: ArmRequest<never> | ArmRequest): Machine {
+    const { name = '' } = (request as ArmRequest).params
+    const machine = machines.get(name)
+    if (machine === undefined)
+      throw resourceNotFound('Microsoft.Compute/virtualMachines', name, config.nodeResourceGroup)
+    return machine
+  }
+}
+
+/** Properties that no PUT may change, by the name that the refusal gives. */
+const immutable: readonly (readonly [string, (body: MachineBody) => unknown])[] = [
+  ['location', ({ location }) => location.replaceAll(' ', '').toLowerCase()],
+  ['zones', ({ zones }) => (zones ?? []).join()],
+  ['vmSize', ({ properties }) => properties.hardwareProfile.vmSize],
+  ['priority', ({ properties }) => properties.priority ?? 'Regular'],
+  ['osDisk.name', ({ properties }) => properties.storageProfile?.osDisk?.name],
+  ['imageReference', ({ properties }) => JSON.stringify(properties.storageProfile?.imageReference)?.toLowerCase()],
+  ['osProfile.adminUsername', ({ properties }) => properties.osProfile?.adminUsername],
+  ['osProfile.computerName', ({ properties }) => properties.osProfile?.computerName],
+  ['osProfile.customData', ({ properties }) => properties.osProfile?.customData],
+]
+
+function changeOf({ tags, identity }: Partial<MachineBody>): Pick<MachineBody, 'tags' | 'identity'> {
+  return { ...(tags === undefined ? {} : { tags }), ...(identity === undefined ? {} : { identity }) }
+}
+
+interface Identity {
+  readonly type?: string
+  readonly userAssignedIdentities?: Readonly<Record<string, unknown>>
+}
+
+/** PATCH adds the identities it names and removes those it names as null; PUT replaces them. */
+function withIdentities(before: unknown, change: unknown): Identity {
+  const [own, asked] = [(before ?? {}) as Identity, (change ?? {}) as Identity]
+  const all = Object.entries({ ...own.userAssignedIdentities, ...asked.userAssignedIdentities })
+  return { ...own, ...asked, userAssignedIdentities: Object.fromEntries(all.filter(([, value]) => value !== null)) }
+}
+
+function refuseIfDeleting({ name, state }: Machine): void {
+  if (state === 'Deleting')
+    throw new ArmError(
+      409,
+      'OperationNotAllowed',
+      `VM '${name}' is marked for deletion; only its deletion can be asked for again.`,
+    )
+}

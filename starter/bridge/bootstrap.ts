@@ -1,0 +1,96 @@
+import {
+  type Client,
+  type ConnectionLike,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client'
+import type { Logger } from 'pino'
+import { taskQueue } from '../../core/task-queues.ts'
+import type { catalogRefresh, garbageCollection, inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
+import { isDenied } from '../temporal/grpc-code.ts'
+import { type NameOwner, startLoops } from './cluster-loops.ts'
+import { ensureAttributes } from './namespace-attributes.ts'
+
+export interface BootstrapDeps {
+  readonly client: Client
+  /** For the loops: without a codec, since their memo is read by other clusters. */
+  readonly plainClient: Pick<Client, 'workflow'>
+  readonly connection: Pick<ConnectionLike, 'operatorService' | 'workflowService'>
+  readonly namespace: string
+  readonly cluster: string
+  readonly clusterUid: string
+  readonly log: Logger
+  /** Schedules of which the log has said that they may not be made: once is enough. */
+  readonly reported: Set<string>
+}
+
+/**
+ * Makes what must exist once per cluster. Every replica calls it at start and at each resync: done already is success. Returns whose the cluster's
+ * name is; where it is another cluster's nothing of that cluster is changed. Errors: what Temporal says, and search attributes that are missing.
+ */
+export async function bootstrap(deps: BootstrapDeps): Promise<NameOwner> {
+  const { connection, namespace, cluster, clusterUid, log } = deps
+  await ensureAttributes({ connection, namespace, log })
+  const owner = await startLoops({ client: deps.plainClient, cluster, clusterUid })
+  if (owner.kind !== 'foreign') await ensureSchedules(deps)
+  return owner
+}
+
+const everyMs = {
+  garbageCollection: 120_000,
+  nodeClassStatus: 180_000,
+  inPlaceUpdates: 300_000,
+  catalogRefresh: 12 * 3_600_000,
+} as const
+
+type ScheduleName = keyof typeof everyMs
+
+async function ensureSchedules(deps: BootstrapDeps): Promise<void> {
+  await Promise.all((Object.keys(everyMs) as ScheduleName[]).map((name) => ensureSchedule(deps, name)))
+}
+
+async function ensureSchedule(deps: BootstrapDeps, name: ScheduleName): Promise<void> {
+  const { client, cluster, log } = deps
+  const scheduleId = `${name}/${cluster}`
+  try {
+    await client.schedule.create<
+      typeof garbageCollection | typeof nodeClassStatus | typeof inPlaceUpdates | typeof catalogRefresh
+    >({
+      scheduleId,
+      spec: { intervals: [{ every: everyMs[name] }], jitter: everyMs[name] / 10 },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m' },
+      action: { type: 'startWorkflow', workflowType: name, taskQueue: taskQueue('core', cluster), args: [] },
+    })
+    log.info({ schedule: name }, 'created schedule')
+  } catch (error) {
+    if (error instanceof ScheduleAlreadyRunning) return
+    if (!isDenied(error)) throw error
+    if (!(await exists(client, scheduleId))) reportDenied(deps, name)
+  }
+}
+
+/** Whether a Schedule is there, made by somebody else. One that may not be read counts as missing. */
+async function exists(client: Client, scheduleId: string): Promise<boolean> {
+  try {
+    await client.schedule.getHandle(scheduleId).describe()
+    return true
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError || isDenied(error)) return false
+    throw error
+  }
+}
+
+function reportDenied({ namespace, cluster, log, reported }: BootstrapDeps, name: ScheduleName): void {
+  if (reported.has(name)) return
+  reported.add(name)
+  const command = [
+    `temporal schedule create --schedule-id ${name}/${cluster} --workflow-id ${name}/${cluster}`,
+    `--type ${name} --task-queue ${taskQueue('core', cluster)} --interval ${everyMs[name] / 60_000}m`,
+    `--overlap-policy Skip --catchup-window 1m --namespace ${namespace}`,
+  ].join(' ')
+  log.warn(
+    { schedule: name },
+    `Joiner may not create the Schedule ${name}, which does not run without it; run: ${command}`,
+  )
+}

@@ -1,0 +1,259 @@
+import type { Client, ConnectionLike } from '@temporalio/client'
+import type { CachedKind, CachedObject } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import { Lease } from '../../activities/kubernetes/lease.ts'
+import type { PlanningDeps } from '../../activities/planning/dependencies.ts'
+import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
+import { needsLook } from '../../core/node-claim/node-health.ts'
+import type { Node, NodeClaim, NodeClass } from '../../core/objects.ts'
+import { terminationFinalizer } from '../../core/requirements/labels.ts'
+import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queues.ts'
+import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
+import { pokeSignal } from '../../workflows/messages.ts'
+import { makeCurrent, type OwnVersion } from './current-version.ts'
+import { startNodePoolCounter } from './node-pool-counter.ts'
+import { endStuckRuns } from './stuck-runs.ts'
+import { WorkQueue } from './work-queue.ts'
+
+export interface BridgeInput {
+  readonly deps: PlanningDeps
+  readonly client: Client
+  readonly connection: ConnectionLike
+  /** Search attributes, loops and schedules. */
+  readonly bootstrap: () => Promise<void>
+  readonly temporalNamespace: string
+  readonly identity: string
+  readonly resyncMs: number
+  /** The version that is current while this process leads. Undefined: somebody else decides. */
+  readonly version: OwnVersion | undefined
+}
+
+const leaseSeconds = 10
+const renewMs = 3000
+/** How often runs are looked for that this version of the workflow code cannot go on with: one list request. */
+const mendMs = 30_000
+/** How long a planner is given to start the lifecycle of a claim that it made. */
+const plannersOwnMs = 1000
+/** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
+const statusKey = 'nodeClassStatus'
+const inPlaceKey = 'inPlaceUpdates'
+const versionKey = 'workerVersion'
+
+/**
+ * Turns watch events into pokes: "look again", without content. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
+ * many changes nothing. Every resync starts what should run and does not, at no cost for what runs.
+ */
+export class Bridge {
+  readonly #input: BridgeInput
+  readonly #lease: Lease
+  readonly #queue: WorkQueue
+  readonly #vanished = new Map<string, NodeClaim>()
+  #isHolding = false
+  #unsubscribe: () => void = () => {}
+  #stopCounting: () => void = () => {}
+  #timers: NodeJS.Timeout[] = []
+  #stopped = false
+  #failedLooks = 0
+
+  constructor(input: BridgeInput) {
+    this.#input = input
+    this.#lease = new Lease(input.deps, {
+      name: 'joiner-bridge',
+      identity: input.identity,
+      durationSeconds: leaseSeconds,
+    })
+    this.#queue = new WorkQueue((key) => this.#work(key), {
+      concurrency: 20,
+      spacingMs: 500,
+      maxBackoffMs: 30_000,
+      onError: (key, error, attempt) => {
+        if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'a poke failed; trying again')
+      },
+    })
+  }
+
+  start(): void {
+    const { deps, resyncMs } = this.#input
+    this.#unsubscribe = deps.cache.onChange((kind, key, before, after) => this.#onChange(kind, key, before, after))
+    this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
+    void this.#holdLease()
+    this.#timers.push(
+      setInterval(() => void this.#holdLease(), renewMs),
+      setInterval(() => void this.#resync(), resyncMs),
+      setInterval(() => void this.#beginStuckAnew(), mendMs),
+    )
+  }
+
+  /** Whether this process bridges now. A leader that cannot renew its Lease stops by itself before anybody else can take it. */
+  get isLeader(): boolean {
+    return !this.#stopped && this.#lease.isValid
+  }
+
+  async stop(): Promise<void> {
+    const wasLeader = this.isLeader
+    this.#stopped = true
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#unsubscribe()
+    this.#stopCounting()
+    this.#queue.stop()
+    if (!wasLeader) return
+    await this.#lease
+      .release()
+      .catch((error: unknown) =>
+        this.#input.deps.log.debug({ err: error }, 'the bridge lease was not released; it runs out'),
+      )
+  }
+
+  async #holdLease(): Promise<void> {
+    if (this.#stopped || this.#isHolding) return
+    this.#isHolding = true
+    const { deps, identity } = this.#input
+    try {
+      const holding = await this.#lease.tryHold()
+      if (holding === 'taken') {
+        deps.log.info({ identity }, 'became bridge leader')
+        await deps.cache.synced()
+        this.#pokeAll()
+      }
+    } catch (error) {
+      deps.log.warn({ err: error }, 'the bridge lease could not be renewed; trying again')
+    } finally {
+      this.#isHolding = false
+    }
+  }
+
+  /** A new leader looks at everything once: it cannot know what its predecessor still had to tell. */
+  #pokeAll(): void {
+    this.#queue.add(versionKey)
+    this.#queue.add(statusKey)
+    this.#queue.add(inPlaceKey)
+    for (const claim of this.#input.deps.cache.nodeClaims.values()) this.#queue.add(`poke/${claim.metadata.name}`)
+  }
+
+  async #resync(): Promise<void> {
+    if (this.#stopped) return
+    const { deps } = this.#input
+    try {
+      await this.#input.bootstrap()
+    } catch (error) {
+      deps.log.warn({ err: error }, 'bootstrap in Temporal failed; the next resync tries again')
+    }
+    if (!this.isLeader) return
+    this.#queue.add(versionKey)
+    for (const claim of deps.cache.nodeClaims.values()) this.#queue.add(`start/${claim.metadata.name}`)
+    for (const node of deps.cache.nodes.values()) this.#onNode(undefined, node)
+  }
+
+  async #beginStuckAnew(): Promise<void> {
+    if (this.#stopped || !this.isLeader) return
+    const { client, deps } = this.#input
+    try {
+      const ended = await endStuckRuns({ client, cluster: deps.cluster, log: deps.log })
+      if (ended.length > 0) await this.#input.bootstrap()
+      for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
+      this.#failedLooks = 0
+    } catch (error) {
+      // A Temporal that is too old refuses the question each time: it is told once in ten minutes.
+      if (this.#failedLooks++ % 20 === 0)
+        deps.log.warn({ err: error }, 'stuck workflow runs cannot be looked for (it takes Temporal 1.30); trying again')
+    }
+  }
+
+  #onChange(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
+    if (!this.isLeader) return
+    if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
+    else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
+    else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
+      const conditionsOnly =
+        before !== undefined &&
+        before.metadata.generation === after.metadata.generation &&
+        before.metadata.deletionTimestamp === after.metadata.deletionTimestamp
+      if (conditionsOnly) return
+      this.#queue.add(statusKey)
+      if (kind === 'AKSNodeClass') this.#queue.add(inPlaceKey)
+    }
+  }
+
+  #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
+    if (after === undefined) {
+      if (before !== undefined && this.#wasLastOfItsClass(before)) this.#queue.add(statusKey)
+      if (before !== undefined && !isDeleting(before)) this.#onVanished(before)
+      return
+    }
+    if (before === undefined) {
+      // A claim made by hand has nobody else. One with the finalizer is a planner's, which starts its lifecycle itself, perhaps in another process.
+      if (isUntouched(after)) this.#queue.add(`begin/${name}`)
+      else setTimeout(() => this.#startUnlessStarted(after), plannersOwnMs).unref()
+    } else if ((isDeleting(after) && !isDeleting(before)) || isHeldOtherwise(before, after))
+      this.#queue.add(`poke/${name}`)
+  }
+
+  /** Its finalizer was taken off by somebody, so its lifecycle has not ended it and would rest for ever. */
+  #onVanished(claim: NodeClaim): void {
+    this.#vanished.set(claim.metadata.uid, claim)
+    this.#queue.add(`vanished/${claim.metadata.uid}`)
+  }
+
+  #startUnlessStarted(claim: NodeClaim): void {
+    if (!this.#input.deps.lifecycles.hasStarted(claim)) this.#queue.add(`start/${claim.metadata.name}`)
+  }
+
+  /** A node class that is being deleted waits for its claims (reference/azure-provider.md 1.5). */
+  #wasLastOfItsClass({ spec: { nodeClassRef } }: NodeClaim): boolean {
+    const { nodeClasses, nodeClaims } = this.#input.deps.cache
+    const nodeClass = nodeClasses.get(nodeClassRef.name)
+    if (nodeClass === undefined || !isDeleting(nodeClass)) return false
+    return ![...nodeClaims.values()].some(({ spec }) => spec.nodeClassRef.name === nodeClassRef.name)
+  }
+
+  #onNode(before: Node | undefined, after: Node | undefined): void {
+    const node = after ?? before
+    const [claim] =
+      node?.providerId === undefined
+        ? []
+        : this.#input.deps.cache.nodeClaims.by('byProviderId', node.providerId.toLowerCase())
+    if (claim === undefined || isDeleting(claim)) return
+    const { deps } = this.#input
+    const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
+    if (leaving || needsLook(before, after, deps.nodeRules, deps.now())) this.#queue.add(`poke/${claim.metadata.name}`)
+  }
+
+  async #work(key: string): Promise<void> {
+    const { deps, client, version, connection, temporalNamespace: namespace, identity } = this.#input
+    if (key === versionKey) {
+      // A leader that lost its Lease while this waited must not take the tasks away from its successor.
+      if (version !== undefined && this.isLeader)
+        await makeCurrent(version, { connection, namespace, identity, log: deps.log })
+      return
+    }
+    if (key === statusKey || key === inPlaceKey) {
+      await client.workflow.signalWithStart<typeof nodeClassStatus | typeof inPlaceUpdates>(key, {
+        workflowId: singletonIds[key](deps.cluster),
+        taskQueue: taskQueue('core', deps.cluster),
+        args: [],
+        signal: pokeSignal,
+        staticSummary: 'a spec changed',
+      })
+      return
+    }
+    const [action, name = ''] = key.split('/')
+    const claim = action === 'vanished' ? this.#vanished.get(name) : deps.cache.nodeClaims.get(name)
+    if (claim === undefined) return
+    if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
+    else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
+    this.#vanished.delete(claim.metadata.uid)
+  }
+}
+
+/** A claim that somebody has just made: nothing has happened to it, nor to anything in its name. */
+function isUntouched({ metadata, status }: NodeClaim): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    !metadata.finalizers.includes(terminationFinalizer) &&
+    status.providerId === undefined &&
+    status.conditions.length === 0
+  )
+}
+
+function isDeleting(object: NodeClaim | Node | NodeClass): boolean {
+  return object.metadata.deletionTimestamp !== undefined
+}

@@ -1,0 +1,83 @@
+import type { ConnectionLike } from '@temporalio/client'
+import proto from '@temporalio/proto'
+import type { Logger } from 'pino'
+import { searchAttributes } from '../../workflows/search-attributes.ts'
+import { grpcCode, grpcCodes, isDenied } from '../temporal/grpc-code.ts'
+
+const keyword = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+const names = Object.values(searchAttributes).map(({ name }) => name)
+
+/** What a namespace knows of the search attributes that lifecycles have. */
+export type Attributes =
+  | { readonly kind: 'known'; readonly missing: readonly string[]; readonly wrong: readonly string[] }
+  /** The caller may not ask; a query over all of them was accepted, so they are there. */
+  | { readonly kind: 'usable' }
+  /** The caller may not ask, and a query over all of them was refused with this text. */
+  | { readonly kind: 'unusable'; readonly message: string }
+
+type Services = Pick<ConnectionLike, 'operatorService' | 'workflowService'>
+
+/** The command that makes search attributes, for who may. */
+export function attributeCommand(missing: readonly string[], namespace: string): string {
+  return `temporal operator search-attribute create ${missing.map((name) => `--name ${name} --type Keyword`).join(' ')} --namespace ${namespace}`
+}
+
+/** Reads which search attributes the namespace has. Errors: what Temporal says, other than that this is denied. */
+export async function readAttributes(connection: Services, namespace: string): Promise<Attributes> {
+  try {
+    const { customAttributes: types } = await connection.operatorService.listSearchAttributes({ namespace })
+    return {
+      kind: 'known',
+      missing: names.filter((name) => types[name] === undefined),
+      wrong: names.filter((name) => types[name] !== undefined && types[name] !== keyword),
+    }
+  } catch (error) {
+    // Temporal Cloud has no OperatorService.
+    if (!isDenied(error) && grpcCode(error) !== grpcCodes.unimplemented) throw error
+  }
+  try {
+    const query = names.map((name) => `${name} = 'x'`).join(' AND ')
+    await connection.workflowService.countWorkflowExecutions({ namespace, query })
+    return { kind: 'usable' }
+  } catch (error) {
+    if (grpcCode(error) !== grpcCodes.invalidArgument) throw error
+    return { kind: 'unusable', message: (error as Error).message }
+  }
+}
+
+export interface AttributesInput {
+  readonly connection: Services
+  readonly namespace: string
+  readonly log: Logger
+}
+
+/**
+ * Sees to the search attributes of lifecycles: starts would fail without them. Where Joiner may not make them somebody else does beforehand. Errors: one
+ * is missing and may not be made, or has another type; the message holds the remedy.
+ */
+export async function ensureAttributes({ connection, namespace, log }: AttributesInput): Promise<void> {
+  const found = await readAttributes(connection, namespace)
+  if (found.kind === 'usable') return
+  if (found.kind === 'unusable')
+    throw new Error(
+      `Temporal's namespace "${namespace}" lacks search attributes, and Joiner may not list them (${found.message}); an administrator runs: ${attributeCommand(names, namespace)}`,
+    )
+  if (found.wrong.length > 0)
+    throw new Error(
+      `Temporal's namespace "${namespace}": search attributes ${found.wrong.join(', ')}: have another type than Keyword; set temporal.namespace to a namespace of Joiner's own`,
+    )
+  if (found.missing.length === 0) return
+  try {
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(found.missing.map((name) => [name, keyword])),
+    })
+    log.info({ searchAttributes: found.missing }, 'registered search attributes')
+  } catch (error) {
+    if (!isDenied(error) && grpcCode(error) !== grpcCodes.unimplemented) throw error
+    throw new Error(
+      `Temporal's namespace "${namespace}" lacks the search attributes ${found.missing.join(', ')}, and Joiner may not make them; an administrator runs: ${attributeCommand(found.missing, namespace)}`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,95 @@
+import { open } from 'node:fs/promises'
+import { printable } from '../../../core/values/printable.ts'
+import { ToldError } from '../shared/told-error.ts'
+
+/** A file as it lies on the disk, or standard input. Nothing of it was looked at yet. */
+export interface InputFile {
+  /** As the user named it; `-`: standard input. */
+  readonly file: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** A file that could not be read: why, and what to do. */
+export interface UnreadableFile {
+  readonly file: string
+  readonly message: string
+}
+
+/** Just below the longest text that there can be. */
+const mostBytes = 500 * 1024 * 1024
+
+let standardInput: Promise<Uint8Array<ArrayBuffer>> | undefined
+
+/** Reads a file, or standard input for `-`, which is the same however often it is asked for. No two share their bytes. */
+export async function readInput(file: string): Promise<InputFile | UnreadableFile> {
+  try {
+    if (file !== '-') return { file, bytes: await readFile(file) }
+    standardInput ??= collect(process.stdin)
+    return { file, bytes: (await standardInput).slice() }
+  } catch (error) {
+    return { file, message: `cannot be read: ${reasonOf(error)}` }
+  }
+}
+
+/** Reads a file that a command cannot do without. Errors: ToldError. */
+export async function needInput(file: string): Promise<InputFile> {
+  const input = await readInput(file)
+  if ('bytes' in input) return input
+  throw new ToldError(`${inputName(file)}: ${input.message}`)
+}
+
+/** How messages name a file. */
+export function inputName(file: string): string {
+  return file === '-' ? 'standard input' : printable(file)
+}
+
+class TooLarge extends Error {}
+
+async function readFile(file: string): Promise<Uint8Array<ArrayBuffer>> {
+  const handle = await open(file)
+  try {
+    const stats = await handle.stat()
+    if (stats.isFile() && stats.size > mostBytes) throw new TooLarge()
+    // The size of pipes and devices says nothing.
+    if (!stats.isFile() || stats.size === 0) return await collect(handle.createReadStream({ autoClose: false }))
+    return owned(await handle.readFile())
+  } finally {
+    await handle.close()
+  }
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > mostBytes) throw new TooLarge()
+  }
+  return owned(Buffer.concat(chunks))
+}
+
+/** Bytes that can be handed to a thread: those of small buffers lie together with others'. */
+function owned(buffer: Buffer): Uint8Array<ArrayBuffer> {
+  const { buffer: memory, byteLength } = buffer
+  return memory instanceof ArrayBuffer && memory.byteLength === byteLength
+    ? new Uint8Array(memory)
+    : new Uint8Array(buffer)
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file (ENOENT); check the path',
+  ENOTDIR: 'there is no such file (ENOTDIR); check the path',
+  EISDIR: 'it is a directory (EISDIR); name the files in it',
+  EACCES: 'permission denied (EACCES); make it readable',
+  EPERM: 'permission denied (EPERM); make it readable',
+  ELOOP: 'its links go in a circle (ELOOP); check the path',
+  ENAMETOOLONG: 'its name is too long (ENAMETOOLONG); check the path',
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof TooLarge)
+    return `it is larger than the ${mostBytes / 1024 / 1024} MiB that are read; give it in parts, such as one for each namespace`
+  const { code, message } = error as NodeJS.ErrnoException
+  return reasons[code ?? ''] ?? printable(message)
+}

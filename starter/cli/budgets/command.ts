@@ -1,0 +1,89 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { pausableReasons } from '../../../core/pauses/pauses.ts'
+import { few } from '../simulate/words.ts'
+import type { PoolBudgets, ReadCluster, Reason } from './report.ts'
+
+interface Options {
+  readonly reason?: Reason
+  readonly days: number
+  readonly namespace: string
+  readonly output: 'text' | 'json'
+}
+
+const mostDays = 92
+
+/** Adds `budgets`, which shows what disruption budgets allow now and in the days to come. */
+export function registerBudgets(program: Command): void {
+  program
+    .command('budgets')
+    .argument('[nodepools...]', 'names of NodePools (default: all)')
+    .description(
+      'how many nodes disruption budgets allow to be disrupted, now and in the next days, and what limits it',
+    )
+    .addOption(new Option('--reason <reason>', 'only for this reason').choices([...pausableReasons]))
+    .option('--days <count>', `days to look ahead, ${mostDays} at most`, days, 7)
+    .option('--namespace <name>', "Joiner's namespace, where pauses stand", process.env['JOINER_NAMESPACE'] ?? 'joiner')
+    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addHelpText(
+      'after',
+      `
+BUDGET is the least that the budgets in force allow at once, IN USE are nodes that are being disrupted or deleted, or are not ready, and LEFT is
+what may still be begun. Percentages are of the pool's initialized nodes, rounded up. Schedules are in UTC. What is foretold holds for as many nodes as there are now.
+A budget whose schedule cannot be read blocks all disruption of its pool; it is named, with what to write instead.
+Expiry (expireAfter) asks no budget. In JSON, null stands for no limit or no end in sight, and limitedBy for indexes of spec.disruption.budgets.
+  joiner budgets general --reason Drifted --days 14
+Exit code: 0, 1 when the cluster does not answer, 2 when a NodePool does not exist.`,
+    )
+    .action(async (names: readonly string[], options: Options) => {
+      process.exitCode = await run(names, options)
+    })
+}
+
+function days(text: string): number {
+  const count = Number(text)
+  if (!Number.isSafeInteger(count) || count < 1 || count > mostDays)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${mostDays}.`)
+  return count
+}
+
+async function run(names: readonly string[], options: Options): Promise<number> {
+  const [{ readCluster }, { budgetReport }, { reason }] = await Promise.all([
+    import('./read.ts'),
+    import('./report.ts'),
+    import('../doctor/check.ts'),
+  ])
+  const now = Date.now()
+  let cluster: ReadCluster
+  try {
+    cluster = await readCluster(options.namespace, now)
+  } catch (error) {
+    console.error(`${reason(error)}; check KUBECONFIG and --namespace "${options.namespace}"`)
+    return 1
+  }
+  const existing = cluster.nodePools.map(({ metadata }) => metadata.name)
+  const missing = names.filter((name) => !existing.includes(name))
+  if (missing.length > 0) {
+    console.error(
+      `NodePool ${missing.map((name) => `"${name}"`).join(', ')} does not exist; there are: ${few(existing.sort(), 20) || 'none'}`,
+    )
+    return 2
+  }
+  const nodePools = cluster.nodePools.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
+  const reasons = options.reason === undefined ? pausableReasons : [options.reason]
+  await show(budgetReport({ ...cluster, nodePools }, { reasons, now, days: options.days }), options)
+  return 0
+}
+
+async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Options): Promise<void> {
+  const [{ budgetsText }, { budgetsJson }, { Times }] = await Promise.all([
+    import('./text.ts'),
+    import('./json.ts'),
+    import('./times.ts'),
+  ])
+  if (output === 'json') console.log(budgetsJson(pools))
+  else if (pools.length === 0) console.log('there are no NodePools of AKS')
+  else {
+    const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
+    console.log(budgetsText(pools, { days: ahead, times }))
+  }
+}

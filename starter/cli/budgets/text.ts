@@ -1,0 +1,120 @@
+import type { BudgetPeriod } from '../../../core/disruption/budgets/budget-forecast.ts'
+import { unlimited } from '../../../core/disruption/budgets/budgets.ts'
+import type { Budget } from '../../../core/objects.ts'
+import { pauseText } from '../../../core/pauses/pauses.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { aligned, counted, few } from '../simulate/words.ts'
+import type { Gate, PoolBudgets, ReasonBudget } from './report.ts'
+import type { Times } from './times.ts'
+
+/** Reasons of a pool for which budgets say the same. */
+interface Group {
+  readonly names: string
+  readonly same: ReasonBudget
+}
+
+const mostPeriods = 16
+const mostNodes = 10
+
+/** The report for people: a line for each pool and reason, and below it what is worth knowing of each pool. */
+export function budgetsText(pools: readonly PoolBudgets[], { days, times }: Shown): string {
+  const rows = pools.flatMap((pool) =>
+    groupsOf(pool).map(({ names, same }) => [
+      pool.nodePool,
+      names,
+      String(pool.nodes),
+      amount(same.allowed),
+      String(pool.consuming.length),
+      same.pauses.length > 0 ? 'paused' : amount(same.left),
+      limitText(same.limitedBy, pool.budgets),
+    ]),
+  )
+  const header = ['NODEPOOL', 'REASON', 'NODES', 'BUDGET', 'IN USE', 'LEFT', 'LIMITED BY']
+  const sections = pools.flatMap((pool) => {
+    const lines = detailsOf(pool, { days, times })
+    return lines.length === 0 ? [] : [[`${pool.nodePool}:`, ...lines.map((line) => `  ${printable(line)}`)].join('\n')]
+  })
+  return [aligned([header, ...rows]), ...sections].join('\n\n')
+}
+
+interface Shown {
+  readonly days: number
+  readonly times: Times
+}
+
+function groupsOf({ reasons }: PoolBudgets): readonly Group[] {
+  const groups = Map.groupBy(reasons, (one) => JSON.stringify({ ...one, reason: '' }))
+  return [...groups.values()].map((group) => ({
+    names: group.map(({ reason }) => reason).join(', '),
+    same: group[0] as ReasonBudget,
+  }))
+}
+
+const amount = (nodes: number) => (nodes >= unlimited ? 'no limit' : String(nodes))
+
+function limitText(indexes: readonly number[], budgets: readonly Budget[]): string {
+  const texts = indexes.flatMap((index) => {
+    const budget = budgets[index]
+    return budget === undefined ? [] : [budgetText(budget, index)]
+  })
+  return texts.join(' and ') || '-'
+}
+
+/** `10% (budgets[0])`, `0 by "0 9 * * mon-fri" for 8h (budgets[1])`. */
+function budgetText({ nodes, schedule, duration }: Budget, index: number): string {
+  const when = schedule === undefined ? '' : ` by "${schedule}" for ${duration ?? '0s'}`
+  return `${nodes}${when} (budgets[${index}])`
+}
+
+function detailsOf(pool: PoolBudgets, shown: Shown): readonly string[] {
+  const lines: string[] = pool.findings.map(({ isBlocking, message }) => `${isBlocking ? '✗' : '!'} ${message}`)
+  const pauses = new Set([...pool.reasons.flatMap((reason) => reason.pauses), ...pool.nodePauses])
+  for (const pause of pauses) lines.push(pauseText('disruption', pause))
+  if (pool.nodes === 0) lines.push('no nodes that count yet; budgets are told as for one node')
+  if (pool.consuming.length > 0) {
+    const names = pool.consuming.map(({ node, why }) => `${node} (${why})`)
+    lines.push(`in use by ${counted(names.length, 'node')}: ${few(names, mostNodes)}`)
+  }
+  for (const { names, same } of groupsOf(pool)) lines.push(...forecastLines(names, same, pool.budgets, shown))
+  return lines
+}
+
+function forecastLines(
+  names: string,
+  { gate, periods }: ReasonBudget,
+  budgets: readonly Budget[],
+  { days, times }: Shown,
+): readonly string[] {
+  const state = gateText(gate, days, times)
+  if (periods.length === 1) return state === undefined ? [] : [`${names}: ${state}`]
+  const rest = periods.slice(mostPeriods)
+  const end = rest.at(-1)?.toMs
+  return [
+    `${names}${state === undefined ? '' : `: ${state}`}`,
+    ...periodTable(periods.slice(0, mostPeriods), budgets, times)
+      .split('\n')
+      .map((line) => `  ${line}`),
+    ...(end === undefined ? [] : [`  and ${rest.length} more until ${times.utc(end)} UTC; --output json has all`]),
+  ]
+}
+
+/** Undefined: it is open, and stays so. */
+function gateText(gate: Gate, days: number, times: Times): string | undefined {
+  if (gate.kind === 'open') return gate.untilMs === undefined ? undefined : `open until ${times.both(gate.untilMs)}`
+  if (gate.next === undefined) return `blocked for the next ${counted(days, 'day')} at least`
+  const { fromMs, toMs } = gate.next
+  const end = toMs === undefined ? `for the rest of ${counted(days, 'day')}` : `until ${times.both(toMs)}`
+  return `blocked until ${times.both(fromMs)}; then open ${end}`
+}
+
+function periodTable(periods: readonly BudgetPeriod[], budgets: readonly Budget[], times: Times): string {
+  const isLocal = times.differs(periods.flatMap(({ fromMs, toMs }) => [fromMs, toMs]))
+  const span = (from: string, to: string) => `${from} - ${to.startsWith(from.slice(0, 10)) ? to.slice(11) : to}`
+  const rows = periods.map(({ fromMs, toMs, allowed, because }) => [
+    span(times.utc(fromMs), times.utc(toMs)),
+    ...(isLocal ? [`[${span(times.local(fromMs), times.local(toMs))}]`] : []),
+    amount(allowed),
+    limitText(because, budgets),
+  ])
+  return aligned([['UTC', ...(isLocal ? [`[${times.zone}]`] : []), 'BUDGET', 'LIMITED BY'], ...rows])
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { type Mark, noMarks, offeringMarks, withMarks } from '../../../activities/azure/capacity/mark.ts'
+import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
+import { marksTable } from './table.ts'
+
+const d4 = {
+  instanceType: 'Standard_D4s_v5',
+  family: 'standardDSv5Family',
+  vCpus: 4,
+  zone: 'westus2-1',
+  capacityType: 'spot',
+}
+const e8 = { ...d4, instanceType: 'Standard_E8s_v5', family: 'standardESv5Family', vCpus: 8, capacityType: 'on-demand' }
+const told = { untilMs: 3_600_000, reason: 'AllocationFailure' }
+const { marks } = withMarks(
+  noMarks,
+  [
+    ...offeringMarks(d4, told),
+    ...offeringMarks({ ...d4, zone: '0' }, told),
+    ...offeringMarks({ ...d4, instanceType: 'Standard_D8s_v5', vCpus: 8 }, told),
+    ...offeringMarks(e8, told),
+    { kind: 'allSpot', ...told },
+  ],
+  0,
+)
+const name = (mark: Mark) =>
+  mark.kind === 'allSpot' ? 'spot' : `${mark.kind === 'offering' ? mark.instanceType : mark.family} ${mark.zone}`
+
+describe('the marks that are meant', () => {
+  it.each<[string, MarkFilter, readonly string[]]>([
+    ['all', {}, [...marks.values()].map(name)],
+    [
+      'of a size, with the family that blocks it',
+      { instanceType: 'standard_d4s_v5', zone: '0' },
+      ['Standard_D4s_v5 0', 'standardDSv5Family 0'],
+    ],
+    ['of a family', { family: 'STANDARDESV5FAMILY' }, ['Standard_E8s_v5 westus2-1', 'standardESv5Family westus2-1']],
+    [
+      'of a capacity type',
+      { capacityType: 'on-demand' },
+      ['Standard_E8s_v5 westus2-1', 'standardESv5Family westus2-1'],
+    ],
+    ['of spot in one zone', { capacityType: 'spot', zone: '0' }, ['Standard_D4s_v5 0', 'standardDSv5Family 0']],
+    ['of a size that has none', { instanceType: 'Standard_D2s_v5' }, []],
+  ])('%s', (_what, filter, expected) => {
+    expect(chosenMarks(marks, filter).map(name).sort()).toEqual([...expected].sort())
+  })
+
+  it('of spot hold the one on all spot', () => {
+    expect(chosenMarks(marks, { capacityType: 'spot' }).map(name)).toContain('spot')
+  })
+})
+
+it('the table says what, where, why and for how long', () => {
+  expect(marksTable(chosenMarks(marks, { instanceType: 'Standard_D4s_v5' }), 0).split('\n')).toEqual([
+    'UNAVAILABLE                           CAPACITY  ZONES         REASON             UNTIL                 LEFT',
+    'Standard_D4s_v5                       spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h0m',
+    'standardDSv5Family, 4 vCPUs and more  spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h0m',
+  ])
+})

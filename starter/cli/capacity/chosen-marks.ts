@@ -1,0 +1,37 @@
+import type { Mark, Marks } from '../../../activities/azure/capacity/mark.ts'
+
+/** Which marks are meant; what is not named may be anything. */
+export interface MarkFilter {
+  readonly instanceType?: string
+  readonly family?: string
+  /** A zone label; `0` is the region without a zone. */
+  readonly zone?: string
+  readonly capacityType?: string
+}
+
+/**
+ * The marks that a filter names. A size is offered again only when its family is, so the family's marks of the places where it was refused
+ * go with it. The mark on all spot has neither size, family nor zone. The case of sizes and families does not matter.
+ */
+export function chosenMarks(marks: Marks, filter: MarkFilter): readonly Mark[] {
+  const meant = [...marks.values()].filter((mark) => isMeant(mark, filter))
+  const places = new Set(meant.flatMap((mark) => (mark.kind === 'offering' ? [placeOf(mark)] : [])))
+  const families = [...marks.values()].filter((mark) => mark.kind === 'family' && places.has(placeOf(mark)))
+  return [...new Set([...meant, ...families])]
+}
+
+function isMeant(mark: Mark, { instanceType, family, zone, capacityType }: MarkFilter): boolean {
+  if (mark.kind === 'allSpot') {
+    const names = [instanceType, family, zone].some((field) => field !== undefined)
+    return !names && (capacityType === undefined || capacityType === 'spot')
+  }
+  if (zone !== undefined && zone !== mark.zone) return false
+  if (capacityType !== undefined && capacityType !== mark.capacityType) return false
+  if (family !== undefined && family.toLowerCase() !== mark.family.toLowerCase()) return false
+  if (instanceType === undefined) return true
+  return mark.kind === 'offering' && mark.instanceType.toLowerCase() === instanceType.toLowerCase()
+}
+
+function placeOf(mark: Exclude<Mark, { readonly kind: 'allSpot' }>): string {
+  return `${mark.capacityType}/${mark.zone}/${mark.family.toLowerCase()}`
+}

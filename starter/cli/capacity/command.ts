@@ -1,0 +1,112 @@
+import { type Command, Option } from 'commander'
+import { liveMarks, type Mark, type Marks } from '../../../activities/azure/capacity/mark.ts'
+import { kubeconfig } from '../shared/kubeconfig.ts'
+import { counted } from '../simulate/words.ts'
+import { chosenMarks, type MarkFilter } from './chosen-marks.ts'
+import { marksTable } from './table.ts'
+
+interface Options extends MarkFilter {
+  readonly namespace: string
+  readonly output: 'text' | 'json'
+}
+
+/** Adds `capacity`, which shows and clears what Azure refused. */
+export function registerCapacity(program: Command): void {
+  const capacity = program
+    .command('capacity')
+    .description('offerings that Azure refused, and that are left out until a time')
+  common(capacity.command('list'))
+    .description('show what is left out: since which refusal, and until when')
+    .action((options: Options) => run(options, (store) => list(store, options)))
+  common(capacity.command('clear'))
+    .description('offer again at once what is left out, for example after a quota was raised')
+    .option('--all', 'all of it')
+    .option('--dry-run', 'only show what would be cleared')
+    .addHelpText(
+      'after',
+      `
+Options together mean what all of them name. Every replica offers again at once what was cleared; what Azure refuses again is left out again.
+  joiner capacity clear --family standardDSv5Family --capacity-type on-demand
+  joiner capacity clear --all`,
+    )
+    .action((options: Options & { readonly all?: true; readonly dryRun?: true }) => {
+      const named = [options.instanceType, options.family, options.zone, options.capacityType]
+      const isNamed = named.some((value) => value !== undefined)
+      if (isNamed === (options.all === true))
+        return fail(
+          'name what to clear by --instance-type, --family, --zone or --capacity-type; or all of it by --all',
+          2,
+        )
+      return run(options, (store) => clear(store, options, options.dryRun === true))
+    })
+}
+
+function common(command: Command): Command {
+  return command
+    .option('--instance-type <name>', 'of this size, such as Standard_D4s_v5')
+    .option('--family <name>', 'of this quota family, such as standardDSv5Family')
+    .option('--zone <label>', 'in this zone, such as westus2-1; 0 is the region without a zone')
+    .addOption(new Option('--capacity-type <type>', 'of this capacity type').choices(['on-demand', 'spot']))
+    .option('--namespace <name>', "Joiner's namespace", process.env['JOINER_NAMESPACE'] ?? 'joiner')
+    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+}
+
+type Store = import('../../../activities/azure/capacity/mark-store.ts').MarkStore
+
+async function run({ namespace }: Options, work: (store: Store) => Promise<void>): Promise<void> {
+  const [{ KubernetesClient }, { MarkStore }] = await Promise.all([
+    import('../../../activities/kubernetes/client/client.ts'),
+    import('../../../activities/azure/capacity/mark-store.ts'),
+  ])
+  try {
+    const client = await KubernetesClient.load(kubeconfig())
+    try {
+      await work(new MarkStore(client, namespace, Date.now))
+    } finally {
+      await client.close()
+    }
+  } catch (error) {
+    fail(
+      `${error instanceof Error ? error.message : String(error)}; check KUBECONFIG and --namespace "${namespace}"`,
+      1,
+    )
+  }
+}
+
+async function list(store: Store, options: Options): Promise<void> {
+  const { marks } = await store.read()
+  show(chosenMarks(liveMarks(marks, Date.now()), options), options, 'nothing is left out')
+}
+
+async function clear(store: Store, options: Options, isDry: boolean): Promise<void> {
+  let cleared: readonly Mark[] = []
+  let kept: Marks = new Map()
+  const decide = (marks: Marks) => {
+    cleared = chosenMarks(marks, options)
+    const gone = new Set(cleared)
+    kept = new Map([...marks].filter(([, mark]) => !gone.has(mark)))
+    return kept
+  }
+  if (isDry) decide(liveMarks((await store.read()).marks, Date.now()))
+  else await store.change(undefined, decide)
+  show(cleared, options, 'no mark is meant')
+  if (options.output === 'json') return
+  if (cleared.length > 0) console.log(`${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`)
+  const families = [...kept.values()].filter(({ kind }) => kind === 'family').length
+  if (options.instanceType !== undefined && families > 0)
+    console.log(
+      `${counted(families, 'mark')} on families stay; they leave out larger sizes as well (joiner capacity list)`,
+    )
+}
+
+function show(marks: readonly Mark[], { output }: Options, nothing: string): void {
+  if (output === 'json') {
+    const shown = marks.map(({ untilMs, ...mark }) => ({ ...mark, until: new Date(untilMs).toISOString() }))
+    console.log(JSON.stringify(shown, null, 2))
+  } else console.log(marks.length === 0 ? nothing : marksTable(marks, Date.now()))
+}
+
+function fail(message: string, code: number): void {
+  console.error(message)
+  process.exitCode = code
+}

@@ -1,0 +1,84 @@
+import { toNewest } from '../../../api/conversion/convert.ts'
+import { isObject } from '../../../api/conversion/residue.ts'
+import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
+import { printable, printableLines } from '../../../core/values/printable.ts'
+import { doing } from '../bounded/doing.ts'
+import { type InputFile, inputName } from '../bounded/input.ts'
+import { takeText } from '../bounded/text.ts'
+import { documentText, yamlText } from '../shared/yaml-text.ts'
+import { InputError } from '../simulate/shape.ts'
+
+/** What the command line asks for. */
+export interface ConvertInput {
+  readonly file: InputFile
+}
+
+/** Prints the manifests of a file with the newest API versions, all or none. Returns the exit code. Errors: InputError. */
+export function convertFile({ file }: ConvertInput): number {
+  const name = inputName(file.file)
+  doing(name)
+  const taken = takeText(file)
+  if (taken.kind === 'refused') throw new InputError(`${name}: ${taken.message}`)
+  const documents = readYaml(taken.text)
+  if (documents.length === 0) throw new InputError(`${name}: holds no manifest; give YAML or JSON`)
+  const errors: string[] = []
+  const texts = documents.map((document, index) => {
+    const result = converted(document, name)
+    if (result.kind === 'converted') return result.text
+    if (result.kind === 'refused') {
+      errors.push(...result.errors)
+      return ''
+    }
+    return unchanged(document.tree, taken.text, documents[index - 1]?.tree?.range[2] ?? 0)
+  })
+  if (errors.length > 0) throw new InputError(errors.join('\n'))
+  const text = texts.join('---\n')
+  process.stdout.write(isTakenForJson(text) ? `---\n${text}` : text)
+  return 0
+}
+
+/** Whether a reader that goes by the first character would take YAML for JSON: escapes of YAML alone may stand in braces. */
+function isTakenForJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return false
+  } catch {
+    return true
+  }
+}
+
+type Converted =
+  | { readonly kind: 'converted'; readonly text: string }
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'refused'; readonly errors: readonly string[] }
+
+function converted({ value, problems, line, lineOf, tree }: YamlDocument, name: string): Converted {
+  if (problems.length > 0)
+    return {
+      kind: 'refused',
+      errors: problems.map((problem) => `${name}:${problem.line}: is not YAML: ${problem.message}`),
+    }
+  doing(`${name}:${line}`)
+  const result = isObject(value) ? toNewest(value) : undefined
+  if (result === undefined) return { kind: 'unchanged' }
+  // Only the comment on top can be kept: the fields below it have moved.
+  if (result.kind === 'converted') return { kind: 'converted', text: yamlText(result.object, tree?.commentBefore) }
+  const place = `${name}:${lineOf(result.path.split('.'))}`
+  return { kind: 'refused', errors: [`${place}: ${printable(`${result.path} ${result.message}`)}`] }
+}
+
+/**
+ * A document as it stands in the file, without the line that begins it; written anew where it holds what a terminal would obey.
+ * `from`: where the document before it ends.
+ */
+function unchanged(tree: YamlDocument['tree'], source: string, from: number): string {
+  // It is the whole file, in JSON.
+  if (tree === undefined) return `${printableLines(source).trimEnd()}\n`
+  const [start, , end] = tree.range
+  const before = source.slice(from, start)
+  const own = source.slice(start, end).replace(/^---[ \t]*\n/, '')
+  const text = `${before}${own}`
+  const isWhole = !/^(%|\.\.\.)/m.test(text) && !own.startsWith('---') && printableLines(text) === text
+  return isWhole ? `${text.trimEnd()}\n` : documentText(tree).replace(/^---\n/, '')
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander'
+
+/** Adds `convert`. */
+export function registerConvert(program: Command): void {
+  program
+    .command('convert')
+    .argument('<file>', 'a YAML file with manifests, or - for standard input')
+    .description('print the manifests of a file with the newest API versions; those of other kinds stay as they are')
+    .addHelpText(
+      'after',
+      `
+Exit code: 0 when all of it is printed, 1 when something in it cannot be read or converted and nothing is printed, 2 for a file or options
+that cannot be read.`,
+    )
+    .action(async (file: string) => {
+      process.exitCode = await convert(file)
+    })
+}
+
+async function convert(file: string): Promise<number> {
+  const [{ inputName, readInput }, { runBounded }] = await Promise.all([
+    import('../bounded/input.ts'),
+    import('../bounded/run.ts'),
+  ])
+  const input = await readInput(file)
+  if ('bytes' in input) return runBounded('convert', { file: input }, [input])
+  console.error(`${inputName(file)}: ${input.message}`)
+  return 2
+}

@@ -1,0 +1,182 @@
+import { azureConfig } from '../../../activities/azure/access/azure-config.ts'
+import { regionalPool, spotPool, type Usages } from '../../../activities/azure/capacity/quota-accounting.ts'
+import { fetchPrices } from '../../../activities/azure/catalogue/retail-prices.ts'
+import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { imageDefinitions, resolveImageFamily } from '../../../activities/azure/node-class/images.ts'
+import { nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
+import { type Buyable, readBuyable, readSizes, readUsages } from '../shared/buyable.ts'
+import { ArmRefusal } from './arm-reader.ts'
+import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
+import { type DoctorContext, roleAssignment } from './context.ts'
+
+/** Whether quota is left in the families that the NodePools may use. */
+export function quotaCheck(context: DoctorContext): Check {
+  const { config } = context
+  return {
+    name: 'quota',
+    remedy: `look at the usages: az vm list-usage --location ${config.LOCATION} -o table`,
+    limitMs: 60_000,
+    run: async (signal) => {
+      const [{ nodePools }, usages, sizes] = await Promise.all([
+        context.pools(),
+        readUsages(context, signal),
+        readSizes(context, signal),
+      ])
+      const buyable = await readBuyable(context, sizes)
+      if (nodePools.length === 0)
+        return warn('there is no NodePool, so no family is in use', ['kubectl apply -f my-nodepools.yaml'])
+      const region = regional(usages, context)
+      return worst([
+        ...buyable.map((each) => quotaOfPool(each, usages, context)),
+        ...(region === undefined ? [] : [region]),
+      ])
+    },
+  }
+}
+
+/** Every family counts against the quota of its region, too. */
+function regional(usages: Usages, { config }: DoctorContext): Finding | undefined {
+  const usage = usages.get(regionalPool)
+  if (usage === undefined || usage.limit - usage.current >= smallestVm) return undefined
+  return fail(`region ${config.LOCATION}: ${usage.current} of ${usage.limit} vCPUs are used, none is left`, [
+    increase(config, regionalPool),
+  ])
+}
+
+const smallestVm = 2
+
+function quotaOfPool({ pool, onDemand, spot }: Buyable, usages: Usages, { config }: DoctorContext): Finding {
+  const families = smallestByFamily(onDemand)
+  const short = [...families].filter(([family, vCpus]) => !hasRoom(usages, family, vCpus)).map(([family]) => family)
+  const spotRoom = spot.size > 0 && hasRoom(usages, spotPool, Math.min(...[...spot.values()].map(({ vCpus }) => vCpus)))
+  const told = short.map((family) => `${family} ${used(usages, family)}`).join(', ')
+  if (families.size === 0 && spot.size === 0)
+    return warn(`NodePool ${pool}: no VM size of the region meets its requirements`, [
+      `kubectl get nodepool ${pool} -o yaml; compare with: az vm list-skus --location ${config.LOCATION} --resource-type virtualMachines -o table`,
+    ])
+  const remedies = short.slice(0, 3).map((family) => increase(config, family))
+  if (spot.size > 0 && !spotRoom) remedies.push(increase(config, spotPool))
+  if (short.length === families.size && !spotRoom)
+    return fail(`NodePool ${pool}: no family that it may use has quota (${told || 'spot only'})`, remedies)
+  if (short.length > 0) return warn(`NodePool ${pool}: no quota left in ${told}`, remedies)
+  return ok(
+    `NodePool ${pool}: quota left in ${families.size === 1 ? [...families.keys()].join() : `all ${families.size} families`} that it may use`,
+  )
+}
+
+function used(usages: Usages, family: string): string {
+  const usage = usages.get(family.toLowerCase())
+  return usage === undefined ? '' : `${usage.current}/${usage.limit}`
+}
+
+function hasRoom(usages: Usages, family: string, vCpus: number): boolean {
+  const usage = usages.get(family.toLowerCase())
+  return usage === undefined || usage.limit - usage.current >= vCpus
+}
+
+function smallestByFamily(sizes: ReadonlyMap<string, VmSize>): ReadonlyMap<string, number> {
+  const smallest = new Map<string, number>()
+  for (const { family, vCpus } of sizes.values())
+    smallest.set(family, Math.min(vCpus, smallest.get(family) ?? Number.POSITIVE_INFINITY))
+  return smallest
+}
+
+function increase(config: DoctorContext['config'], family: string): string {
+  const scope = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}`
+  return `az quota update --resource-name ${family} --scope ${scope} --limit-object value=NEW-LIMIT --resource-type dedicated (needs: az extension add --name quota)`
+}
+
+/** Whether the images that node classes need are published in the region. */
+export function imagesCheck(context: DoctorContext): Check {
+  const { config, arm, kubernetes, identity } = context
+  return {
+    name: 'images',
+    remedy: `look at the galleries: az sig image-version list-community --location ${config.LOCATION} --public-gallery-name AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2 --gallery-image-definition 2204gen2containerd -o table`,
+    run: async (signal) => {
+      if (config.USE_SIG)
+        return warn('images come from shared galleries, which are read with a token that only AKS hands out', [
+          `see whether the node classes found any: kubectl get aksnodeclasses -o custom-columns=NAME:.metadata.name,IMAGES:.status.images[*].id`,
+        ])
+      const [{ nodeClasses }, version, settings] = await Promise.all([
+        context.pools(),
+        kubernetes.version(),
+        azureConfig(config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
+      ])
+      if (nodeClasses.length === 0)
+        return warn('there is no AKSNodeClass, so no image is in use', ['kubectl apply -f my-nodepools.yaml'])
+      const definitions = new Map(
+        nodeClasses.flatMap((each) => {
+          const wanted = nodeClassSettings(each, settings)
+          return imageDefinitions(wanted, resolveImageFamily(wanted, version)).map(
+            (found) => [found.name, found] as const,
+          )
+        }),
+      )
+      const findings = await Promise.all(
+        [...definitions.values()].map(async ({ name, gallery }): Promise<Finding> => {
+          const path = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}/communityGalleries/${gallery.community}/images/${name}/versions?api-version=2024-03-03`
+          try {
+            const versions = await arm.list<{ readonly name?: string }>(path, signal)
+            const newest = versions
+              .map(({ name: each = '' }) => each)
+              .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+              .at(-1)
+            return newest === undefined
+              ? warn(`${name}: no version is published in ${config.LOCATION}`, [])
+              : ok(`${name} ${newest}`)
+          } catch (error) {
+            if (!(error instanceof ArmRefusal)) throw error
+            const told = `${name}: ${reason(error)}`
+            if (error.status === 404)
+              return warn(told, [
+                `choose another spec.imageFamily, or wait until AKS publishes it in ${config.LOCATION}`,
+              ])
+            const owner = await context.owner
+            return fail(told, [
+              roleAssignment(
+                'Reader',
+                `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`,
+                owner,
+                identity.settings.clientId,
+              ),
+            ])
+          }
+        }),
+      )
+      if (findings.every(({ status }) => status === 'warn'))
+        return fail(
+          `no image of the node classes is published in ${config.LOCATION}`,
+          worst(findings).remedies ?? [],
+          findings.map(({ summary }) => summary),
+        )
+      return worst(findings)
+    },
+  }
+}
+
+/** Whether the price list of the region can be had. Without it prices are estimated. */
+export function pricesCheck({ config, cloud }: DoctorContext): Check {
+  const endpoint = cloud.pricesEndpoint
+  return {
+    name: 'prices',
+    remedy: `prices are estimated until the list can be had; allow traffic to ${endpoint}: curl -sS "${endpoint}/api/retail/prices?api-version=2023-01-01-preview&\\$top=1"`,
+    limitMs: 60_000,
+    run: async () => {
+      if (endpoint === undefined)
+        return ok(`${cloud.name} has no price list; prices are estimated from what a VM holds`)
+      try {
+        const { region, list } = await fetchPrices(endpoint, config.LOCATION)
+        const told = `${list.size} prices of ${region}`
+        return region === config.LOCATION
+          ? ok(told)
+          : warn(`the price list names nothing in ${config.LOCATION}; ${told} take their place`, [
+              `check LOCATION "${config.LOCATION}": az account list-locations --query "[].name" -o tsv`,
+            ])
+      } catch (error) {
+        return warn(`${endpoint}: ${reason(error)}; prices are estimated meanwhile`, [
+          `allow traffic to ${endpoint}, or set JOINER_PRICES_ENDPOINT to a mirror`,
+        ])
+      }
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { ApiError } from '../../../activities/kubernetes/client/client.ts'
+import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
+import type { DoctorContext } from './context.ts'
+
+/** The oldest minor version of Kubernetes that the chart allows. */
+const oldestMinor = 30
+
+/** Whether the API server can be reached, and is not too old. */
+export function apiServerCheck({ kubernetes }: DoctorContext): Check {
+  return {
+    name: 'kubernetes',
+    remedy: `check the kubeconfig and the way to ${kubernetes.server}: kubectl version`,
+    run: async () => {
+      const version = await kubernetes.version()
+      const minor = Number(/^v1\.(\d+)/.exec(version)?.[1] ?? 0)
+      const told = `${kubernetes.server} is Kubernetes ${version}`
+      return minor >= oldestMinor
+        ? ok(told)
+        : fail(`${told}, and 1.${oldestMinor} is the oldest that works`, [
+            'az aks get-upgrades --name CLUSTER --resource-group GROUP -o table; az aks upgrade --name CLUSTER --resource-group GROUP --kubernetes-version VERSION',
+          ])
+    },
+  }
+}
+
+/** Clocks that differ by more let tokens and leases fail. */
+const failMs = 300_000
+const warnMs = 30_000
+
+/** Whether this machine's clock agrees with the API server's and with ARM's. */
+export function clocksCheck(context: DoctorContext): Check {
+  const { kubernetes, arm } = context
+  return {
+    name: 'clocks',
+    remedy: 'timedatectl status; chronyc tracking',
+    run: async (signal) => {
+      const findings = await Promise.all([
+        compared('the API server', context.now, () => kubernetes.serverDate()),
+        compared('ARM', context.now, () => arm.date(signal)),
+      ])
+      if (findings.every(({ status }) => status === 'ok')) return ok(findings.map(({ summary }) => summary).join('; '))
+      return worst(findings)
+    },
+  }
+}
+
+/** Dates in headers are whole seconds, and the answer was on its way: half of that and a second are no difference. */
+async function compared(what: string, now: () => number, dateOf: () => Promise<string | undefined>): Promise<Finding> {
+  const remedies = [
+    "set this machine's clock by NTP: timedatectl set-ntp true; chronyc makestep. In a pod it is the clock of its node",
+  ]
+  const before = now()
+  let date: string | undefined
+  try {
+    date = await dateOf()
+  } catch (error) {
+    return warn(`${what}: its clock cannot be read (${reason(error)})`, [])
+  }
+  const after = now()
+  if (date === undefined || Number.isNaN(Date.parse(date))) return warn(`${what} does not say what time it is`, [])
+  const difference = Date.parse(date) + 500 - (before + after) / 2
+  const seconds = Math.round(Math.abs(difference) / 1000)
+  const told = `${what} is ${seconds} s ${difference > 0 ? 'ahead' : 'behind'}`
+  if (Math.abs(difference) > failMs) return fail(`${told}: tokens will be refused`, remedies)
+  if (Math.abs(difference) > warnMs) return warn(told, remedies)
+  return ok(seconds <= 1 ? `${what} agrees` : told)
+}
+
+/** Whether objects of old API versions are converted, by having one converted that is never stored. */
+export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
+  const namespace = config.JOINER_NAMESPACE
+  const remedies = [
+    `kubectl get endpointslices --namespace ${namespace} --selector kubernetes.io/service-name=joiner-conversion; it must list Joiner's pods`,
+    `kubectl logs --namespace ${namespace} deployment/joiner-conversion`,
+    `kubectl rollout restart --namespace ${namespace} deployment/joiner-conversion; it writes the CA bundle into the CRDs again`,
+  ]
+  return {
+    name: 'conversion webhook',
+    remedy: remedies[0] ?? '',
+    run: async () => {
+      try {
+        await kubernetes.create('/apis/karpenter.sh/v1beta1/nodeclaims?dryRun=All', sample)
+        return ok('a NodeClaim of v1beta1 would be stored as v1')
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 403)
+          return warn(`it was not tried, since this identity may not create NodeClaims: ${reason(error)}`, [
+            'run joiner doctor with the rights of an administrator',
+          ])
+        return fail(`a NodeClaim of v1beta1 cannot be stored as v1: ${reason(error)}`, remedies)
+      }
+    },
+  }
+}
+
+/** What is only read may come from a cache of objects that were converted before. */
+const sample = {
+  apiVersion: 'karpenter.sh/v1beta1',
+  kind: 'NodeClaim',
+  metadata: { generateName: 'joiner-doctor-' },
+  spec: {
+    nodeClassRef: { apiVersion: 'karpenter.azure.com/v1alpha2', kind: 'AKSNodeClass', name: 'default' },
+    requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
+  },
+}

@@ -1,0 +1,61 @@
+import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
+import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
+import { decodeNodeClass, decodeNodePool } from '../../../activities/kubernetes/cache/decode.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { Config } from '../../../api/config.ts'
+import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import type { TemporalSettings } from '../../temporal/settings.ts'
+import type { ArmReader } from './arm-reader.ts'
+
+/** What checks look at, and with whose eyes. */
+export interface DoctorContext {
+  readonly config: Config
+  readonly temporal: TemporalSettings
+  readonly cloud: Cloud
+  readonly identity: AzureIdentity
+  readonly arm: ArmReader
+  readonly kubernetes: KubernetesClient
+  /** What the identity is called at Azure; undefined until a token was had, or when none came. */
+  readonly owner: Promise<{ readonly objectId: string; readonly clientId: string } | undefined>
+  /** What the cluster's NodePools and AKSNodeClasses are; read once for all checks. */
+  readonly pools: () => Promise<Pools>
+  readonly now: () => number
+}
+
+export interface Pools {
+  readonly nodePools: readonly NodePool[]
+  readonly nodeClasses: readonly NodeClass[]
+}
+
+/** The pools of AKS, and their node classes. Errors: what the API server says. */
+export async function readPools(kubernetes: KubernetesClient): Promise<Pools> {
+  const [nodePools, nodeClasses] = await Promise.all([
+    kubernetes.list('/apis/karpenter.sh/v1/nodepools'),
+    kubernetes.list('/apis/karpenter.azure.com/v1beta1/aksnodeclasses'),
+  ])
+  return {
+    nodePools: nodePools.items
+      .map((item) => decodeNodePool(item))
+      .filter(({ template }) => template.spec.nodeClassRef.kind === 'AKSNodeClass'),
+    nodeClasses: nodeClasses.items.map((item) => decodeNodeClass(item)),
+  }
+}
+
+/** The id of the node resource group. */
+export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE_GROUP: group }: Config): string {
+  return `/subscriptions/${subscription}/resourceGroups/${group}`
+}
+
+/** A command that gives the identity a role. Where the token did not say who that is, it says how to find out. */
+export function roleAssignment(
+  role: string,
+  scope: string,
+  owner: { readonly objectId: string; readonly clientId: string } | undefined,
+  clientId: string | undefined,
+): string {
+  const assignee =
+    owner !== undefined && owner.objectId !== ''
+      ? `--assignee-object-id ${owner.objectId} --assignee-principal-type ServicePrincipal`
+      : `--assignee ${clientId ?? 'CLIENT-ID-OF-JOINERS-IDENTITY'}`
+  return `az role assignment create ${assignee} --role "${role}" --scope "${scope}"`
+}

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { isNotFound, type Json } from '../../../activities/kubernetes/client/client.ts'
+import { capacityBufferSpec } from '../../../api/capacity-buffer.ts'
+import { nodeClaimSpec } from '../../../api/node-claim.ts'
+import { nodeClassSpec } from '../../../api/node-class.ts'
+import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
+import { nodePoolSpec } from '../../../api/node-pool.ts'
+import { type Check, type Finding, fail, ok, reason, worst } from './check.ts'
+import type { DoctorContext } from './context.ts'
+
+interface Kind {
+  readonly group: string
+  readonly plural: string
+  readonly kind: string
+  /** The version that Joiner reads, and those that it converts. */
+  readonly version: string
+  readonly others: readonly string[]
+  readonly spec: z.ZodType
+}
+
+const kinds: readonly Kind[] = [
+  {
+    group: 'karpenter.sh',
+    plural: 'nodepools',
+    kind: 'NodePool',
+    version: 'v1',
+    others: ['v1beta1'],
+    spec: nodePoolSpec,
+  },
+  {
+    group: 'karpenter.sh',
+    plural: 'nodeclaims',
+    kind: 'NodeClaim',
+    version: 'v1',
+    others: ['v1beta1'],
+    spec: nodeClaimSpec,
+  },
+  {
+    group: 'karpenter.sh',
+    plural: 'nodeoverlays',
+    kind: 'NodeOverlay',
+    version: 'v1alpha1',
+    others: [],
+    spec: nodeOverlaySpec,
+  },
+  {
+    group: 'karpenter.azure.com',
+    plural: 'aksnodeclasses',
+    kind: 'AKSNodeClass',
+    version: 'v1beta1',
+    others: ['v1alpha2'],
+    spec: nodeClassSpec,
+  },
+  {
+    group: 'autoscaling.x-k8s.io',
+    plural: 'capacitybuffers',
+    kind: 'CapacityBuffer',
+    version: 'v1beta1',
+    others: [],
+    spec: capacityBufferSpec,
+  },
+]
+
+const remedies = [
+  'kubectl apply --server-side --force-conflicts -f deploy/crds, or: helm show crds deploy/chart | kubectl apply --server-side --force-conflicts -f -',
+]
+
+/** Whether the CRDs are there, serve every version, and know every field that this Joiner knows. */
+export function customResourcesCheck({ kubernetes }: DoctorContext): Check {
+  return {
+    name: 'custom resources',
+    remedy: 'kubectl get crds; kubectl api-resources --api-group karpenter.sh',
+    run: async () => worst(await Promise.all(kinds.map((kind) => lookAt(kind)))),
+  }
+
+  async function lookAt({ group, plural, kind, version, others, spec }: Kind): Promise<Finding> {
+    const name = `${plural}.${group}`
+    const missing: string[] = []
+    for (const each of [version, ...others]) if (!(await isServed(group, each, plural))) missing.push(each)
+    if (missing.includes(version)) return fail(`${name} is not installed, or does not serve ${version}`, remedies)
+    if (missing.length > 0) return fail(`${name} does not serve ${missing.join(', ')}`, remedies)
+    const document = await kubernetes.get(`/openapi/v3/apis/${group}/${version}`)
+    const installed = new Set(fieldsOf(installedSpec(document, { group, version, kind }), document))
+    const unknown = fieldsOf(z.toJSONSchema(spec, { io: 'input', unrepresentable: 'any' }) as Schema).filter(
+      (path) => !installed.has(path),
+    )
+    if (unknown.length === 0)
+      return ok(`${name}: ${[version, ...others].join(', ')} served, all ${installed.size} fields known`)
+    const shown = unknown.slice(0, 5).map((path) => `spec.${path}`)
+    return fail(
+      `${name} is of another version: it lacks ${unknown.length} fields, such as ${shown.join(', ')}`,
+      remedies,
+    )
+  }
+
+  async function isServed(group: string, version: string, plural: string): Promise<boolean> {
+    try {
+      const list = (await kubernetes.get(`/apis/${group}/${version}`)) as { resources?: readonly { name: string }[] }
+      return (list.resources ?? []).some(({ name }) => name === plural)
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw new Error(`${group}/${version}: ${reason(error)}`, { cause: error })
+    }
+  }
+}
+
+/** A schema as JSON Schema and OpenAPI both write it. */
+interface Schema {
+  readonly $ref?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly additionalProperties?: Schema | boolean
+  readonly allOf?: readonly Schema[]
+  readonly anyOf?: readonly Schema[]
+  readonly $defs?: Readonly<Record<string, Schema>>
+}
+
+function installedSpec(document: Json, wanted: { group: string; version: string; kind: string }): Schema {
+  const { schemas = {} } = (document['components'] ?? {}) as { schemas?: Record<string, Schema> }
+  for (const schema of Object.values(schemas)) {
+    const named = (schema as { 'x-kubernetes-group-version-kind'?: readonly Record<string, string>[] })[
+      'x-kubernetes-group-version-kind'
+    ]
+    const isIt = named?.some(
+      (each) => each['group'] === wanted.group && each['version'] === wanted.version && each['kind'] === wanted.kind,
+    )
+    if (isIt === true) return schema.properties?.['spec'] ?? {}
+  }
+  return {}
+}
+
+/** Paths of all fields of a schema, such as `template.spec.requirements[].key`. */
+function fieldsOf(schema: Schema, document: unknown = schema, prefix = ''): readonly string[] {
+  if (schema.$ref !== undefined) return fieldsOf(resolve(schema.$ref, document), document, prefix)
+  const inner = [...(schema.allOf ?? []), ...(schema.anyOf ?? [])].flatMap((each) => fieldsOf(each, document, prefix))
+  const { items, additionalProperties } = schema
+  if (items !== undefined) inner.push(...fieldsOf(items, document, `${prefix}[]`))
+  if (typeof additionalProperties === 'object') inner.push(...fieldsOf(additionalProperties, document, `${prefix}{}`))
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const path = prefix === '' ? name : `${prefix}.${name}`
+    inner.push(path, ...fieldsOf(property, document, path))
+  }
+  return inner
+}
+
+function resolve(reference: string, document: unknown): Schema {
+  let found: unknown = document
+  for (const part of reference
+    .replace(/^#\/?/, '')
+    .split('/')
+    .filter((each) => each !== ''))
+    found = (found as Record<string, unknown> | undefined)?.[part]
+  return found ?? {}
+}

@@ -1,0 +1,97 @@
+import { readCloud } from '../../../activities/azure/access/azure-config.ts'
+import { azureIdentity } from '../../../activities/azure/access/azure-identity.ts'
+import { tryToken } from '../../../activities/azure/arm/access-token.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { Config } from '../../../api/config.ts'
+import type { TemporalSettings } from '../../temporal/settings.ts'
+import { ArmReader } from './arm-reader.ts'
+import { actionsCheck, identityCheck, readsCheck } from './azure-access.ts'
+import { imagesCheck, pricesCheck, quotaCheck } from './azure-supply.ts'
+import { type Check, type CheckResult, runChecks } from './check.ts'
+import { apiServerCheck, clocksCheck, conversionCheck } from './cluster.ts'
+import { type DoctorContext, type Pools, readPools } from './context.ts'
+import { customResourcesCheck } from './custom-resources.ts'
+import { clusterIdentityCheck } from './identity.ts'
+import { instancesCheck } from './instances.ts'
+import { rightsCheck } from './rights.ts'
+import { subnetCheck } from './subnet.ts'
+import { temporalCheck } from './temporal.ts'
+
+export interface DoctorInput {
+  readonly config: Config
+  readonly temporal: TemporalSettings
+  readonly env: NodeJS.ProcessEnv
+  /** Name of the ServiceAccount with the identity at Azure. */
+  readonly serviceAccount: string
+  readonly onStart: (names: readonly string[]) => void
+  readonly onEnd: (result: CheckResult) => void
+}
+
+/**
+ * Looks at everything that Joiner needs, changes nothing, and says of each thing how it is and how to mend it. Errors: throws what keeps it
+ * from looking at all, such as a kubeconfig that cannot be read.
+ */
+export async function examine({
+  config,
+  temporal,
+  env,
+  serviceAccount,
+  onStart,
+  onEnd,
+}: DoctorInput): Promise<readonly CheckResult[]> {
+  const cloud = await readCloud(config)
+  const identity = azureIdentity(config, cloud, env)
+  const kubernetes = await KubernetesClient.load(config.KUBECONFIG)
+  try {
+    const token = tryToken(identity)
+    let pools: Promise<Pools> | undefined
+    const context: DoctorContext = {
+      config,
+      temporal,
+      cloud,
+      identity,
+      arm: new ArmReader(cloud.armEndpoint, identity.credential, identity.scope),
+      kubernetes,
+      owner: token.then((result) => (result.kind === 'token' ? result.owner : undefined)),
+      pools: () => {
+        pools ??= readPools(kubernetes)
+        return pools
+      },
+      now: () => Date.now(),
+    }
+    const checks: readonly Check[] = [
+      identityCheck(context, token),
+      ...[
+        readsCheck(context),
+        actionsCheck(context),
+        subnetCheck(context),
+        quotaCheck(context),
+        imagesCheck(context),
+        instancesCheck(context),
+      ].map((check) => withToken(check, context)),
+      pricesCheck(context),
+      apiServerCheck(context),
+      customResourcesCheck(context),
+      rightsCheck(context, serviceAccount),
+      conversionCheck(context),
+      temporalCheck(context),
+      clusterIdentityCheck(context),
+      clocksCheck(context),
+    ]
+    onStart(checks.map(({ name }) => name))
+    return await runChecks(checks, onEnd)
+  } finally {
+    await kubernetes.close()
+  }
+}
+
+/** Without a token ARM says nothing but that: the check is not run, and the one of the identity says why. */
+function withToken(check: Check, { owner }: DoctorContext): Check {
+  return {
+    ...check,
+    run: async (signal) => {
+      if ((await owner) !== undefined) return check.run(signal)
+      return { status: 'fail', summary: 'not looked at: Azure gave no token', remedies: ['mend "identity" first'] }
+    },
+  }
+}

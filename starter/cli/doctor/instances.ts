@@ -1,0 +1,114 @@
+import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
+import { listedInstance } from '../../../activities/azure/garbage/listed-instance.ts'
+import { tagKeys } from '../../../activities/azure/launch/tags.ts'
+import { providerIdOf } from '../../../activities/azure/launch/virtual-machine.ts'
+import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { isTrue } from '../../../core/conditions.ts'
+import { doubtOf, type KnownClaim } from '../../../core/garbage.ts'
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { type Check, type Finding, fail, ok, warn } from './check.ts'
+import { type DoctorContext, groupId } from './context.ts'
+
+/** Claims that are named one by one. */
+const mostNamed = 5
+
+interface VmJson {
+  readonly id: string
+  readonly tags?: Record<string, string>
+}
+
+type Listed = ReadonlyMap<string, VmJson>
+
+/** Whether the VMs of registered NodeClaims are found where Joiner looks for them, which garbage collection depends on. */
+export function instancesCheck(context: DoctorContext): Check {
+  const { config, arm, kubernetes } = context
+  const path = `${groupId(config)}/providers/Microsoft.Compute/virtualMachines?api-version=2024-07-01`
+  return {
+    name: 'instances',
+    remedy: `look at the VMs: az vm list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --output table`,
+    limitMs: 30_000,
+    run: async (signal) => {
+      const [{ items }, vms, clusterUid] = await Promise.all([
+        kubernetes.list(resourcePath('nodeclaims')),
+        arm.list<VmJson>(path, signal),
+        findClusterUid(kubernetes),
+      ])
+      const listed = new Map(vms.map((vm) => [providerIdOf(vm.id).toLowerCase(), vm]))
+      const scope = {
+        clusterName: config.CLUSTER_NAME,
+        clusterUid,
+        subscriptionId: config.ARM_SUBSCRIPTION_ID,
+        nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
+      }
+      const known = items
+        .map(decodeNodeClaim)
+        .filter((claim) => !isAksMachine(claim) && isTrue(claim.status.conditions, 'Registered'))
+        .map((claim): Known => ({ ...knownClaim(claim), claim, instance: listedInstance(claim, listed, scope) }))
+      return findingOf(known, listed, context)
+    },
+  }
+}
+
+interface Known extends KnownClaim {
+  readonly claim: NodeClaim
+}
+
+/** Nodes are not read: whether a VM is missing is what is asked here, not whether its NodeClaim may be deleted. */
+function knownClaim({ metadata: { name, uid, deletionTimestamp } }: NodeClaim): Omit<KnownClaim, 'instance'> {
+  return { name, uid, isRegistered: true, isBeingDeleted: deletionTimestamp !== undefined, hasReadyNode: false }
+}
+
+function findingOf(known: readonly Known[], listed: Listed, { config }: DoctorContext): Finding {
+  const group = config.AZURE_NODE_RESOURCE_GROUP
+  const lost = known.filter(({ instance, isBeingDeleted }) => instance !== 'own' && !isBeingDeleted)
+  if (lost.length === 0) return ok(`all ${known.length} registered NodeClaims have their VM in resource group ${group}`)
+  const details = lost.slice(0, mostNamed).map((one) => detailOf(one, listed))
+  const remedies = remediesOf(lost, listed)
+  const doubt = doubtOf(known)
+  if (doubt !== undefined) return fail(`garbage collection is withheld: ${doubt}`, remedies, details)
+  return warn(
+    `${lost.length} of ${known.length} registered NodeClaims have no VM of their own in ${group}`,
+    remedies,
+    details,
+  )
+}
+
+function detailOf({ claim, instance }: Known, listed: Listed): string {
+  const id = claim.status.providerId ?? ''
+  const tags = listed.get(id.toLowerCase())?.tags
+  const told = {
+    own: '',
+    missing: 'Azure lists no such VM',
+    elsewhere: 'the VM lies outside of the configured resource group',
+    unproven: `the VM has ${tagKeys.cluster} "${tags?.[tagKeys.cluster] ?? ''}" and ${tagKeys.claimUid} "${tags?.[tagKeys.claimUid] ?? ''}"`,
+  }[instance]
+  return `NodeClaim ${claim.metadata.name} (${id || 'no status.providerID'}): ${told}`
+}
+
+function remediesOf(lost: readonly Known[], listed: Listed): readonly string[] {
+  const of = (instance: Known['instance']) => lost.filter((one) => one.instance === instance)
+  const groups = new Set(of('elsewhere').flatMap(({ claim }) => groupIn(claim.status.providerId) ?? []))
+  const clusters = new Set(
+    of('unproven').flatMap(
+      ({ claim }) => listed.get(claim.status.providerId?.toLowerCase() ?? '')?.tags?.[tagKeys.cluster] ?? [],
+    ),
+  )
+  const missing = of('missing').map(({ name }) => name)
+  return [
+    ...[...groups].map(
+      (name) => `if the nodes are in ${name}, set azure.nodeResourceGroup (AZURE_NODE_RESOURCE_GROUP) to it`,
+    ),
+    ...[...clusters].map((name) => `if this cluster is "${name}", set cluster.name (CLUSTER_NAME) to it`),
+    ...(missing.length === 0
+      ? []
+      : [
+          `if these VMs were deleted on purpose: kubectl delete nodeclaim ${missing.slice(0, mostNamed).join(' ')}${missing.length > mostNamed ? ' ...' : ''}`,
+        ]),
+  ]
+}
+
+function groupIn(providerId = ''): string | undefined {
+  return /\/resourceGroups\/([^/]+)/i.exec(providerId)?.[1]
+}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ids, SimulatorProcess } from '../../../deploy/local/azure/simulator-process.ts'
+import { readAzure } from './azure-source.ts'
+
+let simulator: SimulatorProcess
+
+beforeAll(async () => {
+  simulator = await SimulatorProcess.start()
+})
+afterAll(() => simulator?.stop())
+
+/** No more than what tells how to reach Azure. */
+const environment = () => ({
+  ARM_SUBSCRIPTION_ID: ids.subscriptionId,
+  AZURE_TENANT_ID: ids.tenantId,
+  AZURE_CLIENT_ID: ids.clientId,
+  AZURE_FEDERATED_TOKEN_FILE: simulator.tokenFile,
+  AZURE_AUTHORITY_HOST: simulator.url,
+  JOINER_ARM_ENDPOINT: simulator.url,
+  JOINER_PRICES_ENDPOINT: simulator.url,
+})
+
+test('sizes, prices and quota are read with the credential of the environment', async () => {
+  const sale = await readAzure(environment(), [], ids.location)
+  expect(sale).toMatchObject({ region: ids.location, remarks: [] })
+  expect(sale.skus.length).toBeGreaterThan(100)
+  expect(sale.prices.priceOf({ name: 'Standard_D4s_v5' } as never, 'on-demand')).toBe(0.192)
+  const demand = { family: 'standardDSv5Family', capacityType: 'on-demand' }
+  expect(sale.hasRoom({ ...demand, vCpus: 4 })).toBe(true)
+  expect(sale.hasRoom({ ...demand, vCpus: 1_000_000 })).toBe(false)
+})
+
+test('without a price list that answers, prices are modelled and that is told', async () => {
+  const sale = await readAzure({ ...environment(), JOINER_PRICES_ENDPOINT: 'https://127.0.0.1:9' }, [], ids.location)
+  expect(sale.remarks[0]).toMatch(/^prices are modelled: .*ECONNREFUSED/)
+})
+
+test('what the environment lacks, and what Azure refuses, is told in a few words', async () => {
+  await expect(readAzure({}, [], undefined)).rejects.toThrow(
+    'environment variable ARM_SUBSCRIPTION_ID: is missing: set it to the id of the Azure subscription',
+  )
+  await expect(readAzure({ ...environment(), ARM_SUBSCRIPTION_ID: 'other' }, [], ids.location)).rejects.toThrow(
+    /^resource SKUs of region westus2: .*SubscriptionNotFound \(HTTP 404\)/,
+  )
+})

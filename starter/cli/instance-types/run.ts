@@ -1,0 +1,167 @@
+import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
+import { InstanceTypeLists, refusedByNodeClass } from '../../../activities/azure/catalogue/instance-types.ts'
+import { parseSku, type VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { type NodeClassSettings, nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
+import { cheapestPrice, compatibleOfferings, type InstanceType, typeMatches } from '../../../core/instance-type.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { sortedValues } from '../../../core/requirements/requirement.ts'
+import { type Requirements, requirements } from '../../../core/requirements/requirements.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { doing } from '../bounded/doing.ts'
+import type { InputFile } from '../bounded/input.ts'
+import { plainNodeClass } from '../shared/azure-files.ts'
+import { InputError } from '../simulate/shape.ts'
+import { counted, few } from '../simulate/words.ts'
+import { parseSelector } from './selector.ts'
+import type { RegionSale } from './sources.ts'
+import { excludedText, namesText, tableText, wideText } from './table.ts'
+
+/** Options of the command line that name no file. */
+export interface InstanceTypesSettings {
+  readonly region?: string
+  readonly requirements: readonly string[]
+  readonly limit?: number
+  readonly excluded?: boolean
+  readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml'
+}
+
+/** What the command line asks for, with its files. */
+export interface InstanceTypesInput {
+  readonly settings: InstanceTypesSettings
+  readonly catalogue?: InputFile
+  readonly prices: readonly InputFile[]
+  readonly nodeClass?: InputFile
+}
+
+/** An instance type with the offerings that the requirements leave, and its lowest price; without one it cannot be had. */
+export interface ListedType {
+  readonly type: InstanceType
+  readonly size: VmSize
+  readonly offerings: InstanceType['offerings']
+  readonly price: number | undefined
+}
+
+/** A size that no node can have. */
+export interface ExcludedSize {
+  readonly name: string
+  readonly reason: string
+}
+
+/** Runs the command. Returns its exit status. Errors: InputError. */
+export async function runInstanceTypes(input: InstanceTypesInput): Promise<number> {
+  const { settings } = input
+  const wanted = requirements(settings.requirements.flatMap(parseSelector))
+  const nodeClass = input.nodeClass === undefined ? plainNodeClass : await readNodeClass(input.nodeClass)
+  const sale = await readSale(input)
+  doing('the list of instance types')
+  const all = sizesOf(sale, nodeClassSettings(nodeClass, { subnetId: '', ...sale.cluster } as AzureConfig))
+  for (const remark of sale.remarks) console.error(printable(remark))
+  process.stdout.write(await answer(all, wanted, settings))
+  return 0
+}
+
+async function readNodeClass(file: InputFile) {
+  return (await import('./node-class-file.ts')).readNodeClass(file)
+}
+
+async function readSale({ catalogue, prices, settings: { region } }: InstanceTypesInput): Promise<RegionSale> {
+  if (catalogue !== undefined) return (await import('./sources.ts')).readFiles(catalogue, prices, region)
+  return (await import('./azure-source.ts')).readAzure(process.env, prices, region)
+}
+
+interface AllSizes {
+  readonly types: readonly InstanceType[]
+  readonly sizes: ReadonlyMap<string, VmSize>
+  readonly excluded: readonly ExcludedSize[]
+}
+
+/** What becomes of each VM size of the region. */
+function sizesOf({ region, skus, prices, hasRoom, cluster }: RegionSale, nodeClass: NodeClassSettings): AllSizes {
+  const sizes = new Map<string, VmSize>()
+  const excluded: ExcludedSize[] = []
+  for (const sku of skus) {
+    if (sku.resourceType !== 'virtualMachines') continue
+    const parsed = parseSku(sku, region)
+    const reason = parsed.kind === 'size' ? refusedByNodeClass(parsed.size, nodeClass) : parsed.reason
+    if (reason !== undefined) excluded.push({ name: sku.name ?? '', reason })
+    else if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
+  }
+  if (sizes.size + excluded.length === 0)
+    throw new InputError(`region ${region}: there is no VM size in it; check the name`)
+  const lists = new InstanceTypeLists({
+    region,
+    nodeClass,
+    memoryOverheadPercent: cluster.vmMemoryOverheadPercent,
+    nodeResourceGroup: '',
+  })
+  const types = lists.list({
+    sizes: sizes.values(),
+    prices,
+    isMarked: () => false,
+    hasQuota: (family, vCpus) => hasRoom({ family, vCpus, capacityType: 'on-demand' }),
+    hasSpotQuota: (family, vCpus) => hasRoom({ family, vCpus, capacityType: 'spot' }),
+  })
+  return { sizes, excluded, types }
+}
+
+async function answer(all: AllSizes, wanted: Requirements, settings: InstanceTypesSettings): Promise<string> {
+  const { output, limit = Number.POSITIVE_INFINITY } = settings
+  if (settings.excluded === true) return excludedText(all.excluded, output === 'json' || output === 'yaml')
+  const listed = inPriceOrder(all, wanted)
+  for (const remark of remarks(all, wanted, listed)) console.error(printable(remark))
+  const shown = listed.slice(0, limit)
+  if (shown.length < listed.length) console.error(`${counted(listed.length - shown.length, 'more type')} not shown`)
+  if (output === 'name') return namesText(shown)
+  if (output === 'table') return tableText(shown)
+  if (output === 'wide') return wideText(shown)
+  const { catalogJson } = await import('./catalog-json.ts')
+  const json = catalogJson(shown)
+  return output === 'json'
+    ? `${JSON.stringify(json, undefined, 2)}\n`
+    : (await import('../shared/yaml-text.ts')).yamlText(json)
+}
+
+function inPriceOrder({ types, sizes }: AllSizes, wanted: Requirements): readonly ListedType[] {
+  const listed = types.flatMap((type): readonly ListedType[] => {
+    const size = sizes.get(type.name)
+    if (size === undefined || !typeMatches(type, wanted)) return []
+    const offerings = compatibleOfferings(type, wanted)
+    return offerings.length === 0 ? [] : [{ type, size, offerings, price: cheapestPrice(type, wanted) }]
+  })
+  return listed.sort(byPrice)
+}
+
+function byPrice(a: ListedType, b: ListedType): number {
+  const difference = (a.price ?? Number.POSITIVE_INFINITY) - (b.price ?? Number.POSITIVE_INFINITY)
+  if (!Number.isNaN(difference) && difference !== 0) return difference
+  return a.type.name < b.type.name ? -1 : 1
+}
+
+/** A mistyped label or value excludes nothing, or everything, without a word: it is told of. */
+function remarks(
+  { types, excluded }: AllSizes,
+  wanted: Requirements,
+  listed: readonly ListedType[],
+): readonly string[] {
+  const told: string[] = []
+  for (const key of wanted.keys()) {
+    const known = new Set(types.flatMap((type) => sortedValuesOf(type.requirements, key)))
+    if (!types.some((type) => type.requirements.has(key)))
+      told.push(
+        `${key}: no instance type has this label, so it excludes none${wellKnownLabels.has(key) ? '' : '; a node has it if its NodePool sets it'}`,
+      )
+    else if (listed.length === 0) told.push(`${key}: there is ${few([...known].sort(byText), 20) || 'no value of it'}`)
+  }
+  if (listed.length === 0)
+    told.push(
+      `none of ${counted(types.length, 'type')} meets the requirements; ${counted(excluded.length, 'size')} excluded (see --excluded)`,
+    )
+  return told
+}
+
+function sortedValuesOf(sets: Requirements, key: string): readonly string[] {
+  const set = sets.get(key)
+  return set === undefined ? [] : sortedValues(set)
+}
+
+const byText = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })

@@ -1,0 +1,87 @@
+import { allocatable, capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
+import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
+import { aligned } from '../simulate/words.ts'
+import type { ExcludedSize, ListedType } from './run.ts'
+
+type Column = readonly [title: string, cell: (listed: ListedType) => string]
+
+const columns: readonly Column[] = [
+  ['NAME', ({ type }) => type.name],
+  ['ARCH', ({ size }) => size.arch],
+  ['VCPU', ({ size }) => String(size.vCpus)],
+  ['MEMORY', ({ size }) => `${size.memoryGib}Gi`],
+  ['ALLOCATABLE', ({ type }) => allocatableText(allocatable(type))],
+  ['GPU', gpuText],
+  ['ZONES', ({ offerings }) => zonesText(offerings)],
+  ['ON-DEMAND', ({ offerings }) => priceText(offerings, 'on-demand')],
+  ['SPOT', ({ offerings }) => priceText(offerings, 'spot')],
+  ['AVAILABLE', ({ offerings }) => `${offerings.filter((one) => one.available).length}/${offerings.length}`],
+]
+
+const wideColumns: readonly Column[] = [
+  ...columns,
+  ['PODS', ({ type }) => String(quantityMilliValue(type.capacity['pods'] as Quantity) / 1000n)],
+  ['SERIES', ({ size }) => size.series],
+  ['QUOTA FAMILY', ({ size }) => size.family],
+  ['GENERATIONS', ({ size }) => size.hyperVGenerations.join(',')],
+  [
+    'EPHEMERAL OS DISK',
+    ({ size: { ephemeralOsDisk: disk } }) => (disk === undefined ? '-' : `${disk.gb}G ${disk.placement}`),
+  ],
+  ['PREMIUM', ({ size }) => yesNo(size.premiumStorage)],
+  ['ACCELERATED', ({ size }) => yesNo(size.acceleratedNetworking)],
+  ['ENCRYPTED', ({ size }) => yesNo(size.encryptionAtHost)],
+]
+
+/** A row for each type. */
+export function tableText(listed: readonly ListedType[]): string {
+  return rows(columns, listed)
+}
+
+/** The same with more of each size. */
+export function wideText(listed: readonly ListedType[]): string {
+  return rows(wideColumns, listed)
+}
+
+export function namesText(listed: readonly ListedType[]): string {
+  return listed.map(({ type }) => `${type.name}\n`).join('')
+}
+
+/** Sizes with the reason why no node can have them, by reason. */
+export function excludedText(excluded: readonly ExcludedSize[], asJson: boolean): string {
+  const sorted = excluded.toSorted((a, b) => (`${a.reason} ${a.name}` < `${b.reason} ${b.name}` ? -1 : 1))
+  if (asJson) return `${JSON.stringify(sorted, undefined, 2)}\n`
+  return `${aligned([['NAME', 'REASON'], ...sorted.map(({ name, reason }) => [name, reason])])}\n`
+}
+
+function rows(shown: readonly Column[], listed: readonly ListedType[]): string {
+  const titles = shown.map(([title]) => title)
+  return `${aligned([titles, ...listed.map((one) => shown.map(([, cell]) => cell(one)))])}\n`
+}
+
+function allocatableText({ cpu, memory }: Readonly<Record<string, Quantity>>): string {
+  const mebibytes = (memory?.nano ?? 0n) / 1_000_000_000n / 2n ** 20n
+  return `${quantityMilliValue(cpu as Quantity)}m ${mebibytes}Mi`
+}
+
+function gpuText({ size: { gpus, gpu, gpuName } }: ListedType): string {
+  return gpu === undefined || gpus === 0 ? '-' : `${gpus} ${gpuName ?? gpu.vendor}`
+}
+
+/** The numbers of zones in which it can be had; 0 stands for the region, without a zone. */
+function zonesText(offerings: readonly Offering[]): string {
+  const zones = new Set(offerings.filter(({ available }) => available).map(zoneOf))
+  return [...zones].map((zone) => zone.slice(zone.lastIndexOf('-') + 1)).join(',') || '-'
+}
+
+/** The lowest price of what is left of a capacity type, in parentheses where none of it can be had. */
+function priceText(offerings: readonly Offering[], capacityType: string): string {
+  const own = offerings.filter((offering) => capacityTypeOf(offering) === capacityType)
+  if (own.length === 0) return '-'
+  const available = own.filter((offering) => offering.available)
+  const price = Math.min(...(available.length > 0 ? available : own).map((offering) => offering.price))
+  const text = String(Number(price.toFixed(5)))
+  return available.length > 0 ? text : `(${text})`
+}
+
+const yesNo = (is: boolean) => (is ? 'yes' : 'no')

@@ -1,0 +1,86 @@
+import type { UpdateDefinition } from '@temporalio/common'
+import type {
+  ForceFinishRequest,
+  HoldRequest,
+  ReleaseRequest,
+  RetryRequest,
+} from '../../../core/node-claim/node-requests.ts'
+import {
+  forceFinishUpdate,
+  holdUpdate,
+  type NodeAnswer,
+  releaseUpdate,
+  retryNowUpdate,
+} from '../../../workflows/messages.ts'
+import { noAnswer, updateAnswer } from '../operate/ask-loop.ts'
+import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { CommandError } from '../operate/temporal-options.ts'
+import { findLives } from './read.ts'
+import type { LifeFacts } from './report.ts'
+
+/** A lifecycle answers within a second, also where it writes to the API server. */
+const answerMs = 15_000
+/** Asking Azure, tagging a VM and removing finalizers, each perhaps more than once. */
+const forceMs = 150_000
+
+export type NodeAsking =
+  | { readonly what: 'retryNow'; readonly request: RetryRequest }
+  | { readonly what: 'hold'; readonly request: HoldRequest }
+  | { readonly what: 'release'; readonly request: ReleaseRequest }
+  | { readonly what: 'forceFinish'; readonly request: ForceFinishRequest }
+
+/** What came of asking; `waiting`: nobody answers now, and the message waits with Temporal. */
+export type NodeAsked = NodeAnswer | { readonly kind: 'waiting'; readonly message: string }
+
+/** The life of the Node or NodeClaim of that name. Errors: there is none, or more than one. */
+export async function findLife(access: TemporalAccess, name: string): Promise<LifeFacts> {
+  const [life, ...others] = await findLives(access, name)
+  if (life === undefined) throw new CommandError(missing(access, name))
+  if (others.length > 0)
+    throw new CommandError(
+      `several lifecycles are of "${name}"; give the NodeClaim's name: ${[life, ...others].map((one) => one.name).join(', ')}`,
+    )
+  return life
+}
+
+/**
+ * Asks a life by an update. When no answer comes the same is left as a signal, which Temporal keeps, except for what cannot be taken back. Errors:
+ * a refusal of what was asked, and a life that has ended.
+ */
+export async function askNode(access: TemporalAccess, life: LifeFacts, asking: NodeAsking): Promise<NodeAsked> {
+  const answer = await answerOf(access, life, asking)
+  if (answer !== undefined) return answer
+  const { client, connection, cluster } = access
+  const check = 'Check: kubectl get pods --namespace joiner, then joiner status'
+  if (asking.what === 'forceFinish')
+    throw new CommandError(`${noAnswer(cluster, forceMs)} ${check}. It may still be carried out`)
+  const handle = client.workflow.getHandle(life.workflowId)
+  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(asking.what, asking.request))
+  return {
+    kind: 'waiting',
+    message: `${noAnswer(cluster, answerMs)} The message waits with Temporal and is carried out once a worker is back. ${check}`,
+  }
+}
+
+function answerOf(access: TemporalAccess, life: LifeFacts, asking: NodeAsking): Promise<NodeAnswer | undefined> {
+  const to = { workflowId: life.workflowId, missing: missing(access, life.name) }
+  const send = <Request>(update: UpdateDefinition<NodeAnswer, [Request]>, request: Request, limitMs = answerMs) =>
+    updateAnswer(access, to, update, request, limitMs)
+  switch (asking.what) {
+    case 'retryNow':
+      return send(retryNowUpdate, asking.request)
+    case 'hold':
+      return send(holdUpdate, asking.request)
+    case 'release':
+      return send(releaseUpdate, asking.request)
+    case 'forceFinish':
+      return send(forceFinishUpdate, asking.request, forceMs)
+  }
+}
+
+function missing({ cluster, namespace, address }: TemporalAccess, name: string): string {
+  return (
+    `no lifecycle of a Node or NodeClaim "${name}" of cluster "${cluster}" runs in the namespace "${namespace}" of Temporal at ${address}. ` +
+    'Check the name (joiner node list; kubectl get nodeclaims), --cluster and --temporal-namespace; a running Joiner starts a missing lifecycle within 5 minutes'
+  )
+}

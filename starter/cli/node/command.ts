@@ -1,0 +1,195 @@
+import { type Command, Option } from 'commander'
+import { isScopeName } from '../../../core/pauses/pauses.ts'
+import { parseGoDuration } from '../../../core/values/duration.ts'
+import { askerOptions } from '../operate/request-options.ts'
+import { endOf } from '../operate/scope-options.ts'
+import { type TemporalOptions, temporalOptions, whereToRun } from '../operate/temporal-options.ts'
+import { confirmed } from '../shared/confirm.ts'
+import type { NodeAsking } from './ask-node.ts'
+
+interface ReadOptions extends TemporalOptions {
+  readonly nodepool?: string
+  readonly output: 'text' | 'json'
+}
+
+interface AskOptions extends TemporalOptions {
+  readonly reason?: string
+  readonly by?: string
+  readonly output: 'text' | 'json'
+}
+
+interface HoldOptions extends AskOptions {
+  readonly reason: string
+  readonly until?: string
+  readonly expiry?: true
+}
+
+interface ForceOptions extends AskOptions {
+  readonly reason: string
+  readonly leaveVm?: true
+  readonly yes?: true
+}
+
+const exitCodes = 'Exit code: 0 when it is done, 1 when not (or not yet), 2 for options that cannot be read.'
+const nameHelp = 'name of the Node or of its NodeClaim'
+
+/** Adds `node`: where each node is, and what an operator can do about a single one. */
+export function registerNode(program: Command): void {
+  const node = program
+    .command('node')
+    .description('where each node is and what it waits for; try again at once, hold, release, end by force')
+  registerReading(node)
+  registerAsking(node)
+}
+
+function registerReading(node: Command): void {
+  reading(node.command('list', { isDefault: true }))
+    .description('each NodeClaim: phase, since when, what it waits for, what failed last, what holds it')
+    .option('--nodepool <name>', 'only nodes of this NodePool')
+    .addHelpText(
+      'after',
+      `
+Nothing is changed. What waits stands first, the longest wait on top; nodes that are ready and need nothing come last. Phases and waits come from
+Temporal, holds and conditions from the cluster (by the kubeconfig); when one of the two does not answer, the other's part is shown, with a note.
+${whereToRun}
+Exit code: 0, 1 when something could not be asked, 2 for options that cannot be read.`,
+    )
+    .action(async (options: ReadOptions) => {
+      const { listNodes } = await import('./run.ts')
+      process.exitCode = await listNodes(options)
+    })
+  reading(node.command('show'))
+    .description('one node in full: what it waits for, what is tried again and again, conditions, events, remedies')
+    .argument('<name>', nameHelp)
+    .addHelpText(
+      'after',
+      `
+  joiner node show aks-general-7kq2x
+${whereToRun}
+Exit code: 0, 1 when something could not be asked, 2 when there is no such node.`,
+    )
+    .action(async (name: string, options: ReadOptions) => {
+      const { showNode } = await import('./run.ts')
+      process.exitCode = await showNode(name, options)
+    })
+}
+
+function registerAsking(node: Command): void {
+  askerOptions(node.command('retry').argument('<name>', nameHelp))
+    .description('end the wait between two attempts, or any other wait, and begin the step anew with a fresh look')
+    .option('--reason <text>', 'why; it is recorded in the event RetryNow')
+    .addHelpText(
+      'after',
+      `
+For a step that failed and would be tried again in a minute only, once its cause is mended. Nothing is lost: the step finds what it had done.
+  joiner node retry general-7kq2x
+${whereToRun}
+${exitCodes}`,
+    )
+    .action((name: string, options: AskOptions) => ask(name, options, { what: 'retryNow', request: texts(options) }))
+  askerOptions(node.command('hold').argument('<name>', nameHelp))
+    .description('let disruption leave the node alone, for a time or until it is released')
+    .requiredOption('--reason <text>', 'why; shown wherever the hold shows')
+    .option('--until <duration or time>', 'end by itself: after 2h, or at 2026-12-01T06:00:00Z')
+    .option('--expiry', 'hold up expireAfter as well')
+    .addHelpText(
+      'after',
+      `
+No consolidation and no drift takes the node; a command that has not begun to delete it is taken back. A hold stops neither interruption, nor a
+deletion by hand or one that has begun, nor (without --expiry) expiry. It shows in joiner node list, joiner why node, and as DisruptionBlocked.
+It stands on the NodeClaim, so without Temporal the same is: kubectl annotate nodeclaim NAME joiner.sh/hold-until=2026-12-01T06:00:00Z
+  joiner node hold aks-general-7kq2x --until 2h --reason "core dump is being read"
+${whereToRun}
+${exitCodes}`,
+    )
+    .action(hold)
+  askerOptions(node.command('release').argument('<name>', nameHelp))
+    .description('end a hold')
+    .addHelpText('after', `\n${whereToRun}\n${exitCodes}`)
+    .action((name: string, options: AskOptions) => ask(name, options, { what: 'release', request: texts(options) }))
+  registerForce(node)
+}
+
+function registerForce(node: Command): void {
+  askerOptions(node.command('force-finish').argument('<name>', nameHelp))
+    .description('end the life of a NodeClaim whose deletion hangs, without waiting for pods, volumes or Azure')
+    .requiredOption('--reason <text>', 'why; it is recorded in the event ForceFinished')
+    .option('--leave-vm', 'although its VM exists: it is tagged joiner.sh_abandoned and left to garbage collection')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      `
+A last resort. The finalizers of NodeClaim and Node are removed at once: pods on the node are not evicted first, and volumes may still be attached.
+Refused while the NodeClaim is not being deleted (kubectl delete nodeclaim NAME --wait=false lets its pods move first), and while Azure has the VM or
+does not tell. With --leave-vm such a VM keeps running, and costing, until garbage collection deletes it; its id is printed.
+  joiner node force-finish general-7kq2x --reason "Azure refuses the deletion, case 42" --leave-vm
+${whereToRun}
+${exitCodes}`,
+    )
+    .action(forceFinish)
+}
+
+function reading(command: Command): Command {
+  return temporalOptions(command).addOption(
+    new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'),
+  )
+}
+
+function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly by?: string } {
+  return { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+}
+
+async function hold(name: string, options: HoldOptions): Promise<void> {
+  const { until, expiry } = options
+  if (options.reason.trim() === '') return usage('--reason: say why, for whoever finds the hold')
+  const end = until === undefined ? undefined : holdEnd(until, Date.now())
+  if (end?.kind === 'error') return usage(end.message)
+  const request = {
+    ...texts(options),
+    ...(end?.value === undefined ? {} : { until: end.value }),
+    ...(expiry === undefined ? {} : { expiry }),
+  }
+  return ask(name, options, { what: 'hold', request })
+}
+
+/** The end of a hold by a duration or a time. `now`: epoch ms. */
+function holdEnd(text: string, now: number): ReturnType<typeof endOf> {
+  const nanoseconds = parseGoDuration(text)
+  if (nanoseconds === undefined) return endOf({ until: text }, now)
+  return nanoseconds > 0n
+    ? endOf({ for: text }, now)
+    : { kind: 'error', message: `--until "${text}": a hold has to last; write it as 90m, 2h or 1h30m` }
+}
+
+async function forceFinish(name: string, options: ForceOptions): Promise<void> {
+  const { reason, leaveVm, yes } = options
+  if (reason.trim() === '') return usage('--reason: say why the life is cut short; it is recorded')
+  if (!isScopeName(name)) return badName(name)
+  const vm = leaveVm === true ? ' and leave its VM to garbage collection' : ''
+  const question = `End the life of "${name}" without waiting for its pods and volumes${vm}?`
+  const answer = await confirmed(question, yes === true)
+  if (answer === 'unasked')
+    return usage('--yes: nobody can be asked here; give it to say that the life is to be ended by force')
+  if (answer === 'no') {
+    console.error('nothing was done')
+    process.exitCode = 1
+    return
+  }
+  const request = { ...texts(options), reason, ...(leaveVm === undefined ? {} : { leaveVm }) }
+  return ask(name, options, { what: 'forceFinish', request })
+}
+
+async function ask(name: string, options: AskOptions, asking: NodeAsking): Promise<void> {
+  if (!isScopeName(name)) return badName(name)
+  const { askOne } = await import('./run.ts')
+  process.exitCode = await askOne(name, options, asking)
+}
+
+function badName(name: string): void {
+  usage(`"${name}" is not the name of a Node or NodeClaim`)
+}
+
+function usage(message: string): void {
+  console.error(message)
+  process.exitCode = 2
+}

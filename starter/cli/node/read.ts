@@ -1,0 +1,125 @@
+import proto from '@temporalio/proto'
+import { forEachOf } from '../../../activities/concurrency.ts'
+import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { lifecycleId } from '../../../core/task-queues.ts'
+import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
+import { searchAttributes } from '../../../workflows/search-attributes.ts'
+import { reason } from '../doctor/check.ts'
+import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { kubeconfig } from '../shared/kubeconfig.ts'
+import { innermost } from '../status/read.ts'
+import type { EventFacts } from '../why/facts.ts'
+import { readEvents } from '../why/read.ts'
+import type { LifeFacts, Retried } from './report.ts'
+
+/** A lifecycle answers at once; longer means that nobody works for it. */
+const queryMs = 3000
+const listMs = 15_000
+/** Lives that are asked what they do; a restless cluster has no more at a time, and each question costs a worker some milliseconds. */
+const mostAsked = 200
+const askedAtOnce = 20
+/** All questions together: lives that nobody works for would each take their time. */
+const askingMs = 10_000
+
+/** The lives that run, those that do not rest with what they say. `only`: of the Node or NodeClaim of that name, asked in any case. */
+export async function readLives(access: TemporalAccess, only?: string): Promise<readonly LifeFacts[]> {
+  const lives = await findLives(access, only)
+  const isAsked = ({ phase }: LifeFacts) => only !== undefined || phase !== 'Ready'
+  const asked = lives.filter(isAsked).slice(0, mostAsked)
+  const answers = new Map<string, LifeFacts>()
+  const giveUpAt = Date.now() + askingMs
+  await forEachOf(asked, askedAtOnce, async (life) => {
+    answers.set(life.uid, Date.now() < giveUpAt ? await ask(access, life) : { ...life, status: 'silent' })
+  })
+  return lives.map((life) => answers.get(life.uid) ?? life)
+}
+
+/** The lives that run, as their search attributes tell. `only`: of the Node or NodeClaim of that name. */
+export function findLives(access: TemporalAccess, only?: string): Promise<readonly LifeFacts[]> {
+  return access.connection.withDeadline(Date.now() + listMs, () => listLives(access, only))
+}
+
+async function listLives({ client, cluster }: TemporalAccess, only: string | undefined): Promise<readonly LifeFacts[]> {
+  const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+  const named = only === undefined ? '' : ` AND (NodeClaim = ${quoted(only)} OR NodeName = ${quoted(only)})`
+  const query = `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND Cluster = ${quoted(cluster)}${named}`
+  const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
+  const lives: LifeFacts[] = []
+  for await (const { workflowId, typedSearchAttributes: attributes } of client.workflow.list({
+    query,
+    pageSize: 1000,
+  })) {
+    const [name = '', uid = ''] = workflowId.slice(prefix.length).split('/')
+    const nodeName = attributes.get(searchAttributes.nodeName)
+    const nodePool = attributes.get(searchAttributes.nodePool)
+    lives.push({
+      workflowId,
+      name,
+      uid,
+      phase: attributes.get(searchAttributes.nodePhase) ?? 'Unknown',
+      ...(nodeName === undefined ? {} : { nodeName }),
+      ...(nodePool === undefined ? {} : { nodePool }),
+      retried: [],
+    })
+  }
+  return lives
+}
+
+async function ask({ client, connection }: TemporalAccess, life: LifeFacts): Promise<LifeFacts> {
+  const handle = client.workflow.getHandle(life.workflowId)
+  const limited = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + queryMs, work)
+  const [status, retried] = await Promise.all([
+    limited(() => handle.query(lifecycleStatusQuery)).catch(() => 'silent' as const),
+    limited(() => handle.describe()).then(
+      ({ raw }) => retriedSteps(raw),
+      () => [],
+    ),
+  ])
+  return { ...life, status, retried }
+}
+
+type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
+
+function retriedSteps({ pendingActivities }: Described): readonly Retried[] {
+  return (pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure, state, nextAttemptScheduleTime }) => {
+    if (!lastFailure) return []
+    const waits = state === proto.temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+    const seconds = Number(nextAttemptScheduleTime?.seconds ?? 0)
+    return [
+      {
+        step: activityType?.name ?? 'a step',
+        attempt: attempt ?? 1,
+        failure: innermost(lastFailure),
+        ...(waits && seconds > 0 ? { againMs: seconds * 1000 } : {}),
+      },
+    ]
+  })
+}
+
+/** What the cluster knows; a text: why it cannot be read. */
+export async function readClaims(): Promise<readonly NodeClaim[] | string> {
+  return reading(async (client) =>
+    (await client.list(resourcePath('nodeclaims'))).items.map((item) => decodeNodeClaim(item)),
+  )
+}
+
+/** Events of a NodeClaim, the latest first; a text: why they cannot be read. */
+export async function readClaimEvents(uid: string): Promise<readonly EventFacts[] | string> {
+  return reading((client) => readEvents(client, [uid], 'default'))
+}
+
+async function reading<T>(read: (client: KubernetesClient) => Promise<T>): Promise<T | string> {
+  try {
+    const client = await KubernetesClient.load(kubeconfig())
+    try {
+      return await read(client)
+    } finally {
+      await client.close()
+    }
+  } catch (error) {
+    return reason(error)
+  }
+}

@@ -1,0 +1,153 @@
+import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
+import { phaseOf } from '../../../core/node-claim/phase.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import type { LifecycleStatus } from '../../../workflows/messages.ts'
+
+/** A step that Temporal tries again and again. */
+export interface Retried {
+  /** Name of the activity. */
+  readonly step: string
+  readonly attempt: number
+  readonly failure: string
+  /** Epoch ms; absent: it is being tried now. */
+  readonly againMs?: number
+}
+
+/** The life of a NodeClaim, as far as Temporal tells. */
+export interface LifeFacts {
+  readonly workflowId: string
+  readonly name: string
+  readonly uid: string
+  /** As the search attributes say. */
+  readonly phase: string
+  readonly nodeName?: string
+  readonly nodePool?: string
+  /** What the lifecycle itself says; `silent`: it was asked and no worker answered; absent: it was not asked, since it rests. */
+  readonly status?: LifecycleStatus | 'silent'
+  readonly retried: readonly Retried[]
+}
+
+/** What a lifecycle says of itself; undefined: it was not asked, or does not answer. */
+export function answerOf(life: LifeFacts | undefined): LifecycleStatus | undefined {
+  return life?.status === 'silent' ? undefined : life?.status
+}
+
+/** One NodeClaim in the one place where an operator looks. */
+export interface NodeRow {
+  readonly nodeClaim: string
+  readonly uid: string
+  readonly node?: string
+  readonly nodePool?: string
+  readonly phase: string
+  /** Epoch ms. */
+  readonly sinceMs?: number
+  /** In words; absent: nothing. */
+  readonly waitsFor?: string
+  /** What is tried for how manieth time, such as `launch 3`. */
+  readonly attempt?: string
+  readonly lastFailure?: string
+  /** When what failed is tried again, in epoch ms. */
+  readonly againMs?: number
+  readonly hold?: string
+  readonly workflowId?: string
+  /** What is odd about it: no lifecycle, one that does not answer, a NodeClaim that is gone. */
+  readonly note?: string
+}
+
+/** What is known of all NodeClaims; either list is absent where it could not be read. */
+export interface NodeFacts {
+  readonly claims?: readonly NodeClaim[]
+  readonly lives?: readonly LifeFacts[]
+}
+
+/** A row for each NodeClaim, and for each life whose NodeClaim is gone: those that wait for something first, the longest wait on top. */
+export function nodeRows({ claims, lives }: NodeFacts, now: number): readonly NodeRow[] {
+  const byUid = new Map((lives ?? []).map((life) => [life.uid, life]))
+  const known = new Set((claims ?? []).map(({ metadata }) => metadata.uid))
+  const rows = [
+    ...(claims ?? []).map((claim) => rowOf(claim, byUid.get(claim.metadata.uid), lives !== undefined, now)),
+    ...(lives ?? []).filter(({ uid }) => !known.has(uid)).map((life) => rowOfLife(life, claims !== undefined)),
+  ]
+  const isResting = ({ phase }: NodeRow) => (phase === 'Ready' ? 1 : 0)
+  return rows.sort(
+    (a, b) =>
+      isResting(a) - isResting(b) || (a.sinceMs ?? now) - (b.sinceMs ?? now) || (a.nodeClaim < b.nodeClaim ? -1 : 1),
+  )
+}
+
+/** The row of the Node or NodeClaim of that name. */
+export function rowNamed(rows: readonly NodeRow[], name: string): NodeRow | undefined {
+  return rows.find(({ nodeClaim }) => nodeClaim === name) ?? rows.find(({ node }) => node === name)
+}
+
+function rowOf(claim: NodeClaim, life: LifeFacts | undefined, hasLives: boolean, now: number): NodeRow {
+  const { metadata, status } = claim
+  const own = phaseOf(claim)
+  const answer = answerOf(life)
+  // One step of the lifecycle waits from the VM's acceptance to the ready Node; the conditions tell it in two.
+  const said = answer?.phase === 'Registering' && own.phase === 'Initializing' ? { ...answer, ...own } : answer
+  const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
+  const hold = holdOf(claim, now)
+  const pool = metadata.labels[labels.nodePool]
+  const note = life === undefined && hasLives ? noLifecycle : silence(life)
+  return {
+    nodeClaim: metadata.name,
+    uid: metadata.uid,
+    ...(status.nodeName === undefined ? {} : { node: status.nodeName }),
+    ...(pool === undefined ? {} : { nodePool: pool }),
+    phase: said?.phase ?? own.phase,
+    sinceMs: said?.sinceMs ?? own.sinceMs,
+    ...(waitsFor === undefined ? {} : { waitsFor }),
+    ...tried(life),
+    ...(hold === undefined ? {} : { hold: withoutWord(hold) }),
+    ...(life === undefined ? {} : { workflowId: life.workflowId }),
+    ...(note === undefined ? {} : { note }),
+  }
+}
+
+const noLifecycle = 'no lifecycle runs; a running Joiner starts it again within 5 minutes (joiner status)'
+
+const withoutWord = (hold: Hold) => holdText(hold).replace(/^held /, '')
+
+function silence(life: LifeFacts | undefined): string | undefined {
+  return life?.status === 'silent'
+    ? 'its lifecycle does not answer: no worker of the role core works for it (joiner status)'
+    : undefined
+}
+
+/** A life without a NodeClaim: `isGone` tells whether the cluster was asked. */
+function rowOfLife(life: LifeFacts, isGone: boolean): NodeRow {
+  const { name, uid, phase, nodeName, nodePool, workflowId } = life
+  const said = answerOf(life)
+  const note = isGone ? 'its NodeClaim is gone; the lifecycle ends at its next look' : silence(life)
+  return {
+    nodeClaim: name,
+    uid,
+    ...(nodeName === undefined ? {} : { node: nodeName }),
+    ...(nodePool === undefined ? {} : { nodePool }),
+    phase: said?.phase ?? phase,
+    ...(said === undefined ? {} : { sinceMs: said.sinceMs }),
+    ...(said === undefined || said.phase === 'Ready' ? {} : { waitsFor: said.waitingFor }),
+    ...tried(life),
+    ...(said?.hold === undefined ? {} : { hold: said.hold.replace(/^held /, '') }),
+    workflowId,
+    ...(note === undefined ? {} : { note }),
+  }
+}
+
+/** What fails now stands before what failed in an earlier attempt to launch. */
+function tried(life: LifeFacts | undefined): Pick<NodeRow, 'attempt' | 'lastFailure' | 'againMs'> {
+  const [first] = life?.retried ?? []
+  if (first !== undefined)
+    return {
+      attempt: `${first.step} ${first.attempt}`,
+      lastFailure: first.failure,
+      ...(first.againMs === undefined ? {} : { againMs: first.againMs }),
+    }
+  const status = answerOf(life)
+  return {
+    ...(status === undefined || status.attempt === 0 ? {} : { attempt: `launch ${status.attempt}` }),
+    ...(status?.lastCapacityFailure === undefined ? {} : { lastFailure: status.lastCapacityFailure }),
+  }
+}

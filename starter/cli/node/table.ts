@@ -1,0 +1,139 @@
+import type { Condition, NodeClaim } from '../../../core/objects.ts'
+import { timeText } from '../../../core/values/time.ts'
+import type { LifecycleStatus } from '../../../workflows/messages.ts'
+import { aligned } from '../simulate/words.ts'
+import { ago, shortened } from '../status/table.ts'
+import type { EventFacts } from '../why/facts.ts'
+import { section } from '../why/node-text.ts'
+import { answerOf, type LifeFacts, type NodeRow } from './report.ts'
+
+const longest = 90
+const mostEvents = 10
+
+/** All nodes for people. `now`: epoch ms. */
+export function listText(rows: readonly NodeRow[], now: number): string {
+  if (rows.length === 0) return 'no NodeClaims'
+  return aligned([
+    ['NODECLAIM', 'NODE', 'NODEPOOL', 'PHASE', 'SINCE', 'ATTEMPT', 'WAITS FOR'],
+    ...rows.map((row) => [
+      row.nodeClaim,
+      row.node ?? '-',
+      row.nodePool ?? '-',
+      row.phase,
+      row.sinceMs === undefined ? '-' : ago(now - row.sinceMs),
+      row.attempt ?? '-',
+      shortened(waitText(row, now).replaceAll(/\s+/g, ' '), longest),
+    ]),
+  ])
+}
+
+/** What it waits for, what failed last, and what holds it, on one line. */
+function waitText(row: NodeRow, now: number): string {
+  const again = row.againMs === undefined ? '' : ` (again in ${ago(row.againMs - now)})`
+  const parts = [
+    ...(row.note === undefined ? [] : [`! ${row.note}`]),
+    ...(row.hold === undefined ? [] : [`HELD ${row.hold}`]),
+    ...(row.waitsFor === undefined ? [] : [row.waitsFor]),
+    ...(row.lastFailure === undefined || row.phase === 'Ready' ? [] : [`last failure${again}: ${row.lastFailure}`]),
+  ]
+  return parts.length === 0 ? '-' : parts.join('; ')
+}
+
+/** All that is known of one NodeClaim; what is absent could not be read. */
+export interface NodeDetails {
+  readonly row: NodeRow
+  readonly claim?: NodeClaim
+  readonly life?: LifeFacts
+  readonly events?: readonly EventFacts[]
+}
+
+/** One node in full, for people. */
+export function detailsText({ row, claim, life, events = [] }: NodeDetails, now: number): string {
+  const status = answerOf(life)
+  return [
+    `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
+    ...section('now', [
+      ...(row.note === undefined ? [] : [`! ${row.note}`]),
+      `${row.phase}${row.sinceMs === undefined ? '' : ` since ${timeText(row.sinceMs)} (${ago(now - row.sinceMs)})`}`,
+      ...(row.waitsFor === undefined ? [] : [`waits for: ${row.waitsFor}`]),
+      ...(status === undefined || status.attempt === 0 ? [] : [`launch attempt ${status.attempt}`]),
+      ...(status?.lastCapacityFailure === undefined ? [] : [`last failed launch: ${status.lastCapacityFailure}`]),
+      ...(row.hold === undefined ? [] : [`held ${row.hold}`]),
+    ]),
+    ...section('held up by', drainLines(status, now)),
+    ...section(
+      'tried again and again',
+      (life?.retried ?? []).map(
+        ({ step, attempt, failure, againMs }) =>
+          `${step}, attempt ${attempt}, ${againMs === undefined ? 'now' : `again in ${ago(againMs - now)}`}: ${failure}`,
+      ),
+    ),
+    ...section('what can be done', remediesOf(row, life)),
+    ...section('conditions', (claim?.status.conditions ?? []).map(conditionText)),
+    ...section('workflow', row.workflowId === undefined ? [] : [row.workflowId]),
+    ...section(
+      'events',
+      events
+        .slice(0, mostEvents)
+        .map(
+          ({ at, reason, message, times }) =>
+            `${ago(now - at)} ago  ${reason}${times > 1 ? ` (${times}x)` : ''}: ${message}`,
+        ),
+    ),
+  ].join('\n')
+}
+
+function drainLines(status: LifecycleStatus | undefined, now: number): readonly string[] {
+  const { on = [], more = 0 } = status?.drain ?? {}
+  return [
+    ...on.map(({ what, sinceMs }) => `${what}, for ${ago(now - sinceMs)}`),
+    ...(more === 0 ? [] : [`and ${more} more`]),
+  ]
+}
+
+function remediesOf(row: NodeRow, life: LifeFacts | undefined): readonly string[] {
+  const isLeaving = row.phase === 'Draining' || row.phase === 'Terminating'
+  return [
+    ...((life?.retried ?? []).some(({ againMs }) => againMs !== undefined)
+      ? [`try at once: joiner node retry ${row.nodeClaim}`]
+      : []),
+    ...(row.hold === undefined ? [] : [`end the hold: joiner node release ${row.nodeClaim}`]),
+    ...(isLeaving ? [`give it up, as a last resort: joiner node force-finish ${row.nodeClaim} --reason TEXT`] : []),
+  ]
+}
+
+function conditionText({ type, status, reason, message, lastTransitionTime }: Condition): string {
+  const why = reason === undefined || reason === type ? '' : ` ${reason}`
+  return `${type}=${status}${why} since ${lastTransitionTime ?? 'unknown'}${message ? `: ${message}` : ''}`
+}
+
+/** For programs: with times instead of milliseconds. */
+export function rowJson({ sinceMs, againMs, ...row }: NodeRow): Readonly<Record<string, unknown>> {
+  return {
+    ...row,
+    ...(sinceMs === undefined ? {} : { since: timeText(sinceMs) }),
+    ...(againMs === undefined ? {} : { again: timeText(againMs) }),
+  }
+}
+
+export function detailsJson({ row, claim, life, events }: NodeDetails): unknown {
+  return {
+    ...rowJson(row),
+    ...drainJson(life),
+    retried: (life?.retried ?? []).map(({ againMs, ...retried }) => ({
+      ...retried,
+      ...(againMs === undefined ? {} : { again: timeText(againMs) }),
+    })),
+    ...(claim === undefined ? {} : { conditions: claim.status.conditions }),
+    ...(events === undefined
+      ? {}
+      : { events: events.slice(0, mostEvents).map(({ at, ...event }) => ({ ...event, at: timeText(at) })) }),
+  }
+}
+
+function drainJson(life: LifeFacts | undefined): object {
+  const drain = answerOf(life)?.drain
+  if (drain === undefined) return {}
+  const on = drain.on.map(({ what, sinceMs }) => ({ what, since: timeText(sinceMs) }))
+  return { drain: { on, more: drain.more } }
+}

@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import { isPlanId } from '../../../core/disruption/plan/plan-requests.ts'
+import type { InputFile } from '../bounded/input.ts'
+import { type RequestOptions, requestOptions } from './request-options.ts'
+import { CommandError, whereToRun } from './temporal-options.ts'
+
+interface Options extends RequestOptions {
+  readonly partial?: true
+  readonly wait: boolean
+}
+
+/** The check takes as long as a pass; each commit reads and writes a few objects. */
+const applyMs = 300_000
+
+/** Adds `apply`. */
+export function registerApply(program: Command): void {
+  requestOptions(
+    program
+      .command('apply')
+      .argument('<plan>', 'id of a plan that joiner plan made, or a file that it was saved to')
+      .description('carry out a plan of disruption, exactly, or say what has changed since it was made')
+      .option('--partial', 'carry out the commands that still hold although others do not')
+      .option('--no-wait', 'do not wait until the commands have ended'),
+  )
+    .addHelpText(
+      'after',
+      `
+The plan is compared with the cluster as it is: nodes that are gone or must not be disrupted now, new pods on them, NodePools that were edited,
+prices, pauses, budgets, consolidateAfter, and whether a new simulation comes to the same decision with as many new nodes at no higher price. If anything differs
+it is printed and nothing is done. Pods that went away are no difference.
+The consolidateAfter of a plan with --now is not waited for.
+Each command is looked at once more when it begins; one that does not hold in that moment is rejected and the others go on.
+Ctrl-C ends the waiting, not the commands. Under a pause nothing is carried out.
+  joiner apply 3f9a01c2
+  joiner apply plan.json --partial --no-wait
+${whereToRun}
+Exit code: 0 when all of the plan is done (or begun, with --no-wait), 1 when not, 2 for options that cannot be read.`,
+    )
+    .action(async (plan: string, options: Options) => {
+      process.exitCode = await apply(plan, options)
+    })
+}
+
+async function apply(named: string, options: Options): Promise<number> {
+  // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
+  const [{ withTemporal }, { askDisruption }, { clusterFacts }, { applyUpdate }, { keepPlan, planIn }, { carryOut }] =
+    await Promise.all([
+      import('./temporal-access.ts'),
+      import('./ask-loop.ts'),
+      import('./operator.ts'),
+      import('../../../workflows/messages.ts'),
+      import('./plan-files.ts'),
+      import('./request-answer.ts'),
+    ])
+  const saved = isPlanId(named) ? undefined : planIn(await readPlanFile(named))
+  return withTemporal(options, async (access) => {
+    const id = saved === undefined ? named : await keepPlan(saved, options.namespace)
+    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const request = { id, by, ...(options.partial === true ? { partial: true } : {}) }
+    const answer = await askDisruption(access, applyUpdate, request, applyMs)
+    return carryOut(access, answer, options, 'nothing was begun')
+  })
+}
+
+async function readPlanFile(file: string): Promise<InputFile> {
+  const { inputName, readInput } = await import('../bounded/input.ts')
+  const input = await readInput(file)
+  if ('bytes' in input) return input
+  throw new CommandError(
+    `"${inputName(file)}" is neither the id of a plan (eight hexadecimal digits) nor a file that can be read: ${input.message}`,
+  )
+}

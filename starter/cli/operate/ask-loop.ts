@@ -1,0 +1,128 @@
+import {
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client'
+import type { UpdateDefinition } from '@temporalio/common'
+import type { PauseRequest, ResumeRequest } from '../../../core/pauses/pause-requests.ts'
+import type { LoopName } from '../../../core/pauses/pauses.ts'
+import { singletonIds, taskQueue } from '../../../core/task-queues.ts'
+import { type PauseAnswer, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
+import type { TemporalAccess } from './temporal-access.ts'
+import { CommandError } from './temporal-options.ts'
+
+/** A loop answers within a second; longer means that nobody works for it. */
+const answerMs = 10_000
+
+/** What came of asking a loop to pause or resume. */
+export type Asked =
+  | { readonly kind: 'done'; readonly answer: PauseAnswer }
+  /** Nobody answers for the loop now. The request waits with Temporal as a signal. */
+  | { readonly kind: 'waiting'; readonly message: string }
+
+export type Asking =
+  | { readonly what: 'pause'; readonly request: PauseRequest }
+  | { readonly what: 'resume'; readonly request: ResumeRequest }
+
+export function loopId(cluster: string, loop: LoopName): string {
+  return loop === 'provisioning' ? singletonIds.provisioningLoop(cluster) : singletonIds.disruptionLoop(cluster)
+}
+
+/**
+ * Asks a loop by an update and waits for its answer. When none comes in time the same request is left as a signal, which Temporal keeps: it
+ * is then the first thing that the loop does. Carrying it out twice changes nothing. Errors: a refusal, and a loop that does not run.
+ */
+export async function askLoop(access: TemporalAccess, loop: LoopName, { what, request }: Asking): Promise<Asked> {
+  const answer =
+    what === 'pause'
+      ? await answerOf(access, loop, pauseUpdate, request, answerMs)
+      : await answerOf(access, loop, resumeUpdate, request, answerMs)
+  if (answer !== undefined) return { kind: 'done', answer }
+  const { client, connection, cluster } = access
+  const handle = client.workflow.getHandle(loopId(cluster, loop))
+  await connection.withDeadline(Date.now() + answerMs, () => handle.signal(what, request))
+  return {
+    kind: 'waiting',
+    message:
+      `${noAnswer(cluster, answerMs)} ` +
+      `The ${what} waits with Temporal and is the first thing that the ${loop} loop does once a worker is back; while none is, nothing is begun. ` +
+      'Check: kubectl get pods --namespace joiner, then joiner status',
+  }
+}
+
+/** Asks the disruption loop for what only its answer is worth; Ctrl-C ends the waiting and says so. Errors: a refusal, a loop that does not run, no answer in time. */
+export async function askDisruption<Answer, Request>(
+  access: TemporalAccess,
+  update: UpdateDefinition<Answer, [Request]>,
+  request: Request,
+  limitMs: number,
+): Promise<Answer> {
+  const stop = () => {
+    console.error('interrupted; what was asked may be carried out all the same: joiner status tells')
+    process.exit(130)
+  }
+  process.once('SIGINT', stop)
+  const answer = await answerOf(access, 'disruption', update, request, limitMs)
+  process.off('SIGINT', stop)
+  if (answer !== undefined) return answer
+  throw new CommandError(
+    `${noAnswer(access.cluster, limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
+  )
+}
+
+/** Undefined: no answer in time. Errors: a refusal, a loop that does not run. */
+function answerOf<Answer, Request>(
+  access: TemporalAccess,
+  loop: LoopName,
+  update: UpdateDefinition<Answer, [Request]>,
+  request: Request,
+  limitMs: number,
+): Promise<Answer | undefined> {
+  const to = { workflowId: loopId(access.cluster, loop), missing: notRunning(access, loop) }
+  return updateAnswer(access, to, update, request, limitMs)
+}
+
+/** Whom an update goes to, and what to say when nothing of that id runs. */
+export interface Recipient {
+  readonly workflowId: string
+  readonly missing: string
+}
+
+/** What a workflow answers to an update; undefined: nothing in time. Errors: a refusal, a workflow that does not run. */
+export async function updateAnswer<Answer, Request>(
+  { client, connection }: TemporalAccess,
+  { workflowId, missing }: Recipient,
+  update: UpdateDefinition<Answer, [Request]>,
+  request: Request,
+  limitMs: number,
+): Promise<Answer | undefined> {
+  const handle = client.workflow.getHandle(workflowId)
+  try {
+    return await connection.withDeadline(Date.now() + limitMs, () => handle.executeUpdate(update, { args: [request] }))
+  } catch (error) {
+    if (error instanceof WorkflowUpdateFailedError) throw new CommandError(innermost(error))
+    if (error instanceof WorkflowNotFoundError) throw new CommandError(missing)
+    if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined
+    throw error
+  }
+}
+
+/** What an update failed of, without what Temporal wraps it in. */
+function innermost(error: Error): string {
+  let inner = error
+  while (inner.cause instanceof Error) inner = inner.cause
+  return inner.message
+}
+
+/** Why no answer came. */
+export function noAnswer(cluster: string, limitMs: number): string {
+  return `no worker answered on the task queues of cluster "${cluster}" (such as ${taskQueue('core', cluster)}) within ${limitMs / 1000} s.`
+}
+
+/** Why nobody can be asked. */
+function notRunning({ cluster, namespace, address }: TemporalAccess, loop: LoopName): string {
+  return (
+    `the ${loop} loop of cluster "${cluster}" does not run in the namespace "${namespace}" of Temporal at ${address}. ` +
+    'Check --cluster and --temporal-namespace; a running Joiner starts its loops again within 5 minutes: kubectl get pods --namespace joiner'
+  )
+}

@@ -1,0 +1,54 @@
+import type { Command } from 'commander'
+import { asked, askerOptions, limitOptions, type RequestOptions } from './request-options.ts'
+import { whereToRun } from './temporal-options.ts'
+
+interface Options extends Omit<RequestOptions, 'namespace'> {
+  readonly wait: boolean
+}
+
+const consolidateMs = 300_000
+
+/** Adds `consolidate`. */
+export function registerConsolidate(program: Command): void {
+  askerOptions(
+    limitOptions(
+      program
+        .command('consolidate')
+        .description(
+          'evaluate now and begin what is found, without waiting for consolidateAfter or the validation delay',
+        )
+        .option('--no-wait', 'do not wait until the commands have ended'),
+    ),
+  )
+    .addHelpText(
+      'after',
+      `
+One pass is made: nodes that are empty, drifted or underutilized, as consolidationPolicy and budgets allow. What it leaves is found by the passes
+that Joiner makes by itself, or by another joiner consolidate. To look before: joiner plan --now, then joiner apply.
+Under a pause of all disruption, or of what is named, nothing is done, and the pause is named.
+Ctrl-C ends the waiting, not the commands.
+  joiner consolidate --nodepool general --budget 2
+${whereToRun}
+Exit code: 0 when what was found is done (or begun, with --no-wait) or nothing was found, 1 when not, 2 for options that cannot be read.`,
+    )
+    .action(async (options: Options) => {
+      process.exitCode = await consolidate(options)
+    })
+}
+
+async function consolidate(options: Options): Promise<number> {
+  // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
+  const [{ withTemporal }, { askDisruption }, { clusterFacts }, { consolidateUpdate }, { carryOut }] =
+    await Promise.all([
+      import('./temporal-access.ts'),
+      import('./ask-loop.ts'),
+      import('./operator.ts'),
+      import('../../../workflows/messages.ts'),
+      import('./request-answer.ts'),
+    ])
+  return withTemporal(options, async (access) => {
+    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const answer = await askDisruption(access, consolidateUpdate, { ...asked(options), by }, consolidateMs)
+    return carryOut(access, answer, options, 'nothing to do now; joiner plan --now says of each node why it stays')
+  })
+}

@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { asked, limitOptions, type RequestOptions, reasonOption, requestOptions } from './request-options.ts'
+import { CommandError, whereToRun } from './temporal-options.ts'
+
+interface Options extends RequestOptions {
+  readonly save?: string
+  readonly all?: true
+}
+
+/** A pass over a large cluster takes seconds; beyond, something is broken. */
+const planMs = 150_000
+
+/** Adds `plan`. */
+export function registerPlan(program: Command): void {
+  requestOptions(
+    reasonOption(
+      limitOptions(program.command('plan'))
+        .description(
+          'what disruption would do now: nodes that go and come, pods that move, cost before and after, what is in the way',
+        )
+        .option('--now', 'do not wait for consolidateAfter')
+        .option('-o, --save <file>', 'write the plan to this file as well, to apply it from there')
+        .option('--all', 'print every pod that moves and every node that stays, however many'),
+    ),
+  )
+    .addHelpText(
+      'after',
+      `
+Nothing is done. The plan is what one pass finds at this moment: after it was carried out, the next pass may find more. It is kept for 24 h, with
+the latest eight, in ConfigMaps joiner-plan-0 to -7; joiner apply carries it out, or says what has changed since.
+Nodes whose consolidateAfter is not over stay, unless --now is given. Nodes under a pause stay; under a pause of all disruption the plan shows what it holds back.
+Prices are those of Joiner's price list, by the month of 730 hours; what comes is counted at the least that it can cost.
+  joiner plan --nodepool general --reason Underutilized --budget 5
+  joiner plan --now -o plan.json && joiner apply plan.json
+${whereToRun}
+Exit code: 0 when there is a plan, also one with nothing to do; 1 when there is none; 2 for options that cannot be read.`,
+    )
+    .action(async (options: Options) => {
+      process.exitCode = await plan(options)
+    })
+}
+
+async function plan(options: Options): Promise<number> {
+  // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
+  const [{ withTemporal }, { askDisruption }, { clusterFacts }, { planUpdate }, { readPlan }] = await Promise.all([
+    import('./temporal-access.ts'),
+    import('./ask-loop.ts'),
+    import('./operator.ts'),
+    import('../../../workflows/messages.ts'),
+    import('./plan-files.ts'),
+  ])
+  return withTemporal(options, async (access) => {
+    const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
+    const { id } = await askDisruption(access, planUpdate, { ...asked(options), by }, planMs)
+    const found = await readPlan(id, options.namespace)
+    if (options.save !== undefined) await save(found, options.save)
+    await show(found, options)
+    return 0
+  })
+}
+
+async function save(found: DisruptionPlan, file: string): Promise<void> {
+  const { writeFile } = await import('node:fs/promises')
+  try {
+    await writeFile(file, `${JSON.stringify(found, null, 2)}\n`)
+  } catch (error) {
+    throw new CommandError(
+      `plan ${found.id} is made but could not be saved: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  }
+}
+
+async function show(found: DisruptionPlan, { output, all, save: file }: Options): Promise<void> {
+  if (output === 'json') {
+    console.log(JSON.stringify(found, null, 2))
+    return
+  }
+  const { planText } = await import('./plan-text.ts')
+  console.log(planText(found, all === true))
+  if (found.commands.length > 0) console.log(`\nTo do exactly that: joiner apply ${file ?? found.id}`)
+}

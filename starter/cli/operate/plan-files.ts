@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from 'node:util'
+import { PlanStore } from '../../../activities/disruption/plan-store.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
+import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { printableStart } from '../../../core/values/printable.ts'
+import { type InputFile, inputName } from '../bounded/input.ts'
+import { type FileText, takeText } from '../bounded/text.ts'
+import { reason } from '../doctor/check.ts'
+import { kubeconfig } from '../shared/kubeconfig.ts'
+import { CommandError } from './temporal-options.ts'
+
+const longestMessage = 500
+
+/** A plan that the cluster keeps. Errors: `CommandError` when it is not there or the cluster does not answer. */
+export async function readPlan(id: string, namespace: string): Promise<DisruptionPlan> {
+  const found = await withStore(namespace, (store) => store.read(id, Date.now()))
+  if (found.kind === 'found') return found.plan
+  throw new CommandError(found.message)
+}
+
+/** Plans are cut at a tenth of it. */
+const mostBytes = 16 * 1024 * 1024
+
+/** The plan that was saved to a file. Errors: `CommandError` when it is none. */
+export function planIn(input: InputFile): DisruptionPlan {
+  const name = inputName(input.file)
+  const taken: FileText =
+    input.bytes.byteLength > mostBytes
+      ? { kind: 'refused', message: `is larger than ${mostBytes / 1024 / 1024} MiB, as no plan is` }
+      : takeText(input)
+  const read = taken.kind === 'text' ? parseDisruptionPlan(taken.text) : taken
+  if (read.kind === 'ok') return read.plan
+  throw new CommandError(`"${name}" is no plan of joiner plan: ${printableStart(read.message, longestMessage)}`)
+}
+
+/** Keeps a plan in the cluster, so that it can be applied. Returns its id. Errors: `CommandError` with what the cluster says. */
+export async function keepPlan(plan: DisruptionPlan, namespace: string): Promise<string> {
+  return withStore(namespace, async (store) => {
+    const now = Date.now()
+    const kept = await store.read(plan.id, now)
+    if (kept.kind === 'found' && isDeepStrictEqual(kept.plan, plan)) return plan.id
+    const id = await store.newId(plan.id.slice(1), now)
+    await store.write({ ...plan, id }, now)
+    return id
+  })
+}
+
+async function withStore<T>(namespace: string, work: (store: PlanStore) => Promise<T>): Promise<T> {
+  try {
+    const client = await KubernetesClient.load(kubeconfig())
+    try {
+      return await work(new PlanStore(client, namespace))
+    } finally {
+      await client.close()
+    }
+  } catch (error) {
+    throw new CommandError(
+      `plans are kept in ConfigMaps of the cluster, which cannot be read or written: ${reason(error)}; check KUBECONFIG and --namespace "${namespace}"`,
+    )
+  }
+}

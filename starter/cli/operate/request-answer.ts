@@ -1,0 +1,57 @@
+import { printable } from '../../../core/values/printable.ts'
+import type { RequestAnswer, StartedCommand } from '../../../workflows/messages.ts'
+import { counted, few, monthly } from '../simulate/words.ts'
+import type { Ended } from './follow.ts'
+import { follow } from './follow.ts'
+import type { TemporalAccess } from './temporal-access.ts'
+
+interface Options {
+  readonly output: 'text' | 'json'
+  /** Whether the commands are followed to their end. */
+  readonly wait: boolean
+}
+
+/** Prints what came of a request, follows its commands to their end, and returns the exit code. `nothing`: what is said when there are none. */
+export async function carryOut(
+  access: TemporalAccess,
+  answer: RequestAnswer,
+  options: Options,
+  nothing: string,
+): Promise<number> {
+  const isJson = options.output === 'json'
+  const say = isJson ? console.error : console.log
+  const tell = answer.kind === 'done' ? say : console.error
+  if (!isJson) for (const line of answerLines(answer, nothing)) tell(printable(line))
+  const started = answer.kind === 'done' ? answer.started : []
+  const ended = options.wait ? await follow(access, started, say) : []
+  if (isJson) console.log(JSON.stringify({ ...answer, ...(options.wait ? { ended } : {}) }, null, 2))
+  else if (!options.wait && started.length > 0) say('they go on by themselves; joiner status shows them')
+  return exitCode(answer, ended)
+}
+
+/** What came of a request, for people. */
+export function answerLines(answer: RequestAnswer, nothing: string): readonly string[] {
+  if (answer.kind === 'refused') return [answer.message]
+  const changes = answer.changes.map((change) => `CHANGED  ${change}`)
+  if (answer.kind === 'changed') return [...changes, 'nothing was done; make a new plan with joiner plan']
+  const { started, rejected, pauses } = answer
+  return [
+    ...changes,
+    ...pauses.map((pause) => `PAUSED   ${pause}`),
+    ...rejected.map(({ id, nodes, message }) => `REJECTED ${id} (${few(nodes, 5)}): ${message}`),
+    ...started.map((command) => `BEGUN    ${startedText(command)}`),
+    ...(started.length + rejected.length === 0 ? [nothing] : []),
+  ]
+}
+
+function startedText({ id, reason, nodes, replacements, savings }: StartedCommand): string {
+  const comes = replacements.length === 0 ? '' : `, ${few(replacements, 3)} for ${nodes.length === 1 ? 'it' : 'them'}`
+  const saves = savings > 0 ? `, ${monthly(savings)} USD a month saved` : ''
+  return `${id}: ${reason}, ${counted(nodes.length, 'node')} (${few(nodes, 5)})${comes}${saves}`
+}
+
+/** Refused, changed, rejected or undone is not what was asked for. */
+export function exitCode(answer: RequestAnswer, ended: readonly Ended[]): number {
+  if (answer.kind !== 'done' || answer.rejected.length > 0 || answer.changes.length > 0) return 1
+  return ended.every(({ outcome }) => outcome === 'done') ? 0 : 1
+}

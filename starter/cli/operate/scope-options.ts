@@ -1,0 +1,71 @@
+import type { PauseRequest } from '../../../core/pauses/pause-requests.ts'
+import { isScopeName, type LoopName } from '../../../core/pauses/pauses.ts'
+import { parseGoDuration } from '../../../core/values/duration.ts'
+
+/** What a pause or resume is about, as it stands on the command line. */
+export interface ScopeOptions {
+  readonly nodepool?: string
+  readonly node?: string
+  readonly reason?: string
+  readonly provisioning?: true
+}
+
+export interface PauseTarget {
+  readonly loop: LoopName
+  readonly scope?: NonNullable<PauseRequest['scope']>
+}
+
+type Read<T> = { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'error'; readonly message: string }
+
+/** The loop and the scope that are meant. Error: more than one of the options. */
+export function targetOf({ nodepool, node, reason, provisioning }: ScopeOptions): Read<PauseTarget> {
+  const named = Object.entries({ nodepool, node, reason, provisioning }).filter(([, value]) => value !== undefined)
+  if (named.length > 1)
+    return {
+      kind: 'error',
+      message: `${named.map(([name]) => `--${name}`).join(' and ')}: one scope at a time; run the command once for each`,
+    }
+  const name = nodepool ?? node
+  if (name !== undefined && !isScopeName(name))
+    return {
+      kind: 'error',
+      message: `--${nodepool === undefined ? 'node' : 'nodepool'} "${name}": not the name of an object in Kubernetes`,
+    }
+  if (provisioning === true) return { kind: 'ok', value: { loop: 'provisioning' } }
+  const scope =
+    nodepool !== undefined
+      ? { nodePool: nodepool }
+      : node !== undefined
+        ? { node }
+        : reason !== undefined
+          ? { reason }
+          : undefined
+  return { kind: 'ok', value: { loop: 'disruption', ...(scope === undefined ? {} : { scope }) } }
+}
+
+export interface EndOptions {
+  readonly for?: string
+  readonly until?: string
+}
+
+/** When the pause is to end, as an RFC 3339 time; undefined: when it is resumed. `now`: epoch ms. */
+export function endOf({ for: length, until }: EndOptions, now: number): Read<string | undefined> {
+  const error = (message: string) => ({ kind: 'error' as const, message })
+  if (length !== undefined && until !== undefined) return error('--for and --until: give one of them')
+  if (length !== undefined) {
+    const nanoseconds = parseGoDuration(length)
+    if (nanoseconds === undefined || nanoseconds <= 0n)
+      return error(`--for "${length}": not a duration; write it as 90m, 2h or 1h30m`)
+    return { kind: 'ok', value: new Date(now + Number(nanoseconds / 1_000_000n)).toISOString() }
+  }
+  if (until === undefined) return { kind: 'ok', value: undefined }
+  const isTime = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i.test(until)
+  // A day alone would be taken for midnight in Greenwich; what has no zone is this machine's time.
+  const untilMs = isTime ? Date.parse(until.includes(':') ? until : `${until}T00:00`) : Number.NaN
+  if (Number.isNaN(untilMs))
+    return error(
+      `--until "${until}": not a time; write it as 2026-12-01T06:00:00Z, or 2026-12-01T06:00 for this machine's zone`,
+    )
+  if (untilMs <= now) return error(`--until "${until}": is ${new Date(untilMs).toISOString()}, which lies in the past`)
+  return { kind: 'ok', value: new Date(untilMs).toISOString() }
+}

@@ -1,0 +1,85 @@
+import {
+  freeOf,
+  inFlight,
+  poolsOf,
+  spotPool,
+  type Usages,
+  type VmLife,
+} from '../../../activities/azure/capacity/quota-accounting.ts'
+import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import type { Buyable } from '../shared/buyable.ts'
+import { aligned, few } from '../simulate/words.ts'
+
+/** What a NodePool may buy of a pool of vCPUs, and what of it there is no room for. */
+interface BlockedPool {
+  readonly nodePool: string
+  readonly sizes: number
+  readonly blocked: number
+  /** The smallest size that there is no room for. */
+  readonly from: string
+}
+
+export interface QuotaRow {
+  /** A family, or `cores` or `lowPriorityCores`: the total of the region on demand and of spot. */
+  readonly family: string
+  readonly limit: number
+  readonly used: number
+  readonly inFlight: number
+  readonly free: number
+  readonly blocks: readonly BlockedPool[]
+}
+
+/** Each pool of vCPUs that sizes of the region have, and what it keeps NodePools from. */
+export function quotaRows(input: {
+  readonly usages: Usages
+  readonly sizes: ReadonlyMap<string, VmSize>
+  readonly buyable: readonly Buyable[]
+  readonly lives: readonly VmLife[]
+  readonly countedAtMs: number
+}): readonly QuotaRow[] {
+  const { usages, sizes, buyable, lives, countedAtMs } = input
+  const flying = inFlight(lives, [], countedAtMs)
+  const names = new Map([...sizes.values()].map(({ family }) => [family.toLowerCase(), family]))
+  names.set('cores', 'cores').set(spotPool, 'lowPriorityCores')
+  return [...usages].flatMap(([pool, { limit, current }]) => {
+    const family = names.get(pool)
+    if (family === undefined) return []
+    const free = freeOf(usages, flying, pool)
+    const blocks = buyable.flatMap((each) => blockedOf(each, pool, free) ?? [])
+    return [{ family, limit, used: current, inFlight: flying.get(pool) ?? 0, free, blocks }]
+  })
+}
+
+function blockedOf({ pool: nodePool, onDemand, spot }: Buyable, pool: string, free: number): BlockedPool | undefined {
+  const bought = (sizes: ReadonlyMap<string, VmSize>, capacityType: string) =>
+    [...sizes.values()].filter(({ family }) => poolsOf({ family, capacityType }).includes(pool))
+  const counted = [...bought(onDemand, 'on-demand'), ...bought(spot, 'spot')]
+  const blocked = counted.filter(({ vCpus }) => vCpus > free).sort((a, b) => a.vCpus - b.vCpus)
+  const [smallest] = blocked
+  return smallest && { nodePool, sizes: counted.length, blocked: blocked.length, from: smallest.name }
+}
+
+const header = ['FAMILY', 'LIMIT', 'USED', 'IN FLIGHT', 'FREE', 'BLOCKS']
+
+/** What is used or stands in a NodePool's way; with `all`, every family. */
+export function quotaTable(rows: readonly QuotaRow[], all: boolean): string {
+  const shown = rows.filter(
+    ({ used, inFlight: flying, blocks }) => all || used > 0 || flying !== 0 || blocks.length > 0,
+  )
+  const order = (row: QuotaRow) => `${row.family.includes('ores') ? 0 : 1}${row.family.toLowerCase()}`
+  const lines = [...shown]
+    .sort((a, b) => (order(a) < order(b) ? -1 : 1))
+    .map(({ family, limit, used, inFlight: flying, free, blocks }) => [
+      family,
+      String(limit),
+      String(used),
+      flying > 0 ? `+${flying}` : String(flying),
+      String(free),
+      few(blocks.map(blockText), 3) || '-',
+    ])
+  return aligned([header, ...lines])
+}
+
+function blockText({ nodePool, sizes, blocked, from }: BlockedPool): string {
+  return `${nodePool}: ${blocked === sizes ? 'all' : `${blocked} of`} ${sizes} sizes${blocked === sizes ? '' : `, from ${from} on`}`
+}

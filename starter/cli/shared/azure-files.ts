@@ -1,0 +1,133 @@
+import type { ResourceSku } from '@azure/arm-compute'
+import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
+import { type PriceItem, type PriceList, pricesOf } from '../../../activities/azure/catalogue/pricing.ts'
+import type { NodeClass } from '../../../core/objects.ts'
+import { type InputFile, inputName } from '../bounded/input.ts'
+import { withoutNulls } from '../simulate/cluster-objects.ts'
+import {
+  InputError,
+  isObject,
+  list,
+  numberFrom,
+  pathText,
+  record,
+  type Shape,
+  text,
+  valueText,
+} from '../simulate/shape.ts'
+import { readDocuments } from '../simulate/source.ts'
+
+const capabilities = list(record({ name: text, value: text }))
+const sku = record({
+  name: text,
+  resourceType: text,
+  family: text,
+  locations: list(text),
+  locationInfo: list(
+    record({
+      location: text,
+      zones: list(text),
+      zoneDetails: list(record({ name: list(text), Name: list(text), capabilities })),
+    }),
+  ),
+  capabilities,
+  restrictions: list(
+    record({
+      type: text,
+      values: list(text),
+      reasonCode: text,
+      restrictionInfo: record({ locations: list(text), zones: list(text) }),
+    }),
+  ),
+})
+const priceItem = record({
+  armRegionName: text,
+  armSkuName: text,
+  retailPrice: numberFrom(0),
+  productName: text,
+  meterName: text,
+  skuName: text,
+})
+
+/** The one value that a file holds, without nulls. Errors: InputError. */
+export async function onlyValue(input: InputFile): Promise<unknown> {
+  const documents = await readDocuments([input])
+  if (documents.length !== 1)
+    throw new InputError(`${inputName(input.file)}: holds ${documents.length} documents; a file of this sort is one`)
+  return withoutNulls(documents[0]?.value)
+}
+
+/** ARM's own answer is a page; `az vm list-skus` prints the list alone. Undefined: it is neither. Errors: InputError, with what is wrong in which SKU. */
+export function skusOf(file: string, json: unknown): readonly ResourceSku[] | undefined {
+  const entries = isObject(json) ? json['value'] : json
+  if (!Array.isArray(entries)) return undefined
+  refuse(file, 'SKU', entries, sku)
+  return entries as readonly ResourceSku[]
+}
+
+function refuse(file: string, what: string, entries: readonly unknown[], shape: Shape): void {
+  const problem = list(shape)(entries)
+  if (problem === undefined) return
+  const [at, ...path] = problem.path
+  const place = path.length === 0 ? '' : `${pathText(path)} `
+  throw new InputError(`${file}: ${what} [${at}]: ${place}${valueText(problem.value)}; ${problem.remedy}`)
+}
+
+/** The one region that a file's SKUs are of. Errors: InputError. */
+export function regionOf(file: string, skus: readonly ResourceSku[]): string {
+  const regions = new Set(skus.flatMap(({ locations = [] }) => locations.map((name) => name.toLowerCase())))
+  const [region] = regions
+  if (region !== undefined && regions.size === 1) return region
+  const found = regions.size === 0 ? 'no region' : `${regions.size} regions`
+  throw new InputError(
+    `${file}: its SKUs name ${found} in locations; give those of one (az vm list-skus --location REGION)`,
+  )
+}
+
+type PricedItem = PriceItem & { readonly armRegionName?: string }
+
+/** What the files say of a region's prices. Errors: InputError, also where they say nothing of it. */
+export async function readPrices(files: readonly InputFile[], region: string): Promise<PriceList> {
+  const items = (await Promise.all(files.map(priceItems))).flat()
+  const prices = pricesOf(items.filter(({ armRegionName = region }) => armRegionName === region))
+  if (prices.size === 0)
+    throw new InputError(`${files.map(({ file }) => inputName(file)).join(', ')}: holds no price of region ${region}`)
+  return prices
+}
+
+async function priceItems(input: InputFile): Promise<readonly PricedItem[]> {
+  const json = await onlyValue(input)
+  const pages = Array.isArray(json) ? json : [json]
+  return pages.flatMap((page: unknown): readonly PricedItem[] => {
+    const items: unknown = isObject(page) ? (page['Items'] ?? [page]) : undefined
+    if (Array.isArray(items)) {
+      refuse(inputName(input.file), 'price', items, priceItem)
+      return items as readonly PricedItem[]
+    }
+    throw new InputError(`${inputName(input.file)}: is not an answer of the retail prices API; it has a list Items`)
+  })
+}
+
+/** The defaults of Joiner's own configuration; the rest of it has no say in what types there are. */
+export const clusterSettings: Pick<AzureConfig, 'subnetId' | 'networkPlugin' | 'networkPluginMode'> = {
+  subnetId: '',
+  networkPlugin: 'azure',
+  networkPluginMode: 'overlay',
+}
+
+/** A node class that says nothing. */
+export const plainNodeClass: NodeClass = {
+  kind: 'AKSNodeClass',
+  metadata: {
+    name: '',
+    uid: '',
+    resourceVersion: '',
+    creationTimestamp: '',
+    labels: {},
+    annotations: {},
+    finalizers: [],
+    ownerReferences: [],
+  },
+  spec: {},
+  status: { images: [], conditions: [] },
+}

@@ -1,0 +1,96 @@
+import type { ResourceSku } from '@azure/arm-compute'
+import { azureConfig } from '../../../activities/azure/access/azure-config.ts'
+import { type Usages, usagesOf } from '../../../activities/azure/capacity/quota-accounting.ts'
+import { instanceTypes } from '../../../activities/azure/catalogue/instance-types.ts'
+import { modelledPrices } from '../../../activities/azure/catalogue/pricing.ts'
+import { parseSku, type VmSize } from '../../../activities/azure/catalogue/sku.ts'
+import { type NodeClassSettings, nodeClassSettings } from '../../../activities/azure/node-class/node-class-settings.ts'
+import { capacityTypeOf, compatibleOfferings, typeMatches } from '../../../core/instance-type.ts'
+import { templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
+import type { NodePool } from '../../../core/objects.ts'
+import type { DoctorContext } from '../doctor/context.ts'
+
+type Reader = Pick<DoctorContext, 'config' | 'cloud' | 'arm' | 'pools'>
+
+/** What a NodePool may buy on demand and as spot. */
+export interface Buyable {
+  readonly pool: string
+  readonly onDemand: ReadonlyMap<string, VmSize>
+  readonly spot: ReadonlyMap<string, VmSize>
+}
+
+/** The subscription's usages in the region. Errors: ArmRefusal. */
+export async function readUsages({ config, arm }: Reader, signal: AbortSignal): Promise<Usages> {
+  const location = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}`
+  return usagesOf(
+    await arm.list<Parameters<typeof usagesOf>[0] extends Iterable<infer Item> ? Item : never>(
+      `${location}/usages?api-version=2024-07-01`,
+      signal,
+    ),
+  )
+}
+
+/** The sizes of the region by name. Errors: ArmRefusal. */
+export async function readSizes({ config, arm }: Reader, signal: AbortSignal): Promise<ReadonlyMap<string, VmSize>> {
+  const filter = encodeURIComponent(`location eq '${config.LOCATION}'`)
+  const skus = await arm.list<ResourceSku>(
+    `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/skus?api-version=2021-07-01&$filter=${filter}`,
+    signal,
+  )
+  const sizes = new Map<string, VmSize>()
+  for (const sku of skus) {
+    const parsed = parseSku(sku, config.LOCATION)
+    if (parsed.kind === 'size') sizes.set(parsed.size.name, parsed.size)
+  }
+  return sizes
+}
+
+/** What each NodePool may buy, by the region's sizes and its own requirements, whatever quota says. */
+export async function readBuyable(context: Reader, sizes: ReadonlyMap<string, VmSize>): Promise<readonly Buyable[]> {
+  const [{ nodePools }, settings] = await Promise.all([
+    context.pools(),
+    azureConfig(context.config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
+  ])
+  const classes = await nodeClassesByName(context, settings)
+  return nodePools.map((pool) => buyableBy(pool, sizes, classes.get(pool.template.spec.nodeClassRef.name), settings))
+}
+
+type Settings = Awaited<ReturnType<typeof azureConfig>>
+
+async function nodeClassesByName(context: Reader, settings: Settings): Promise<ReadonlyMap<string, NodeClassSettings>> {
+  const { nodeClasses } = await context.pools()
+  return new Map(nodeClasses.map((each) => [each.metadata.name, nodeClassSettings(each, settings)]))
+}
+
+function buyableBy(
+  pool: NodePool,
+  sizes: ReadonlyMap<string, VmSize>,
+  nodeClass: NodeClassSettings | undefined,
+  settings: Settings,
+): Buyable {
+  const onDemand = new Map<string, VmSize>()
+  const spot = new Map<string, VmSize>()
+  const { nodeClassRef, requirements } = pool.template.spec
+  const template = { nodePool: pool.metadata.name, labels: pool.template.labels, nodeClassRef, requirements }
+  const wanted = templateRequirements(template)
+  const types =
+    nodeClass === undefined
+      ? []
+      : instanceTypes({
+          sizes: sizes.values(),
+          region: settings.location,
+          nodeClass,
+          prices: modelledPrices,
+          isMarked: () => false,
+          hasQuota: () => true,
+          memoryOverheadPercent: settings.vmMemoryOverheadPercent,
+          nodeResourceGroup: settings.nodeResourceGroup,
+        })
+  for (const type of types) {
+    const size = sizes.get(type.name)
+    if (size === undefined || !typeMatches(type, wanted)) continue
+    for (const offering of compatibleOfferings(type, wanted))
+      if (offering.available) (capacityTypeOf(offering) === 'spot' ? spot : onDemand).set(type.name, size)
+  }
+  return { pool: pool.metadata.name, onDemand, spot }
+}

@@ -1,0 +1,30 @@
+import { Document, Scalar, visit } from 'yaml'
+import { printableLines, printableYaml } from '../../../core/values/printable.ts'
+
+/** A document as text that a terminal shows and a parser reads as what it is: characters that a terminal would obey are escaped. */
+export function documentText(document: Document): string {
+  // Escapes exist within double quotes only.
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value === 'string' && isObeyed(scalar.value)) scalar.type = Scalar.QUOTE_DOUBLE
+    },
+  })
+  return printableYaml(document.toString({ lineWidth: 0 }))
+}
+
+/** A value as YAML, in the same way. */
+export function yamlText(value: unknown, comment: string | null = null): string {
+  const document = new Document(value, { aliasDuplicateObjects: false })
+  document.commentBefore = comment
+  return holdsObeyed(value) ? documentText(document) : printableYaml(document.toString({ lineWidth: 0 }))
+}
+
+function isObeyed(text: string): boolean {
+  return printableLines(text) !== text
+}
+
+function holdsObeyed(value: unknown): boolean {
+  if (typeof value === 'string') return isObeyed(value)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([key, inner]) => isObeyed(key) || holdsObeyed(inner))
+}

@@ -1,0 +1,103 @@
+import type { ResourceSku } from '@azure/arm-compute'
+import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
+import type { InstanceType } from '../../../core/instance-type.ts'
+import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
+import type { NodeClass } from '../../../core/objects.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import type { InputFile } from '../bounded/input.ts'
+import { inputName } from '../bounded/input.ts'
+import { clusterSettings, onlyValue, plainNodeClass, readPrices, regionOf, skusOf } from '../shared/azure-files.ts'
+import { instanceTypes, type TypeJson, typeShape } from './instance-types.ts'
+import { InputError, list, pathText, record, text, valueText } from './shape.ts'
+
+/** What the cloud sells. */
+export interface Catalog {
+  /** To a NodePool with this node class and these kubelet settings of v1beta1; the same array for the same question. */
+  readonly typesFor: (nodeClass?: NodeClass, kubelet?: KubeletConversion) => readonly InstanceType[]
+  /** Label keys that its types define beside Karpenter's own. */
+  readonly wellKnownLabels: readonly string[]
+  readonly reservationIdLabel: string | undefined
+}
+
+const catalogShape = record({
+  instanceTypes: list(typeShape),
+  wellKnownLabels: list(text),
+  reservationIDLabel: text,
+})
+
+/** Reads a list of instance types, or ARM's resource SKUs with retail prices. Errors: InputError. */
+export async function readCatalog(input: InputFile, prices: readonly InputFile[]): Promise<Catalog> {
+  const file = inputName(input.file)
+  const json = await onlyValue(input)
+  const skus = skusOf(file, json)
+  if (skus !== undefined) {
+    if (prices.length > 0) return skuCatalog(file, skus, prices)
+    throw new InputError(
+      `${file}: holds resource SKUs, which have no prices; add --prices FILE with an answer of the retail prices API`,
+    )
+  }
+  if (prices.length > 0)
+    throw new InputError(`${file}: holds instance types with prices of their own; leave out --prices`)
+  return typeCatalog(file, json)
+}
+
+function typeCatalog(file: string, json: unknown): Catalog {
+  const problem = catalogShape(json)
+  if (problem !== undefined) {
+    const at = pathText(problem.path)
+    throw new InputError(`${file}: ${at === '' ? 'the catalogue' : at} ${valueText(problem.value)}; ${problem.remedy}`)
+  }
+  const catalog = json as {
+    instanceTypes?: readonly TypeJson[]
+    wellKnownLabels?: readonly string[]
+    reservationIDLabel?: string
+  }
+  if (catalog.instanceTypes === undefined)
+    throw new InputError(
+      `${file}: instanceTypes is missing; write {"instanceTypes": [...]}, or give ARM's resource SKUs`,
+    )
+  const types = instanceTypes(catalog.instanceTypes)
+  return {
+    typesFor: () => types,
+    wellKnownLabels: catalog.wellKnownLabels ?? [],
+    reservationIdLabel: catalog.reservationIDLabel,
+  }
+}
+
+async function skuCatalog(
+  file: string,
+  skus: readonly ResourceSku[],
+  priceFiles: readonly InputFile[],
+): Promise<Catalog> {
+  const [{ parseSku }, { instanceTypes }, { nodeClassSettings }] = await Promise.all([
+    import('../../../activities/azure/catalogue/sku.ts'),
+    import('../../../activities/azure/catalogue/instance-types.ts'),
+    import('../../../activities/azure/node-class/node-class-settings.ts'),
+  ])
+  const region = regionOf(file, skus)
+  const sizes = skus.flatMap((sku) => {
+    const parsed = parseSku(sku, region)
+    return parsed.kind === 'size' ? [parsed.size] : []
+  })
+  if (sizes.length === 0) throw new InputError(`${file}: holds no VM size that a node can have in region ${region}`)
+  const prices = await readPrices(priceFiles, region)
+  const known = new Map<string, readonly InstanceType[]>()
+  const typesFor = (nodeClass: NodeClass = plainNodeClass, kubelet?: KubeletConversion) => {
+    const key = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
+    const types =
+      known.get(key) ??
+      instanceTypes({
+        sizes,
+        region,
+        nodeClass: nodeClassSettings(nodeClass, clusterSettings as AzureConfig, kubelet),
+        prices,
+        isMarked: () => false,
+        hasQuota: () => true,
+        memoryOverheadPercent: 0.075,
+        nodeResourceGroup: 'simulated',
+      })
+    known.set(key, types)
+    return types
+  }
+  return { typesFor, wellKnownLabels: [...wellKnownLabels], reservationIdLabel: undefined }
+}

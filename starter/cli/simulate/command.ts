@@ -1,0 +1,108 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { durationMs } from '../../../core/values/duration.ts'
+import type { SimulateSettings } from './simulate.ts'
+
+const manifestHelp = `
+FILES are one scenario (JSON with "objects" and "instanceTypes"), or manifests as kubectl get -o json (far faster to read) or -o yaml
+prints them: lists, several documents, directories with everything below them. Without FILES, or with -, standard
+input is read.
+
+Manifests stand for a cluster as it is:
+  - A pod waits for a node only if its condition PodScheduled says Unschedulable.
+  - A NodePool takes part only with the condition Ready=True, as in the cluster, and, where AKSNodeClasses are among
+    the manifests, only if its own is there and is ready. NodePools of other node classes are not Joiner's.
+  - Pods of nodes that are being deleted move, unless a PodDisruptionBudget never lets them go; that its status allows
+    no disruption just now keeps none. v1beta1 NodePools and NodeClaims are converted.
+  - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
+A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what of a cluster would be
+disrupted, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
+flags about placement.
+--complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
+node and without a PodScheduled condition is pending.
+Manifests need --catalog: a scenario's "instanceTypes", or resource SKUs of one region (az vm list-skus -o json, or
+ARM's answer) with --prices, answers of the retail prices API.
+
+It gets as much processor time and memory as its input may need: 1.5 s and 320 MiB of objects for less than a megabyte.
+
+Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 for wrong usage.
+
+Examples:
+  kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o json | joiner simulate --catalog types.json
+  joiner simulate scenario.json --explain default/web-0`
+
+/** What a simulation needs is loaded when one is asked for: other commands start faster so. */
+export function registerSimulate(program: Command): void {
+  program
+    .command('simulate')
+    .argument('[files...]', 'a scenario, or manifests and directories of them; standard input where absent or -')
+    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .option('--catalog <file>', 'what the cloud sells; for a scenario, in place of its own instance types')
+    .option('--prices <file>', 'prices for a catalogue of resource SKUs; may be repeated', another, [])
+    .option('--complete', 'complete manifests as scenarios are')
+    .option('--explain <pod>', 'say of one pod (namespace/name) where it goes and why, and nothing else')
+    .option('--now <time>', 'when the pass is, as RFC 3339 (a scenario says it itself; else: now)', timeText)
+    .addOption(new Option('--preference-policy <policy>', 'whether wishes count').choices(['Respect', 'Ignore']))
+    .addOption(
+      new Option('--min-values-policy <policy>', 'whether minValues may give way').choices(['Strict', 'BestEffort']),
+    )
+    .option('--feature-gates <list>', 'Name=true or Name=false, separated by commas')
+    .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
+    .option(
+      '--time-limit <duration>',
+      'processor time for it, such as 60s (default: by the size of the input, 1.5 s at least)',
+      timeLimit,
+    )
+    .option('--time', 'write what each round took to standard error, as a line of JSON')
+    .option('--rounds <count>', 'solve so many times in one process', roundCount, 1)
+    .description('say where pods would go and what that would cost, or what would be disrupted, without a cluster')
+    .addHelpText('after', manifestHelp)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+    .action(async (files: readonly string[], options: Options) => {
+      process.exitCode = await simulate(files.length === 0 ? ['-'] : files, options)
+    })
+}
+
+interface Options extends SimulateSettings {
+  readonly catalog?: string
+  readonly prices: readonly string[]
+  readonly schedulerConfig?: string
+  readonly timeLimit?: number
+}
+
+async function simulate(inputs: readonly string[], options: Options): Promise<number> {
+  const [{ needInput }, { boundsOf, runBounded }, { readInputs }] = await Promise.all([
+    import('../bounded/input.ts'),
+    import('../bounded/run.ts'),
+    import('./inputs.ts'),
+  ])
+  const { catalog: catalogFile, prices: priceFiles, schedulerConfig: configFile, timeLimit, ...settings } = options
+  const files = await readInputs(inputs)
+  const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
+  const prices = await Promise.all(priceFiles.map(needInput))
+  const schedulerConfig = configFile === undefined ? undefined : await needInput(configFile)
+  const all = [...files, ...prices, ...(catalog ? [catalog] : []), ...(schedulerConfig ? [schedulerConfig] : [])]
+  const input = { files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) }
+  const bounds = boundsOf(all, timeLimit)
+  return runBounded('simulate', input, all, { ...bounds, milliseconds: bounds.milliseconds * settings.rounds })
+}
+
+function another(file: string, before: readonly string[]): readonly string[] {
+  return [...before, file]
+}
+
+function timeText(text: string): string {
+  if (Number.isNaN(Date.parse(text))) throw new InvalidArgumentError('Write a time such as 2026-03-01T12:00:00Z.')
+  return text
+}
+
+function timeLimit(text: string): number {
+  const milliseconds = durationMs(text)
+  if (milliseconds === undefined || milliseconds <= 0) throw new InvalidArgumentError('Write a duration such as 60s.')
+  return milliseconds
+}
+
+function roundCount(text: string): number {
+  const count = Number(text)
+  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return count
+}

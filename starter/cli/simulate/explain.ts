@@ -1,0 +1,94 @@
+import type { Pod } from '../../../core/objects.ts'
+import { podName } from '../../../core/pods/pod-rules.ts'
+import type { PoolFunnel } from '../../../core/scheduling/explain/funnel.ts'
+import type { ClaimReasons } from '../../../core/scheduling/explain/funnel-claims.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { shown } from './result.ts'
+import type { Solved } from './rounds.ts'
+import { InputError } from './shape.ts'
+import { counted, few, monthly, podNames } from './words.ts'
+
+/** What became of one pod, and why. */
+export type Explanation =
+  | {
+      readonly kind: 'pending'
+      readonly pod: string
+      readonly message: string
+      readonly nodePools: readonly PoolFunnel[]
+    }
+  | { readonly kind: 'existing node'; readonly pod: string; readonly node: string }
+  | {
+      readonly kind: 'new node'
+      readonly pod: string
+      readonly nodePool: string
+      readonly pods: readonly string[]
+      readonly instanceTypes: readonly string[]
+      readonly reasons: ClaimReasons
+    }
+
+/** `name` may leave out the namespace `default`. Errors: InputError when the pod is not among those to place. */
+export function explain({ explained, snapshot }: Solved, name: string): Explanation {
+  const wanted = name.includes('/') ? name : `default/${name}`
+  const is = (pod: Pod) => podName(pod) === wanted
+  const { newNodeClaims, existing, unschedulable } = explained.plan
+  const pending = unschedulable.find(({ pod }) => is(pod))
+  if (pending !== undefined) {
+    const nodePools = explained.podFunnels(pending.pod)
+    return { kind: 'pending', pod: wanted, message: shown(pending.message), nodePools }
+  }
+  const node = existing.find(({ pods }) => pods.some(is))
+  if (node !== undefined) return { kind: 'existing node', pod: wanted, node: node.node }
+  const claim = newNodeClaims.find(({ pods }) => pods.some(is))
+  const reasons = claim && explained.claimReasons(claim)
+  if (claim === undefined || reasons === undefined)
+    throw new InputError(
+      `--explain ${name}: there is no such pod among the ${snapshot.pods.length} to place; write namespace/name of one that waits for a node`,
+    )
+  const { nodePool, instanceTypes } = claim
+  return { kind: 'new node', pod: wanted, nodePool, pods: podNames(claim.pods), instanceTypes, reasons }
+}
+
+export function explanationText(explanation: Explanation): string {
+  const { pod } = explanation
+  switch (explanation.kind) {
+    case 'existing node':
+      return lines(`${pod} fits on the existing node ${explanation.node}; existing nodes come before new ones.`)
+    case 'pending':
+      return lines(`${pod} stays pending: ${explanation.message}`, ...funnelLines(explanation.nodePools))
+    case 'new node':
+      return lines(`${pod} gets a new node of NodePool ${explanation.nodePool}.`, ...claimLines(explanation))
+  }
+}
+
+/** Each text is one line, whatever names it holds. */
+export function lines(...texts: readonly string[]): string {
+  return texts.map(printable).join('\n')
+}
+
+/** One pool after the other, with what was left after each question. */
+export function funnelLines(pools: readonly PoolFunnel[]): readonly string[] {
+  return pools.flatMap(({ nodePool, funnel, nearestMiss }) => [
+    `  NodePool ${nodePool}: ${funnelText(funnel)}`,
+    `    ${nearestMiss.replaceAll('hostname-placeholder-0000', 'hostname-placeholder')}`,
+  ])
+}
+
+function funnelText({ types, requirements, resources, offerings, limits }: PoolFunnel['funnel']): string {
+  return `${counted(types, 'type')}; left after requirements ${requirements}, resources ${resources}, offerings ${offerings}, limits ${limits}`
+}
+
+function claimLines(explanation: Extract<Explanation, { kind: 'new node' }>): readonly string[] {
+  const { pods, instanceTypes, reasons } = explanation
+  const { funnel, named, cheapest, cheaper } = reasons
+  const cut = funnel.limits > named ? `; it names the ${named} cheapest` : ''
+  return [
+    `  its pods: ${few(pods, 10)}`,
+    `  types: ${funnelText(funnel)}${cut}`,
+    `  cheapest first: ${few(instanceTypes, 5)}`,
+    `  ${cheapest.type} at USD ${cheapest.price} an hour is ${monthly(cheapest.price)} a month`,
+    ...(cheaper.length === 0 ? ['  no type of the NodePool is cheaper'] : ['  cheaper types that are not in it:']),
+    ...cheaper.map(
+      ({ count, example, price, reason }) => `    ${counted(count, 'type')} (${example} from USD ${price}): ${reason}`,
+    ),
+  ]
+}

@@ -1,0 +1,33 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type InputFile, inputName, needInput } from '../bounded/input.ts'
+import { ToldError } from '../shared/told-error.ts'
+
+const suffixes = ['.json', '.yaml', '.yml']
+
+/** The bytes of files, of all manifests below directories, and of standard input (`-`), in the order given. Errors: ToldError. */
+export async function readInputs(inputs: readonly string[]): Promise<readonly InputFile[]> {
+  const files: InputFile[] = []
+  for (const file of inputs.flatMap(filesOf)) files.push(await needInput(file))
+  return files
+}
+
+function filesOf(input: string): readonly string[] {
+  if (input === '-' || !isDirectory(input)) return [input]
+  const files = readdirSync(input, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && suffixes.some((suffix) => entry.name.endsWith(suffix)))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+  if (files.length === 0)
+    throw new ToldError(`${inputName(input)}: the directory holds no manifests; files end in ${suffixes.join(', ')}`)
+  return files
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // Reading it says what is wrong.
+    return false
+  }
+}

@@ -1,0 +1,162 @@
+import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
+import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
+import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
+import { printable } from '../../../core/values/printable.ts'
+import type { Catalog } from './catalog.ts'
+import { checkManifest } from './check.ts'
+import { clusterObjects, type Json, namespaceOf, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
+import { isKnownKind } from './object-shapes.ts'
+import type { Overrides, Scenario } from './scenario.ts'
+import { InputError, isObject } from './shape.ts'
+import { type Manifest, placeOf } from './source.ts'
+import { few } from './words.ts'
+
+const nodeClassGroup = 'karpenter.azure.com'
+const mostKindsShown = 50
+const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
+
+/** Objects of a cluster, checked, with what a reader should know about them. */
+export interface ClusterManifests {
+  readonly objects: readonly Json[]
+  readonly remarks: readonly string[]
+}
+
+/** Checks manifests and brings Karpenter's to the newest version; of an object that stands there twice the last one counts. Errors: InputError. */
+export async function checkedManifests(manifests: readonly Manifest[]): Promise<ClusterManifests> {
+  const unknown = new Map<string, number>()
+  const objects = new Map<string, Json>()
+  const problems: string[] = []
+  let doubles = 0
+  for (const manifest of manifests) {
+    const { kind, apiVersion } = manifest.json
+    if (typeof kind !== 'string' || !isKnownKind(kind, apiVersion)) {
+      unknown.set(textOf(kind), (unknown.get(textOf(kind)) ?? 0) + 1)
+      continue
+    }
+    const json = withoutNulls(await newest(manifest)) as Json
+    const problem = checkManifest(manifest, json)
+    if (problem !== undefined) problems.push(problem)
+    const metadata = isObject(json['metadata']) ? json['metadata'] : {}
+    const key = `${kind}/${namespaceOf(kind, metadata) ?? ''}/${textOf(metadata['name'])}`
+    if (objects.has(key)) doubles += 1
+    objects.set(key, json)
+  }
+  if (problems.length > 0) throw new InputError(problems.join('\n'))
+  return { objects: [...objects.values()], remarks: [...unknownRemarks(unknown), ...doubleRemarks(doubles)] }
+}
+
+export function unknownRemarks(unknown: ReadonlyMap<string, number>): readonly string[] {
+  if (unknown.size === 0) return []
+  const counts = [...unknown].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} ${count}`)
+  return [`objects of kinds that say nothing about placement were left aside: ${few(counts, mostKindsShown)}`]
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function doubleRemarks(doubles: number): readonly string[] {
+  return doubles === 0 ? [] : [`objects that stand there more than once: ${doubles}; the last one of each counts`]
+}
+
+async function newest({ json, document, path }: Manifest): Promise<Json> {
+  if (!/^karpenter(\.azure\.com|\.sh)\/v1(beta1|alpha2)$/.test(textOf(json['apiVersion']))) return json
+  const { toNewest } = await import('../../../api/conversion/convert.ts')
+  const conversion = toNewest(json)
+  if (conversion === undefined) return json
+  if (conversion.kind === 'converted') return conversion.object
+  const subject = `${textOf(json['kind'])} of ${textOf(json['apiVersion'])}`
+  throw new InputError(
+    `${placeOf(document, path)}: ${subject} cannot be converted: ${printable(`${conversion.path} ${conversion.message}`)}`,
+  )
+}
+
+export interface ManifestSettings {
+  readonly catalog: Catalog
+  readonly overrides: Overrides
+  /** When the pass is: RFC 3339. */
+  readonly now: string
+  /** Whether pods and NodePools that have no status yet are taken as a scenario's are. */
+  readonly complete: boolean
+}
+
+/** Gathers what the scheduler looks at. */
+export function readManifests(
+  { objects }: ClusterManifests,
+  { catalog, overrides, now, complete }: ManifestSettings,
+): Scenario & { readonly remarks: readonly string[] } {
+  const whole = objects.map((object) => {
+    const named = withMetadata(object, now)
+    return complete ? withStatus(named) : named
+  })
+  const nodeClasses = whole.filter(({ kind }) => kind === 'AKSNodeClass').map(decodeNodeClass)
+  const cluster = clusterObjects(whole)
+  const classOf = ({ template }: NodePool) =>
+    nodeClasses.find(({ metadata }) => metadata.name === template.spec.nodeClassRef.name)
+  const judged = cluster.nodePools.map((pool) => ({ pool, reason: whyNot(pool, nodeClasses, classOf(pool)) }))
+  const nodePools = judged.filter(({ reason }) => reason === undefined).map(({ pool }) => pool)
+  const instanceTypes = new Map(
+    cluster.nodePools.map((pool) => [
+      pool.metadata.name,
+      catalog.typesFor(classOf(pool), kubeletConversion(pool.metadata.annotations)),
+    ]),
+  )
+  const nodeClaims = cluster.nodeClaims.filter(({ spec }) => isManaged(spec.nodeClassRef))
+  const label = catalog.reservationIdLabel ?? reservationIdLabel
+  const wellKnown = new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label])
+  const snapshot = schedulingSnapshot(
+    { ...cluster, nodePools, nodeClaims, instanceTypes },
+    { now: Date.parse(now), wellKnownLabels: wellKnown, defaultSpread: overrides.defaultSpread ?? [] },
+  )
+  return {
+    snapshot,
+    options: {
+      preferencePolicy: overrides.preferencePolicy ?? 'Respect',
+      minValuesPolicy: overrides.minValuesPolicy ?? 'Strict',
+      reservedCapacity: overrides.reservedCapacity ?? true,
+      reservationIdLabel: label,
+      wellKnownLabels: wellKnown,
+    },
+    remarks: [
+      ...judged.flatMap(({ pool, reason }) =>
+        reason === undefined ? [] : [`NodePool "${pool.metadata.name}" takes no part: ${reason}`],
+      ),
+      ...undecidedPods(cluster.pods.filter(({ nodeName, conditions }) => !nodeName && conditions.length === 0).length),
+    ],
+  }
+}
+
+function undecidedPods(count: number): readonly string[] {
+  if (count === 0) return []
+  return [
+    `pods that take no part, as their status does not say that the scheduler gave up on them: ${count}; --complete takes them as pending`,
+  ]
+}
+
+/** Why a pool is not extended; undefined: it may be. */
+function whyNot(pool: NodePool, all: readonly NodeClass[], own: NodeClass | undefined): string | undefined {
+  const { nodeClassRef } = pool.template.spec
+  if (!isManaged(nodeClassRef))
+    return `its node class is of ${nodeClassRef.group}/${nodeClassRef.kind}, not an AKSNodeClass`
+  if (pool.metadata.deletionTimestamp !== undefined) return 'it is being deleted'
+  if (pool.isStatic) return 'it is static (spec.replicas), which is not supported'
+  const ready = pool.conditions.find(({ type }) => type === 'Ready')
+  if (pool.conditions.length === 0)
+    return 'it has no condition Ready=True; --complete takes NodePools without conditions as ready'
+  if (ready?.status !== 'True') return `its condition Ready is ${ready?.status ?? 'missing'}${because(ready?.message)}`
+  if (all.length === 0) return undefined
+  if (own === undefined) return `there is no AKSNodeClass "${nodeClassRef.name}" among the manifests`
+  if (own.metadata.deletionTimestamp !== undefined) return `its AKSNodeClass "${nodeClassRef.name}" is being deleted`
+  const classReady = own.status.conditions.find(({ type }) => type === 'Ready')
+  if (classReady === undefined || classReady.status === 'True') return undefined
+  return `its AKSNodeClass "${nodeClassRef.name}" is not ready${because(classReady.message)}`
+}
+
+const because = (message: string | undefined) => (message ? `: ${message}` : '')
+
+/** A reference that names no group or kind is as old as those were optional. */
+function isManaged({ group, kind }: { readonly group?: string; readonly kind?: string }): boolean {
+  return (group ?? nodeClassGroup) === nodeClassGroup && (kind ?? 'AKSNodeClass') === 'AKSNodeClass'
+}

@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import { printable } from '../../../core/values/printable.ts'
+import { doing } from '../bounded/doing.ts'
+import type { InputFile } from '../bounded/input.ts'
+import { type DisruptionResultJson, decisionText } from './disruption.ts'
+import { type Explanation, explain, explanationText } from './explain.ts'
+import { type Loaded, load } from './load.ts'
+import { resultText } from './result.ts'
+import { type Solved, solveRounds } from './rounds.ts'
+import { readSettings, type SchedulerFlags } from './settings.ts'
+import { InputError } from './shape.ts'
+import { tableText } from './table.ts'
+
+/** Options of the command line that name no file. */
+export interface SimulateSettings extends SchedulerFlags {
+  readonly output: 'text' | 'json'
+  readonly complete?: boolean
+  readonly explain?: string
+  readonly time?: boolean
+  readonly rounds: number
+}
+
+/** What the command line asks for, with its files. */
+export interface SimulateInput {
+  readonly files: readonly InputFile[]
+  readonly catalog?: InputFile
+  readonly prices: readonly InputFile[]
+  readonly schedulerConfig?: InputFile
+  readonly settings: SimulateSettings
+}
+
+/** Runs the command. Returns its exit status. Errors: InputError. */
+export async function simulate({ files, settings, prices, catalog, schedulerConfig }: SimulateInput): Promise<number> {
+  const { overrides, warnings } = await readSettings(settings, schedulerConfig)
+  const { complete = false } = settings
+  if (prices.length > 0 && catalog === undefined)
+    throw new InputError('--prices: there are no resource SKUs to price; add --catalog FILE')
+  const loaded = await load(files, { prices, overrides, complete, ...(catalog === undefined ? {} : { catalog }) })
+  doing('the simulation')
+  if (loaded.decide !== undefined) await printDecision(loaded, loaded.decide, settings, warnings)
+  else await printPlan(loaded, settings, warnings)
+  return 0
+}
+
+async function printPlan(loaded: Loaded, settings: SimulateSettings, warnings: readonly string[]): Promise<void> {
+  const solved = solveRounds(loaded.read, settings.rounds, (times) => {
+    if (settings.time === true) console.error(JSON.stringify(times))
+  })
+  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
+  await print(answer(solved, settings))
+}
+
+async function printDecision(
+  loaded: Loaded,
+  decide: () => DisruptionResultJson,
+  { output, explain: pod }: SimulateSettings,
+  warnings: readonly string[],
+): Promise<void> {
+  if (pod !== undefined)
+    throw new InputError('--explain: a scenario with "method" decides about nodes, not about pods; leave it out')
+  const result = decide()
+  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
+  await print([output === 'json' ? `${JSON.stringify(result, undefined, 2)}\n` : decisionText(result)])
+}
+
+function answer(solved: Solved, { output, explain: pod }: SimulateSettings): Iterable<string> {
+  if (pod !== undefined) return [explained(explain(solved, pod), output)]
+  return output === 'json' ? resultText(solved.explained.plan) : [tableText(solved)]
+}
+
+function explained(explanation: Explanation, output: SimulateSettings['output']): string {
+  return `${output === 'json' ? JSON.stringify(explanation, undefined, 2) : explanationText(explanation)}\n`
+}
+
+/** Piece by piece, no faster than the reader takes them. */
+async function print(pieces: Iterable<string>): Promise<void> {
+  let buffer = ''
+  for (const piece of pieces) {
+    buffer += piece
+    if (buffer.length < 65_536) continue
+    if (!process.stdout.write(buffer)) await once(process.stdout, 'drain')
+    buffer = ''
+  }
+  process.stdout.write(buffer)
+}

@@ -1,0 +1,81 @@
+import type { Pod } from '../../../core/objects.ts'
+import { podName } from '../../../core/pods/pod-rules.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import type { PlannedNodeClaim, SchedulableNode, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import { funnelLines, lines } from './explain.ts'
+import { shown } from './result.ts'
+import type { Solved } from './rounds.ts'
+import { aligned, counted, few, monthly, podNames, valuesFor } from './words.ts'
+
+const header = ['NODE', 'NODEPOOL', 'TYPE', 'ZONE', 'CAPACITY', 'USD/MONTH', 'PODS']
+const podsShown = 6
+
+/** The result for people. */
+export function tableText(solved: Solved): string {
+  const { plan } = solved.explained
+  const nodes = new Map(solved.snapshot.nodes.map((node) => [node.name, node]))
+  const rows = [
+    ...[...plan.existing]
+      .sort((a, b) => (a.node < b.node ? -1 : 1))
+      .map(({ node, pods }) => existingRow(node, nodes.get(node), pods)),
+    ...plan.newNodeClaims.map((claim, at) => claimRow(claim, at + 1)),
+  ]
+  const parts = [rows.length === 0 ? '' : aligned([header, ...rows]), summary(plan), pendingText(solved)]
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}
+
+function claimRow(claim: PlannedNodeClaim, number: number): readonly string[] {
+  const { nodePool, instanceTypes, requirements, price, pods } = claim
+  const others = instanceTypes.length - 1
+  const zones = valuesFor(requirements, labels.zone)
+  return [
+    `new ${number}`,
+    nodePool,
+    `${instanceTypes[0] ?? '?'}${others > 0 ? ` or ${counted(others, 'other')}` : ''}`,
+    few(zones, 3) || 'any',
+    valuesFor(requirements, labels.capacityType).join(', ') || 'any',
+    monthly(price),
+    podsText(pods),
+  ]
+}
+
+function existingRow(name: string, node: SchedulableNode | undefined, pods: readonly Pod[]): readonly string[] {
+  const label = (key: string) => node?.labels[key] ?? '-'
+  return [
+    name,
+    label(labels.nodePool),
+    label(labels.instanceType),
+    label(labels.zone),
+    label(labels.capacityType),
+    '-',
+    podsText(pods),
+  ]
+}
+
+function podsText(pods: readonly Pod[]): string {
+  return `${pods.length}: ${few(podNames(pods), podsShown)}`
+}
+
+function summary({ newNodeClaims, existing, unschedulable }: SchedulingPlan): string {
+  const onExisting = existing.reduce((sum, { pods }) => sum + pods.length, 0)
+  const onNew = newNodeClaims.reduce((sum, { pods }) => sum + pods.length, 0)
+  const price = newNodeClaims.reduce((sum, claim) => sum + claim.price, 0)
+  return [
+    `${counted(newNodeClaims.length, 'new node')} for ${counted(onNew, 'pod')}, USD ${monthly(price)} a month at their cheapest`,
+    `${counted(onExisting, 'pod')} on existing nodes`,
+    `${counted(unschedulable.length, 'pod')} pending`,
+  ].join('; ')
+}
+
+/** Pods with the same reason are told of once, with the funnel of the first. */
+function pendingText({ explained }: Solved): string {
+  const { unschedulable } = explained.plan
+  if (unschedulable.length === 0) return ''
+  const byMessage = Map.groupBy(unschedulable, ({ message }) => shown(message))
+  const parts = [...byMessage].map(([message, all]) => {
+    const pods = all.map(({ pod }) => pod).sort((a, b) => (podName(a) < podName(b) ? -1 : 1))
+    const funnels = explained.podFunnels(pods[0] as Pod)
+    return lines(`${few(podNames(pods), podsShown)}: ${message}`, ...funnelLines(funnels))
+  })
+  return `PENDING\n${parts.sort().join('\n')}`
+}

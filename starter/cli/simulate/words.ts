@@ -1,0 +1,41 @@
+import type { Pod, RequirementSpec } from '../../../core/objects.ts'
+import { podName } from '../../../core/pods/pod-rules.ts'
+import { printable } from '../../../core/values/printable.ts'
+
+/** Hours of a month, as clouds count them in their price lists. */
+const hoursOfMonth = 730
+
+/** `1,234.50`. */
+export function monthly(pricePerHour: number): string {
+  return (pricePerHour * hoursOfMonth).toFixed(2).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+}
+
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
+}
+
+/** A few of many names, which anybody may have chosen. */
+export function few(names: readonly string[], most: number): string {
+  const shown = names.slice(0, most).map(printable).join(', ')
+  return names.length <= most ? shown : `${shown} and ${names.length - most} more`
+}
+
+export const podNames = (pods: readonly Pod[]) => pods.map(podName).sort()
+
+/** The values that a claim leaves open for a label; empty: it says nothing of it. */
+export function valuesFor(requirements: readonly RequirementSpec[], key: string): readonly string[] {
+  return requirements.find((one) => one.key === key && one.operator === 'In')?.values ?? []
+}
+
+/** Columns as wide as their widest cell; the last one is not padded. Each row is one line, whatever its cells hold. */
+export function aligned(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0),
+  )
+  return rows
+    .map((row) =>
+      row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  '),
+    )
+    .join('\n')
+}

@@ -1,0 +1,188 @@
+import { WorkflowNotFoundError } from '@temporalio/client'
+import proto from '@temporalio/proto'
+import { DurableDocument } from '../../../activities/azure/catalogue/durable-document.ts'
+import { decodePrices } from '../../../activities/azure/catalogue/pricing.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { readLoopPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
+import { QuarantineStore } from '../../../activities/scheduler-thread/quarantine-store.ts'
+import { type LoopName, type Pause, wholeLoop } from '../../../core/pauses/pauses.ts'
+import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../../core/task-queues.ts'
+import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../../workflows/messages.ts'
+import { searchAttributes } from '../../../workflows/search-attributes.ts'
+import { MissingKeyError } from '../../temporal/encryption.ts'
+import { loopId } from '../operate/ask-loop.ts'
+import type { TemporalAccess } from '../operate/temporal-access.ts'
+import { kubeconfig } from '../shared/kubeconfig.ts'
+import type {
+  ClusterReport,
+  CommandReport,
+  LoopReport,
+  NodeReport,
+  PriceOf,
+  QueueReport,
+  StatusReport,
+} from './status.ts'
+
+const readMs = 15_000
+/** A loop answers at once; longer means that nobody works for it. */
+const queryMs = 3000
+const clusterMs = 3000
+/** A poll lasts a minute; who has not asked again by then is gone. */
+const pollerMs = 90_000
+/** A retry or two are the day's work; more are worth a line. */
+const manyAttempts = 3
+/** Commands that are asked what they do. */
+const mostAsked = 100
+
+/** Reads everything side by side. Errors: what keeps Temporal from answering at all. */
+export async function readStatus(access: TemporalAccess, now: number): Promise<StatusReport> {
+  const { connection, cluster } = access
+  return connection.withDeadline(Date.now() + readMs, async () => {
+    const [loops, commands, nodes, queues] = await Promise.all([
+      Promise.all([readLoop(access, 'provisioning', now), readLoop(access, 'disruption', now)]),
+      readCommands(access),
+      readNodes(access),
+      Promise.all((['core', 'wait', 'azure', 'plan'] as const).map((role) => readQueue(access, role, now))),
+    ])
+    return { cluster, loops, commands, nodes, queues }
+  })
+}
+
+async function readLoop(access: TemporalAccess, loop: LoopName, now: number): Promise<LoopReport> {
+  const { client, connection, cluster } = access
+  const handle = client.workflow.getHandle(loopId(cluster, loop))
+  const gone = { loop, state: 'not running', troubles: [] } as const
+  try {
+    const { status, raw } = await handle.describe()
+    if (status.name !== 'RUNNING') return gone
+    const troubles = [...taskTroubles(raw), ...activityTroubles(raw)]
+    const answer = await connection
+      .withDeadline(Date.now() + queryMs, () => handle.query(loopStatusQuery))
+      .catch(unlessEncrypted)
+    if (answer === undefined) return { loop, state: 'silent', troubles }
+    const { doing, sinceMs, rounds } = answer
+    return { loop, state: 'running', doing, sinceMs, rounds, pauses: statedPauses(answer, now), troubles }
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return gone
+    throw error
+  }
+}
+
+/** What cannot be decrypted here was answered. */
+function unlessEncrypted(error: unknown): undefined {
+  if (error instanceof MissingKeyError) throw error
+}
+
+function statedPauses({ pause, partialPauses = [] }: LoopStatus, now: number): readonly Pause[] {
+  const all = [...(pause === undefined ? [] : [{ ...pause, scope: wholeLoop }]), ...partialPauses]
+  return all.filter(({ untilMs }) => untilMs === undefined || untilMs > now)
+}
+
+type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
+
+function taskTroubles({ pendingWorkflowTask }: Described): readonly string[] {
+  const attempt = pendingWorkflowTask?.attempt ?? 1
+  if (attempt < manyAttempts) return []
+  return [`its own code fails, attempt ${attempt}; see the log of the role core`]
+}
+
+function activityTroubles({ pendingActivities }: Described): readonly string[] {
+  return (pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) =>
+    (attempt ?? 1) < manyAttempts || !lastFailure
+      ? []
+      : [`${activityType?.name} fails, attempt ${attempt}: ${innermost(lastFailure)}`],
+  )
+}
+
+export function innermost(failure: proto.temporal.api.failure.v1.IFailure): string {
+  let inner = failure
+  while (inner.cause) inner = inner.cause
+  return (inner.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 300)
+}
+
+async function readCommands({ client, connection, cluster }: TemporalAccess): Promise<readonly CommandReport[]> {
+  const prefix = disruptionCommandId(cluster, '')
+  const found: { readonly id: string; readonly startedMs: number }[] = []
+  const query = "WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running'"
+  for await (const { workflowId, startTime } of client.workflow.list({ query }))
+    if (workflowId.startsWith(prefix))
+      found.push({ id: workflowId.slice(prefix.length), startedMs: startTime.getTime() })
+  found.sort((a, b) => a.startedMs - b.startedMs)
+  return Promise.all(
+    found.map(async ({ id, startedMs }, at) => {
+      if (at >= mostAsked) return { id, startedMs, candidates: [] }
+      const handle = client.workflow.getHandle(disruptionCommandId(cluster, id))
+      const answer = await connection
+        .withDeadline(Date.now() + queryMs, () => handle.query(commandStatusQuery))
+        .catch(() => undefined)
+      return { id, startedMs, candidates: [], ...answer }
+    }),
+  )
+}
+
+async function readNodes({ client, cluster }: TemporalAccess): Promise<readonly NodeReport[]> {
+  const nodes: NodeReport[] = []
+  const query = `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND Cluster = '${cluster.replaceAll("'", "''")}'`
+  for await (const { typedSearchAttributes: attributes } of client.workflow.list({ query, pageSize: 1000 }))
+    nodes.push({
+      nodePool: attributes.get(searchAttributes.nodePool) ?? '(none)',
+      phase: attributes.get(searchAttributes.nodePhase) ?? 'Unknown',
+      instanceType: attributes.get(searchAttributes.instanceType) ?? '',
+      capacityType: attributes.get(searchAttributes.capacityType) ?? '',
+    })
+  return nodes
+}
+
+async function readQueue(access: TemporalAccess, role: TaskQueueRole, now: number): Promise<QueueReport> {
+  const { connection, namespace, cluster } = access
+  const queue = taskQueue(role, cluster)
+  const { TASK_QUEUE_TYPE_WORKFLOW, TASK_QUEUE_TYPE_ACTIVITY } = proto.temporal.api.enums.v1.TaskQueueType
+  const { pollers } = await connection.workflowService.describeTaskQueue({
+    namespace,
+    taskQueue: { name: queue },
+    taskQueueType: role === 'core' ? TASK_QUEUE_TYPE_WORKFLOW : TASK_QUEUE_TYPE_ACTIVITY,
+  })
+  const alive = (pollers ?? []).filter(
+    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > now - pollerMs,
+  )
+  return { role, queue, workers: new Set(alive.map(({ identity }) => identity)).size }
+}
+
+/** Prices and pauses as Joiner keeps them in the cluster, as far as they can be read from here. */
+export async function readCluster(namespace: string, now: number): Promise<ClusterReport> {
+  const late = new Promise<ClusterReport>((resolve) => setTimeout(resolve, clusterMs, {}).unref())
+  return Promise.race([read().catch(() => ({})), late])
+
+  async function read(): Promise<ClusterReport> {
+    const client = await KubernetesClient.load(kubeconfig())
+    try {
+      const [priceOf, pauses, quarantined] = await Promise.all([
+        readPrices(client, namespace).catch(() => undefined),
+        readPauses(client, namespace, now).catch(() => undefined),
+        new QuarantineStore(client, namespace).read().catch(() => undefined),
+      ])
+      return {
+        ...(priceOf && { priceOf }),
+        ...(pauses && { pauses }),
+        ...(quarantined && { quarantined: [...quarantined.values()].filter(({ untilMs }) => untilMs > now) }),
+      }
+    } finally {
+      await client.close()
+    }
+  }
+}
+
+async function readPrices(client: KubernetesClient, namespace: string): Promise<PriceOf | undefined> {
+  const kept = await new DurableDocument(client, { namespace, name: 'joiner-prices', about: {} }).read()
+  if (kept === undefined) return undefined
+  const { list } = decodePrices(kept.json)
+  return (size, capacityType) => (capacityType === 'spot' ? list.spot : list.onDemand).get(size)
+}
+
+async function readPauses(client: KubernetesClient, namespace: string, now: number): Promise<ClusterReport['pauses']> {
+  const [provisioning, disruption] = await Promise.all([
+    readLoopPauses({ client, namespace }, 'provisioning', now),
+    readLoopPauses({ client, namespace }, 'disruption', now),
+  ])
+  return { provisioning, disruption }
+}

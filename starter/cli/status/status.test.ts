@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import type { Pause } from '../../../core/pauses/pauses.ts'
+import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
+import { statusJson, statusText } from './table.ts'
+
+const now = Date.parse('2026-11-21T12:00:00Z')
+const pause: Pause = {
+  reason: 'release day',
+  by: 'alice',
+  sinceMs: now - 60_000,
+  untilMs: now + 3_600_000,
+  scope: { kind: 'nodePool', name: 'gpu' },
+}
+const node = { nodePool: 'general', phase: 'Ready', instanceType: 'Standard_D2s_v5', capacityType: 'on-demand' }
+
+const report: StatusReport = {
+  cluster: 'demo',
+  loops: [
+    {
+      loop: 'provisioning',
+      state: 'running',
+      doing: 'waiting',
+      sinceMs: now - 90_000,
+      rounds: 1,
+      pauses: [],
+      troubles: [],
+    },
+    {
+      loop: 'disruption',
+      state: 'running',
+      doing: 'evaluating',
+      sinceMs: now - 7_500_000,
+      rounds: 3,
+      pauses: [pause],
+      troubles: [],
+    },
+  ],
+  commands: [{ id: 'empty-1', startedMs: now - 5000, doing: 'deleting a, b', candidates: ['a', 'b'] }],
+  nodes: [node, { ...node, phase: 'Launching' }, { ...node, nodePool: 'gpu', capacityType: 'spot' }],
+  queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 1 }],
+}
+const silent: StatusReport = {
+  ...report,
+  loops: [
+    { loop: 'provisioning', state: 'not running', troubles: [] },
+    { loop: 'disruption', state: 'silent', troubles: ['writePause fails, attempt 7: forbidden'] },
+  ],
+  queues: [{ role: 'plan', queue: 'joiner-plan-demo', workers: 0 }],
+}
+const priceOf = (_: string, capacityType: string) => (capacityType === 'spot' ? undefined : 0.1)
+
+test('the status for people', () => {
+  expect(statusText(report, { priceOf }, now).split('\n')).toEqual([
+    'LOOP          SINCE  COUNT       DOING',
+    'provisioning  1m     1 round     waiting',
+    'disruption    2h5m   3 commands  evaluating',
+    '',
+    'PAUSED  disruption of NodePool "gpu" is paused by alice since 2026-11-21T11:59:00Z until 2026-11-21T13:00:00Z: release day',
+    '',
+    'COMMAND  SINCE  DOING          NODES',
+    'empty-1  5s     deleting a, b  a, b',
+    '',
+    'NODEPOOL  NODES  LAUNCHING  READY  USD/MONTH',
+    'general   2      1          1      146.00',
+    'gpu       1      0          1      0.00 and 1 node without a price',
+  ])
+})
+
+test('what is quarantined is named', () => {
+  const entry = { id: 'Pod/default/web-1', hash: 'h', cause: 'time limit', sinceMs: now - 1000, untilMs: now + 1000 }
+  const known = { quarantined: [entry] }
+  expect(statusText(report, known, now)).toContain(
+    'QUARANTINED  Pod/default/web-1: left out of planning, see joiner quarantine list',
+  )
+  expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
+  expect(statusJson(report, {})).toMatchObject({ quarantined: null })
+})
+
+test('the status for programs has times, and null for what is not known', () => {
+  expect(statusJson(report, { priceOf })).toMatchObject({
+    problems: [],
+    loops: [{ pauses: [] }, { since: '2026-11-21T09:55:00.000Z', pauses: [{ until: '2026-11-21T13:00:00.000Z' }] }],
+    nodePools: [{ nodePool: 'general', pricePerHour: 0.2 }, { unpriced: 1 }],
+  })
+  expect(statusJson(silent, {})).toMatchObject({ loops: [{ pauses: null }, { pauses: null }] })
+})
+
+describe('what is broken', () => {
+  test('is told first, with the remedy', () => {
+    expect(problemsOf(report)).toEqual([])
+    expect(problemsOf(silent)).toEqual([
+      'no worker asks for work on the task queue joiner-plan-demo (role planner): kubectl get pods --namespace joiner',
+      'the provisioning loop does not run; a running Joiner starts it again within 5 minutes',
+      'the disruption loop does not answer: no worker of the role core works for it',
+      'disruption: writePause fails, attempt 7: forbidden',
+    ])
+    expect(statusText(silent, {}, now)).toMatch(/^BROKEN {2}no worker asks/)
+  })
+
+  test('a loop that does not answer is not called free of pauses; the cluster tells in its place', () => {
+    expect(statusText(silent, {}, now)).toContain('whether disruption is paused is not known')
+    const known = { pauses: { provisioning: [], disruption: [pause] } }
+    expect(statusText(silent, known, now)).toContain('PAUSED  disruption of NodePool "gpu"')
+    expect(statusText(silent, known, now)).not.toContain('not known')
+  })
+})
+
+test('without prices a pool has none', () => {
+  expect(poolSummaries(report.nodes, undefined)[0]).toEqual({
+    nodePool: 'general',
+    nodes: 2,
+    phases: { Ready: 1, Launching: 1 },
+    unpriced: 2,
+  })
+})

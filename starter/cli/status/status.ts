@@ -1,0 +1,124 @@
+import type { LoopName, Pause } from '../../../core/pauses/pauses.ts'
+import type { QuarantineEntry } from '../../../core/quarantine.ts'
+import type { TaskQueueRole } from '../../../core/task-queues.ts'
+
+/** One loop, as Temporal and the loop itself tell. */
+export interface LoopReport {
+  readonly loop: LoopName
+  /** `silent`: it runs, and no worker answers for it. */
+  readonly state: 'running' | 'silent' | 'not running'
+  readonly doing?: string
+  /** Epoch ms. */
+  readonly sinceMs?: number
+  /** Rounds that planned NodeClaims, or commands that were started. */
+  readonly rounds?: number
+  /** What it says of its pauses, of every scope; absent: it does not answer. */
+  readonly pauses?: readonly Pause[]
+  /** What Temporal tries again and again, in words. */
+  readonly troubles: readonly string[]
+}
+
+/** What is read from the cluster rather than from Temporal; what is absent could not be read. */
+export interface ClusterReport {
+  readonly priceOf?: PriceOf
+  /** Objects that planners leave out. */
+  readonly quarantined?: readonly QuarantineEntry[]
+  /** The pauses that planners obey. */
+  readonly pauses?: Readonly<Record<LoopName, readonly Pause[]>>
+}
+
+/** The pauses of a loop: those that planners read, else what the loop says; undefined: nobody could be asked. */
+export function pausesOf({ loop, pauses }: LoopReport, cluster: ClusterReport): readonly Pause[] | undefined {
+  return cluster.pauses?.[loop] ?? pauses
+}
+
+export interface CommandReport {
+  readonly id: string
+  readonly startedMs: number
+  /** Absent: no worker answered. */
+  readonly doing?: string
+  readonly candidates: readonly string[]
+}
+
+/** A node's life: as the search attributes of its workflow tell. */
+export interface NodeReport {
+  readonly nodePool: string
+  readonly phase: string
+  readonly instanceType: string
+  readonly capacityType: string
+}
+
+export interface QueueReport {
+  readonly role: TaskQueueRole
+  readonly queue: string
+  /** Workers that ask for work now. */
+  readonly workers: number
+}
+
+/** What Joiner does in one cluster at one moment. */
+export interface StatusReport {
+  readonly cluster: string
+  readonly loops: readonly LoopReport[]
+  readonly commands: readonly CommandReport[]
+  readonly nodes: readonly NodeReport[]
+  readonly queues: readonly QueueReport[]
+}
+
+/** The roles that work on each queue, as JOINER_ROLES names them. */
+const rolesOf: Readonly<Record<TaskQueueRole, string>> = {
+  core: 'core',
+  wait: 'core',
+  azure: 'azure',
+  plan: 'planner',
+}
+
+/** What is broken, a line each with the remedy; none: all is well. */
+export function problemsOf({ loops, queues }: StatusReport): readonly string[] {
+  return [
+    ...queues
+      .filter(({ workers }) => workers === 0)
+      .map(
+        ({ queue, role }) =>
+          `no worker asks for work on the task queue ${queue} (role ${rolesOf[role]}): kubectl get pods --namespace joiner`,
+      ),
+    ...loops.flatMap(({ loop, state, troubles }) => [
+      ...(state === 'not running'
+        ? [`the ${loop} loop does not run; a running Joiner starts it again within 5 minutes`]
+        : []),
+      ...(state === 'silent' ? [`the ${loop} loop does not answer: no worker of the role core works for it`] : []),
+      ...troubles.map((trouble) => `${loop}: ${trouble}`),
+    ]),
+  ]
+}
+
+/** The nodes of one pool: how many in each phase, and what they cost an hour in USD; `unpriced` have no known price. */
+export interface PoolSummary {
+  readonly nodePool: string
+  readonly nodes: number
+  readonly phases: Readonly<Record<string, number>>
+  readonly pricePerHour?: number
+  readonly unpriced: number
+}
+
+/** An hour's price of a size in USD; undefined: no list names it. */
+export type PriceOf = (instanceType: string, capacityType: string) => number | undefined
+
+/** Pools by name. `priceOf` absent: prices could not be read. */
+export function poolSummaries(nodes: readonly NodeReport[], priceOf: PriceOf | undefined): readonly PoolSummary[] {
+  const pools = Map.groupBy(nodes, ({ nodePool }) => nodePool)
+  return [...pools]
+    .map(([nodePool, members]): PoolSummary => {
+      const phases: Record<string, number> = {}
+      for (const { phase } of members) phases[phase] = (phases[phase] ?? 0) + 1
+      const prices = members.map(({ instanceType, capacityType }) => priceOf?.(instanceType, capacityType))
+      const known = prices.filter((price) => price !== undefined)
+      return {
+        nodePool,
+        nodes: members.length,
+        phases,
+        ...(priceOf === undefined ? {} : { pricePerHour: known.reduce((sum, price) => sum + price, 0) }),
+        unpriced: prices.length - known.length,
+      }
+    })
+    .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1))
+}

@@ -1,0 +1,131 @@
+import { pauseText } from '../../../core/pauses/pauses.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { pauseJson } from '../operate/pause-json.ts'
+import { quarantineJson } from '../quarantine/table.ts'
+import { aligned, counted, few, monthly } from '../simulate/words.ts'
+import { type ClusterReport, pausesOf, poolSummaries, problemsOf, type StatusReport } from './status.ts'
+
+const phaseOrder = ['Launching', 'Registering', 'Initializing', 'Ready', 'Draining', 'Terminating', 'Gone']
+const mostCommands = 20
+
+/** The status for people: what is broken first. `now`: epoch ms. */
+export function statusText(report: StatusReport, cluster: ClusterReport, now: number): string {
+  const sections = [
+    problems(report),
+    loops(report, now),
+    pauses(report, cluster),
+    quarantined(cluster),
+    commands(report, now),
+    nodes(report, cluster),
+  ]
+  return sections.filter((lines) => lines !== '').join('\n\n')
+}
+
+function problems(report: StatusReport): string {
+  return problemsOf(report)
+    .map((line) => `BROKEN  ${printable(line)}`)
+    .join('\n')
+}
+
+function loops({ loops }: StatusReport, now: number): string {
+  return aligned([
+    ['LOOP', 'SINCE', 'COUNT', 'DOING'],
+    ...loops.map(({ loop, state, doing, sinceMs, rounds }) => [
+      loop,
+      sinceMs === undefined ? '-' : ago(now - sinceMs),
+      rounds === undefined ? '-' : counted(rounds, loop === 'provisioning' ? 'round' : 'command'),
+      doing ?? state,
+    ]),
+  ])
+}
+
+function pauses({ loops }: StatusReport, cluster: ClusterReport): string {
+  const lines = loops.flatMap((each) => {
+    const known = pausesOf(each, cluster)
+    return known === undefined
+      ? [`whether ${each.loop} is paused is not known: neither the loop nor the cluster's ConfigMap could be asked`]
+      : known.map((pause) => `PAUSED  ${printable(pauseText(each.loop, pause))}`)
+  })
+  return lines.length === 0 ? 'nothing is paused' : lines.join('\n')
+}
+
+function quarantined({ quarantined: entries = [] }: ClusterReport): string {
+  if (entries.length === 0) return ''
+  const names = entries.map(({ id }) => printable(id))
+  return `QUARANTINED  ${few(names, 3)}: left out of planning, see joiner quarantine list`
+}
+
+function commands({ commands }: StatusReport, now: number): string {
+  if (commands.length === 0) return 'no disruption command is under way'
+  const more = commands.length - mostCommands
+  return [
+    aligned([
+      ['COMMAND', 'SINCE', 'DOING', 'NODES'],
+      ...commands
+        .slice(0, mostCommands)
+        .map(({ id, startedMs, doing, candidates }) => [
+          id,
+          ago(now - startedMs),
+          shortened(doing ?? '(no answer)', 80),
+          few(candidates, 3),
+        ]),
+    ]),
+    ...(more > 0 ? [`and ${counted(more, 'command')} more`] : []),
+  ].join('\n')
+}
+
+function nodes({ nodes }: StatusReport, { priceOf }: ClusterReport): string {
+  if (nodes.length === 0) return 'no nodes'
+  const pools = poolSummaries(nodes, priceOf)
+  const phases = [...new Set(nodes.map(({ phase }) => phase))].sort(
+    (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),
+  )
+  const rows = pools.map(({ nodePool, nodes, phases: count, pricePerHour, unpriced }) => [
+    nodePool,
+    String(nodes),
+    ...phases.map((phase) => String(count[phase] ?? 0)),
+    pricePerHour === undefined
+      ? 'unknown'
+      : `${monthly(pricePerHour)}${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,
+  ])
+  return aligned([['NODEPOOL', 'NODES', ...phases.map((phase) => phase.toUpperCase()), 'USD/MONTH'], ...rows])
+}
+
+/** The status for programs. */
+export function statusJson(report: StatusReport, known: ClusterReport): unknown {
+  const { cluster, loops, commands, nodes, queues } = report
+  const time = (ms: number) => new Date(ms).toISOString()
+  return {
+    cluster,
+    problems: problemsOf(report),
+    loops: loops.map((each) => {
+      const { sinceMs, pauses: _, ...loop } = each
+      return {
+        ...loop,
+        ...(sinceMs === undefined ? {} : { since: time(sinceMs) }),
+        // Null: not known.
+        pauses: pausesOf(each, known)?.map(pauseJson) ?? null,
+      }
+    }),
+    // Null: not known.
+    quarantined: known.quarantined?.map(quarantineJson) ?? null,
+    commands: commands.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })),
+    nodePools: poolSummaries(nodes, known.priceOf),
+    queues,
+  }
+}
+
+/** A time span: `3s`, `12m`, `5h10m`, `3d4h`. */
+export function ago(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 60) return `${seconds}s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes}m`
+  const hours = Math.floor(minutes / 60)
+  return hours < 24 ? `${hours}h${minutes % 60}m` : `${Math.floor(hours / 24)}d${hours % 24}h`
+}
+
+/** With dots where it was cut. */
+export function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 3)}...` : text
+}

@@ -1,0 +1,145 @@
+import { Client } from '@temporalio/client'
+import proto from '@temporalio/proto'
+import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
+import { isNotFound, KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
+import { taskQueue } from '../../../core/task-queues.ts'
+import { markedCrd, markerOf, ownInstallation, readMarkedCrd, writeMarker } from '../../../workers/installation.ts'
+import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
+import { reason } from '../doctor/check.ts'
+import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
+import { CommandError, type TemporalOptions } from '../operate/temporal-options.ts'
+import { confirmed } from '../shared/confirm.ts'
+import { kubeconfig } from '../shared/kubeconfig.ts'
+
+interface CrdOptions {
+  readonly release: string
+  readonly namespace: string
+  readonly yes?: true
+}
+
+/** Writes the marker of an installation into the CRDs. Returns the exit code. */
+export async function takeOverCrds(options: CrdOptions): Promise<number> {
+  try {
+    const client = await KubernetesClient.load(kubeconfig())
+    try {
+      return await crds(client, options)
+    } finally {
+      await client.close()
+    }
+  } catch (error) {
+    console.error(error instanceof CommandError ? error.message : `the API server: ${reason(error)}`)
+    return 1
+  }
+}
+
+async function crds(client: KubernetesClient, { release, namespace, yes }: CrdOptions): Promise<number> {
+  const own = await ownInstallation(client, release, namespace).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error
+    throw new CommandError(
+      `--namespace "${namespace}": there is no such namespace; name the one that Joiner is installed in`,
+    )
+  })
+  const crd = await readMarkedCrd(client)
+  if (crd === undefined)
+    throw new CommandError(`CustomResourceDefinition ${markedCrd} is not installed; nothing to take over`)
+  const marker = markerOf(crd)
+  if (ownershipOf(marker, own).kind === 'ours') {
+    console.log(`the CRDs are those of ${describeInstallation(installationText(own))} already`)
+    return 0
+  }
+  console.log(`CustomResourceDefinition ${markedCrd}`)
+  console.log(`  now:   ${marker === undefined ? 'nobody' : describeInstallation(marker)}`)
+  console.log(`  then:  ${describeInstallation(installationText(own))}`)
+  const pods = marker === undefined ? [] : await podsOf(client, marker)
+  if (pods.length > 0)
+    console.log(`  still running: ${pods.join(', ')}; these end by themselves at their next resync, 5 minutes at most`)
+  if (!(await isWanted('Give the CRDs to that installation?', yes))) return 1
+  if (!(await writeMarker(client, crd, own)))
+    throw new CommandError(`CustomResourceDefinition ${markedCrd} changed meanwhile; run the command again`)
+  console.log('done; its processes begin within 30 s')
+  return 0
+}
+
+/** Names of the pods of the installation that a marker names, as far as this can be read. */
+async function podsOf(client: KubernetesClient, marker: string): Promise<readonly string[]> {
+  try {
+    const { namespace = '', release = '' } = JSON.parse(marker) as {
+      readonly namespace?: string
+      readonly release?: string
+    }
+    const labelSelector = `app.kubernetes.io/name=joiner,app.kubernetes.io/instance=${release}`
+    const { items } = await client.list(resourcePath('pods', undefined, namespace), { labelSelector })
+    return items.map(({ metadata }) => (metadata as { readonly name: string }).name)
+  } catch {
+    return []
+  }
+}
+
+interface NameOptions extends TemporalOptions {
+  readonly yes?: true
+}
+
+/** Ends the loops that another cluster left under a name. Returns the exit code. */
+export function takeOverName(options: NameOptions): Promise<number> {
+  return withTemporal(options, async (access) => {
+    const { client: withCodec, connection, cluster, namespace } = access
+    const client = new Client({ connection, namespace, identity: withCodec.options.identity })
+    const input = { client, cluster, clusterUid: await clusterUid() }
+    const owner = await nameOwner(input)
+    if (owner.kind !== 'foreign') {
+      console.log(
+        `the name "${cluster}" in Temporal's namespace "${namespace}" is ${owner.kind === 'ours' ? "this cluster's already" : 'free'}`,
+      )
+      return 0
+    }
+    console.log(`The name "${cluster}" in Temporal's namespace "${namespace}"`)
+    console.log(`  now:   a cluster with the UID ${owner.uid ?? '(none was left)'}`)
+    console.log(`  then:  this cluster, with the UID ${input.clusterUid}`)
+    const pollers = await pollersOf(access)
+    if (pollers.length > 0)
+      throw new CommandError(
+        `${pollers.join(', ')} polled for "${cluster}" in the last ${pollerMs / 1000} s, so the other cluster's Joiner runs; stop it first, or give this cluster another name`,
+      )
+    if (!(await isWanted('End the loops of the other cluster?', options.yes))) return 1
+    for (const id of await freeName(input)) console.log(`terminated ${id}`)
+    console.log('done; the processes of this cluster begin within 30 s')
+    return 0
+  })
+}
+
+async function clusterUid(): Promise<string> {
+  try {
+    const kubernetes = await KubernetesClient.load(kubeconfig())
+    try {
+      return await findClusterUid(kubernetes)
+    } finally {
+      await kubernetes.close()
+    }
+  } catch (error) {
+    throw new CommandError(`the UID of the Namespace kube-system cannot be read: ${reason(error)}; check KUBECONFIG`)
+  }
+}
+
+/** A poll lasts a minute, and its beginning is what Temporal tells. */
+const pollerMs = 90_000
+
+async function pollersOf({ connection, namespace, cluster }: TemporalAccess): Promise<readonly string[]> {
+  const { pollers } = await connection.workflowService.describeTaskQueue({
+    namespace,
+    taskQueue: { name: taskQueue('core', cluster) },
+    taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+  })
+  const recent = (pollers ?? []).filter(
+    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > Date.now() - pollerMs,
+  )
+  return [...new Set(recent.map(({ identity }) => JSON.stringify(identity)))]
+}
+
+async function isWanted(question: string, yes: true | undefined): Promise<boolean> {
+  const answer = await confirmed(question, yes === true)
+  if (answer === 'unasked') throw new CommandError('--yes: nobody can be asked here; give it to go on')
+  if (answer === 'no') console.error('nothing was done')
+  return answer === 'yes'
+}

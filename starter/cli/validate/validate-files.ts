@@ -1,0 +1,140 @@
+import { isObject } from '../../../api/conversion/residue.ts'
+import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
+import { printable, printableStart } from '../../../core/values/printable.ts'
+import { pathText } from '../../../core/values/shape.ts'
+import { doing } from '../bounded/doing.ts'
+import { type InputFile, inputName, type UnreadableFile } from '../bounded/input.ts'
+import { takeText } from '../bounded/text.ts'
+import { validateObject } from './validate-object.ts'
+
+/** What the command line asks for, with its files. */
+export interface ValidateInput {
+  readonly files: readonly (InputFile | UnreadableFile)[]
+  readonly output: 'text' | 'json'
+}
+
+interface FileError {
+  readonly path: string
+  readonly message: string
+  /** Looked up only where it is printed; of the file as a whole: undefined. */
+  readonly line: (() => number) | undefined
+}
+
+interface FileResult {
+  readonly file: string
+  readonly errors: readonly FileError[]
+  /** What cannot work or changes nothing, and is no error. */
+  readonly warnings: readonly FileError[]
+  readonly skipped: readonly string[]
+  readonly isUnreadable?: true
+}
+
+/** Errors that are printed of one file. */
+const mostErrors = 100
+const longestMessage = 1000
+const longestName = 300
+
+/** Checks files and prints what is wrong with them. Returns the exit code. */
+export function validateFiles({ files, output }: ValidateInput): number {
+  const results = files.map(validateFile)
+  for (const { file, skipped, warnings } of results) {
+    for (const what of skipped) console.error(`${printable(file)}: ${what} skipped`)
+    for (const warning of shown(warnings, 'warnings'))
+      console.error(`${placeOf(file, warning)}: warning: ${warning.message}`)
+  }
+  if (output === 'json') console.log(JSON.stringify(results.map(asJson), undefined, 2))
+  else for (const result of results) console.log(asText(result))
+  if (results.some(({ isUnreadable }) => isUnreadable)) return 2
+  return results.some(({ errors }) => errors.length > 0) ? 1 : 0
+}
+
+function asJson({ file, errors, warnings }: FileResult): object {
+  const told = ({ path, message, line }: FileError) => ({
+    path,
+    message: line === undefined ? message : `line ${line()}: ${message}`,
+  })
+  return {
+    file,
+    valid: errors.length === 0,
+    errors: shown(errors, 'errors').map(told),
+    warnings: shown(warnings, 'warnings').map(told),
+  }
+}
+
+function asText({ file, errors }: FileResult): string {
+  if (errors.length === 0) return `${printable(file)}: valid`
+  return shown(errors, 'errors')
+    .map((error) => `${placeOf(file, error)}: ${error.path === '' ? '' : `${error.path}: `}${error.message}`)
+    .join('\n')
+}
+
+function placeOf(file: string, { line }: FileError): string {
+  return line === undefined ? printable(file) : `${printable(file)}:${line()}`
+}
+
+function shown(errors: readonly FileError[], what: string): readonly FileError[] {
+  const first = errors[mostErrors]
+  if (first === undefined) return errors
+  const message = `and ${errors.length - mostErrors} ${what} more; correct these first`
+  return [...errors.slice(0, mostErrors), { path: '', message, line: first.line }]
+}
+
+function validateFile(input: InputFile | UnreadableFile): FileResult {
+  const { file } = input
+  if (!('bytes' in input)) return { ...refused(file, input.message), isUnreadable: true }
+  doing(inputName(file))
+  const taken = takeText(input)
+  if (taken.kind === 'refused') return refused(file, taken.message)
+  const documents = readYaml(taken.text).filter(({ value }) => value !== null)
+  if (documents.length === 0) return refused(file, 'holds no manifest; give YAML or JSON with apiVersion and kind')
+  const errors: FileError[] = []
+  const warnings: FileError[] = []
+  const skipped: string[] = []
+  for (const document of documents) {
+    const result = validateDocument(document, file)
+    if (result.kind === 'skipped') skipped.push(`line ${document.line}: ${result.subject}`)
+    else {
+      errors.push(...result.errors)
+      warnings.push(...result.warnings)
+    }
+  }
+  return { file, errors, warnings, skipped }
+}
+
+function refused(file: string, message: string): FileResult {
+  return { file, errors: [{ path: '', message, line: undefined }], warnings: [], skipped: [] }
+}
+
+type DocumentResult =
+  | { readonly kind: 'skipped'; readonly subject: string }
+  | { readonly kind: 'checked'; readonly errors: readonly FileError[]; readonly warnings: readonly FileError[] }
+
+function validateDocument({ value, problems, line, lineOf }: YamlDocument, file: string): DocumentResult {
+  const here = (message: string): FileError => ({ path: '', message, line: () => line })
+  if (problems.length > 0) {
+    const errors = problems.map((problem) => ({ path: '', message: problem.message, line: () => problem.line }))
+    return { kind: 'checked', errors, warnings: [] }
+  }
+  if (!isObject(value)) return { kind: 'checked', errors: [here('is not a manifest')], warnings: [] }
+  const subject = subjectOf(value)
+  doing(`${inputName(file)}:${line}: ${subject}`)
+  const result = validateObject(value)
+  if (result.kind === 'skipped') return { kind: 'skipped', subject }
+  const told = (message: string) => `${subject}: ${printableStart(message, longestMessage)}`
+  return {
+    kind: 'checked',
+    errors: result.errors.map(({ path, message }) => ({
+      path: pathText(path),
+      message: told(message),
+      line: () => lineOf(path),
+    })),
+    warnings: result.warnings.map((message) => here(told(message))),
+  }
+}
+
+function subjectOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
+  if (typeof kind !== 'string') return 'object without a kind'
+  const name = isObject(metadata) ? metadata['name'] : undefined
+  const shownName = typeof name === 'string' ? `"${printableStart(name, longestName)}"` : 'without a name'
+  return `${printableStart(kind, longestName)} ${shownName}`
+}

@@ -1,0 +1,54 @@
+import type { Verdict } from '../../../core/disruption/verdict.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
+import type { Pauses } from '../../../core/pauses/pauses.ts'
+
+/** A PodDisruptionBudget with the numbers of its status. */
+export interface CountedBudget extends PodDisruptionBudget {
+  readonly healthy: number
+  readonly wanted: number
+  readonly pods: number
+}
+
+export interface EventFacts {
+  readonly reason: string
+  readonly message: string
+  /** Kind of the object that it is about. */
+  readonly about: string
+  /** Epoch ms of the last time it was told. */
+  readonly at: number
+  readonly times: number
+}
+
+/** What Joiner keeps about the evaluations of nodes. */
+export interface KeptVerdict {
+  /** Absent: there is none of this node. */
+  readonly verdict?: Verdict
+  /** When the cluster was evaluated last, epoch ms, up to a minute late; absent: it never was. */
+  readonly lastPassMs?: number
+}
+
+/** A node as it is at one moment; either of node and claim may be missing. */
+export interface NodeFacts extends KeptVerdict {
+  /** Epoch ms. */
+  readonly now: number
+  readonly node?: Node
+  readonly claim?: NodeClaim
+  readonly pool?: NodePool
+  /** All that are bound to it. */
+  readonly pods: readonly Pod[]
+  readonly budgets: readonly CountedBudget[]
+  readonly pauses: Pauses
+  readonly events: readonly EventFacts[]
+  /** As Temporal knows the cluster; absent: not known here. */
+  readonly cluster?: string
+}
+
+/** A pod, and the node that it runs on. */
+export interface PodFacts {
+  readonly now: number
+  readonly pod: Pod
+  readonly budgets: readonly CountedBudget[]
+  readonly events: readonly EventFacts[]
+  /** Absent: it runs nowhere, or its node is gone. */
+  readonly node?: NodeFacts
+}

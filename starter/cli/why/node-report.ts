@@ -1,0 +1,194 @@
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { consolidatableAt } from '../../../core/disruption/consolidatable.ts'
+import type { Move } from '../../../core/disruption/verdict.ts'
+import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
+import { isReady } from '../../../core/node-claim/registration.ts'
+import { pauseText } from '../../../core/pauses/pauses.ts'
+import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
+import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
+import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { disruptionCommandId } from '../../../core/task-queues.ts'
+import { timeText } from '../../../core/values/time.ts'
+import type { EventFacts, NodeFacts } from './facts.ts'
+import { remediesOf } from './remedies.ts'
+
+/** A command that the node is part of. */
+export interface CommandFacts {
+  readonly id: string
+  readonly workflow: string
+  readonly reason?: string
+  readonly since?: string
+}
+
+export interface Evaluated {
+  /** When the cluster was evaluated last, up to a minute late. */
+  readonly lastMs?: number
+  /** Since when the node has been found to be so. */
+  readonly since: string
+  readonly moves: readonly Move[]
+}
+
+/** Why a node is as it is. Prices in USD an hour. */
+export interface NodeReport {
+  readonly node?: string
+  readonly nodeClaim?: string
+  readonly nodePool?: string
+  readonly instanceType?: string
+  readonly zone?: string
+  readonly capacityType?: string
+  readonly price?: number
+  /** Pods that run on it, and those of them that would have to move. */
+  readonly pods: number
+  readonly movingPods: number
+  /** What is to be known of it, a line each. */
+  readonly state: readonly string[]
+  readonly command?: CommandFacts
+  readonly pauses: readonly string[]
+  readonly evaluation?: Evaluated
+  /** Why there is no evaluation, or why it may be old. */
+  readonly warning?: string
+  /** At most so much is not saved by leaving it alone, in USD an hour. */
+  readonly savingsForgone?: number
+  readonly remedies: readonly string[]
+  readonly again: readonly string[]
+  readonly events: readonly EventFacts[]
+}
+
+/** Where nothing changes the cluster is evaluated each 5 minutes; twice as long says that nobody does. */
+const oldMs = 11 * 60_000
+const mostEvents = 8
+
+export function nodeReport(facts: NodeFacts): NodeReport {
+  const { node, claim, verdict, lastPassMs, events } = facts
+  const own = { ...claim?.metadata.labels, ...node?.metadata.labels }
+  const moves = verdict?.moves ?? []
+  const savingsForgone = Math.max(0, ...moves.map((move) => move.savingsForgone ?? 0))
+  const command = commandOf(facts)
+  const warning = warningOf(facts)
+  const active = facts.pods.filter(isActive)
+  return {
+    ...texts({
+      node: node?.metadata.name,
+      nodeClaim: claim?.metadata.name,
+      nodePool: own[labels.nodePool],
+      instanceType: own[labels.instanceType],
+      zone: own[labels.zone],
+      capacityType: own[labels.capacityType],
+    }),
+    ...(verdict?.price === undefined ? {} : { price: verdict.price }),
+    pods: active.length,
+    movingPods: active.filter(isReschedulable).length,
+    state: stateOf(facts),
+    ...(command === undefined ? {} : { command }),
+    pauses: pausesOf(facts),
+    ...(verdict === undefined
+      ? {}
+      : {
+          evaluation: { since: verdict.since, moves, ...(lastPassMs === undefined ? {} : { lastMs: lastPassMs }) },
+        }),
+    ...(warning === undefined ? {} : { warning }),
+    ...(savingsForgone === 0 ? {} : { savingsForgone }),
+    remedies: remediesOf(moves, facts),
+    again: againOf(facts),
+    events: events.slice(0, mostEvents),
+  }
+}
+
+function texts<Key extends string>(all: Readonly<Record<Key, string | undefined>>): Partial<Record<Key, string>> {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<
+    Record<Key, string>
+  >
+}
+
+function stateOf(facts: NodeFacts): readonly string[] {
+  const { node, claim } = facts
+  const lines: string[] = []
+  if (node !== undefined) lines.push(isReady(node) ? 'ready' : 'not ready')
+  if (node?.unschedulable === true) lines.push('cordoned (spec.unschedulable)')
+  if (claim === undefined) return lines
+  const { conditions } = claim.status
+  if (claim.metadata.deletionTimestamp !== undefined)
+    lines.push(`its NodeClaim is being deleted since ${claim.metadata.deletionTimestamp}`)
+  for (const type of ['Launched', 'Registered', 'Initialized']) {
+    const condition = conditionOf(conditions, type)
+    if (condition?.status === 'True') continue
+    lines.push(`not ${type.toLowerCase()} yet${saying(condition?.message)}`)
+    break
+  }
+  const drifted = conditionOf(conditions, 'Drifted')
+  if (drifted?.status === 'True')
+    lines.push(`drifted since ${drifted.lastTransitionTime}: ${drifted.reason}${saying(drifted.message)}`)
+  if (isTrue(conditions, 'Initialized')) lines.push(consolidatableText(facts))
+  const tainted = node?.taints.some(({ key }) => key === taintKeys.disrupted) === true
+  if (tainted) lines.push(`tainted ${taintKeys.disrupted}: no new pods are bound to it`)
+  const hold = holdOf(claim, facts.now)
+  if (hold !== undefined) lines.push(holdText(hold))
+  for (const object of [node, claim])
+    if (object?.metadata.annotations[annotations.doNotDisrupt] === 'true')
+      lines.push(`${object.kind} has the annotation ${annotations.doNotDisrupt}`)
+  return lines
+}
+
+const saying = (message: string | undefined) => (message ? `: ${message}` : '')
+
+function consolidatableText({ claim, pool, now }: NodeFacts): string {
+  if (claim === undefined || pool === undefined) return 'its NodePool is gone'
+  const { consolidateAfter, consolidationPolicy } = pool.disruption
+  const at = consolidatableAt(claim, pool)
+  if (at === undefined) return `not consolidated: consolidateAfter of its NodePool is ${consolidateAfter}`
+  return at > now
+    ? `consolidatable from ${timeText(at)}: ${consolidateAfter} after pods last came or went (consolidateAfter)`
+    : `consolidatable since ${timeText(at)} (policy ${consolidationPolicy}, consolidateAfter ${consolidateAfter})`
+}
+
+function commandOf({ claim, cluster = 'CLUSTER' }: NodeFacts): CommandFacts | undefined {
+  const id = claim?.metadata.annotations[annotations.disruptionCommand]
+  if (claim === undefined || id === undefined) return undefined
+  const condition = conditionOf(claim.status.conditions, 'DisruptionReason')
+  return {
+    id,
+    workflow: disruptionCommandId(cluster, id),
+    ...texts({ reason: condition?.reason, since: condition?.lastTransitionTime }),
+  }
+}
+
+function pausesOf({ claim, node, pauses }: NodeFacts): readonly string[] {
+  if (claim === undefined) return []
+  const own = pauses.onNodeClaim(claim.metadata.name, node?.metadata.name)
+  const pool = pauses.onNodePool(claim.metadata.labels[labels.nodePool] ?? '')
+  return [...new Set([...pool, ...own])].map((pause) => pauseText('disruption', pause))
+}
+
+function warningOf({ claim, verdict, lastPassMs, pauses, now }: NodeFacts): string | undefined {
+  if (claim === undefined)
+    return 'it has no NodeClaim: it is not managed by Joiner, which leaves it alone and counts on its free room only'
+  const isPaused = pauses.wholeLoop !== undefined
+  if (verdict === undefined)
+    return isPaused
+      ? 'it has not been evaluated: disruption is paused as a whole'
+      : 'it has not been evaluated yet: Joiner evaluates a change within seconds while it runs (joiner status), and writes what it found after 30 s at the latest'
+  const age = now - (lastPassMs ?? Date.parse(verdict.since))
+  if (age < oldMs) return undefined
+  const minutes = Math.floor(age / 60_000)
+  return `the last evaluation was ${minutes} minutes ago: ${isPaused ? 'disruption is paused as a whole' : 'Joiner does not seem to run (joiner status)'}`
+}
+
+/** When the node is looked at again, and what may change by itself until then. */
+function againOf(facts: NodeFacts): readonly string[] {
+  const { claim, pool, pods, now, pauses } = facts
+  if (claim === undefined) return []
+  const wholeLoop = pauses.wholeLoop
+  const lines =
+    wholeLoop === undefined
+      ? ['when something changes in the cluster, and every 5 minutes']
+      : [`when disruption is resumed${wholeLoop.untilMs === undefined ? '' : ` (${timeText(wholeLoop.untilMs)})`}`]
+  const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
+  const holdEndMs = holdOf(claim, now)?.untilMs
+  if (holdEndMs !== undefined) lines.push(`when the hold ends at ${timeText(holdEndMs)}, if nobody releases it before`)
+  if (at !== undefined && at > now) lines.push(`for consolidation from ${timeText(at)} on, if no pods come or go`)
+  for (const pod of pods) {
+    const until = isActive(pod) && hasDoNotDisrupt(pod, now) ? protectedUntil(pod) : undefined
+    if (until !== undefined) lines.push(`the protection of ${podName(pod)} ends at ${timeText(until)}`)
+  }
+  return lines
+}

@@ -1,0 +1,86 @@
+import type { BlockingPod, Move } from '../../../core/disruption/verdict.ts'
+import { printable } from '../../../core/values/printable.ts'
+import { counted, monthly } from '../simulate/words.ts'
+import { ago } from '../status/table.ts'
+import type { EventFacts } from './facts.ts'
+import type { CommandFacts, Evaluated, NodeReport } from './node-report.ts'
+
+/** The report on a node for people. `now`: epoch ms. */
+export function nodeText(report: NodeReport, now: number): string {
+  const { command, evaluation, warning, remedies, again, pauses } = report
+  return [
+    heading(report),
+    ...section('state', [...report.state, ...(command === undefined ? [] : [commandText(command)]), ...pauses]),
+    ...section(evaluation === undefined ? 'evaluation' : evaluationTitle(evaluation, now), [
+      ...(warning === undefined ? [] : [`! ${warning}`]),
+      ...(evaluation?.moves ?? []).flatMap(moveLines),
+    ]),
+    ...section('what would let it go', remedies),
+    ...section('looked at again', again),
+    ...eventSection(report.events, now),
+  ].join('\n')
+}
+
+function heading(report: NodeReport): string {
+  const { node, nodeClaim, nodePool, instanceType, zone, capacityType, price, pods, movingPods } = report
+  const name = node === undefined ? `NodeClaim ${nodeClaim} without a Node yet` : `Node ${node}`
+  const claim = node === undefined || nodeClaim === undefined ? '' : ` (NodeClaim ${nodeClaim})`
+  const facts = [
+    ...(nodePool === undefined ? [] : [`NodePool ${nodePool}`]),
+    ...[instanceType, zone, capacityType].filter((one) => one !== undefined),
+    ...(price === undefined ? [] : [`${monthly(price)} USD a month`]),
+    `${counted(pods, 'pod')}, of which ${movingPods} would have to move`,
+  ]
+  return `${name}${claim}\n  ${facts.join(', ')}`
+}
+
+/** A title and its lines; what others have written, such as messages of events, stays on its line. */
+export function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${printable(line)}`)]
+}
+
+function commandText({ id, workflow, reason, since }: CommandFacts): string {
+  const when = since === undefined ? '' : ` since ${since}`
+  return `being disrupted by ${id}${reason === undefined ? '' : ` (${reason})`}${when}: workflow ${workflow}`
+}
+
+function evaluationTitle({ lastMs, since }: Evaluated, now: number): string {
+  const last = lastMs === undefined ? 'last evaluation' : `last evaluation (${ago(now - lastMs)} ago)`
+  return `${last}, the same since ${since.replace(/\.\d+Z$/, 'Z')}`
+}
+
+const words: Readonly<Record<Move['outcome'], string>> = {
+  chosen: 'chosen',
+  hindered: 'not possible',
+  budget: 'waits for budgets',
+  rejected: 'not worth it',
+  blocked: 'blocked',
+  unsuitable: 'does not apply',
+  'not-looked-at': 'nothing found',
+}
+
+/** One thing that could have been done, with what stood in its way. */
+export function moveLines(move: Move): readonly string[] {
+  const { methods, outcome, message, pods = [], morePods = 0, podDisruptionBudgets = [], savingsForgone } = move
+  const lost = savingsForgone === undefined ? '' : ` [up to ${monthly(savingsForgone)} USD a month not saved]`
+  return [
+    `${methods.join(', ')}: ${words[outcome]}: ${message}${lost}`,
+    ...pods.map((pod) => `  ${podText(pod)}`),
+    ...(morePods === 0 ? [] : [`  and ${counted(morePods, 'pod')} more`]),
+    ...podDisruptionBudgets.map((name) => `  PodDisruptionBudget ${name}`),
+  ]
+}
+
+function podText({ name, constraint }: BlockingPod): string {
+  return `pod ${name}${constraint === undefined ? '' : `: ${constraint.trim()}`}`
+}
+
+export function eventSection(events: readonly EventFacts[], now: number): readonly string[] {
+  return section(
+    'events',
+    events.map(
+      ({ at, about, reason, message, times }) =>
+        `${ago(now - at)} ago  ${about}  ${reason}${times > 1 ? ` (${times} times)` : ''}: ${message}`,
+    ),
+  )
+}

@@ -1,0 +1,188 @@
+import {
+  decodeNode,
+  decodeNodeClaim,
+  decodeNodePool,
+  decodePodDisruptionBudget,
+} from '../../../activities/kubernetes/cache/decode.ts'
+import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
+import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
+import { isNotFound, type Json, KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
+import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
+import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../../core/disruption/verdict.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { kubeconfig } from '../shared/kubeconfig.ts'
+import type { CountedBudget, EventFacts, KeptVerdict, NodeFacts, PodFacts } from './facts.ts'
+
+interface Where {
+  /** Joiner's namespace. */
+  readonly namespace: string
+  readonly now: number
+  /** As Temporal knows the cluster. */
+  readonly cluster?: string
+}
+
+/** The node of that name, or the one of the NodeClaim of that name; undefined: there is neither. Errors: what the API server says. */
+export function readNode(name: string, where: Where): Promise<NodeFacts | undefined> {
+  return withClient(async (client) => {
+    const [node, claim] = await Promise.all([
+      one(client, 'nodes', name).then((json) => json && decodeNode(json)),
+      one(client, 'nodeclaims', name).then((json) => json && decodeNodeClaim(json)),
+    ])
+    if (node !== undefined) return nodeFacts(client, where, node, await claimOf(client, node))
+    if (claim === undefined) return undefined
+    const own = claim.status.nodeName === undefined ? undefined : await one(client, 'nodes', claim.status.nodeName)
+    return nodeFacts(client, where, own && decodeNode(own), claim)
+  })
+}
+
+/** Undefined: there is no such pod. */
+export function readPod(namespace: string, name: string, where: Where): Promise<PodFacts | undefined> {
+  return withClient(async (client) => {
+    const json = await one(client, 'pods', name, namespace)
+    if (json === undefined) return undefined
+    const pod = decodePod(json)
+    const [node, budgets, events] = await Promise.all([
+      pod.nodeName === undefined ? undefined : one(client, 'nodes', pod.nodeName),
+      readBudgets(client, namespace),
+      readEvents(client, [pod.metadata.uid], namespace),
+    ])
+    const facts = { now: where.now, pod, budgets, events }
+    if (node === undefined) return facts
+    const decoded = decodeNode(node)
+    return { ...facts, node: await nodeFacts(client, where, decoded, await claimOf(client, decoded)) }
+  })
+}
+
+async function withClient<T>(read: (client: KubernetesClient) => Promise<T>): Promise<T> {
+  const client = await KubernetesClient.load(kubeconfig())
+  try {
+    return await read(client)
+  } finally {
+    await client.close()
+  }
+}
+
+async function one(
+  client: KubernetesClient,
+  resource: ResourceName,
+  name: string,
+  namespace?: string,
+): Promise<Json | undefined> {
+  try {
+    return await client.get(resourcePath(resource, name, namespace))
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+async function claimOf(client: KubernetesClient, { metadata, providerId }: Node): Promise<NodeClaim | undefined> {
+  const { items } = await client.list(resourcePath('nodeclaims'))
+  const claims = items.map((item) => decodeNodeClaim(item))
+  const id = providerId?.toLowerCase()
+  return claims.find(
+    ({ status }) => (id !== undefined && status.providerId?.toLowerCase() === id) || status.nodeName === metadata.name,
+  )
+}
+
+async function nodeFacts(
+  client: KubernetesClient,
+  { namespace, now, cluster }: Where,
+  node: Node | undefined,
+  claim: NodeClaim | undefined,
+): Promise<NodeFacts> {
+  const poolName = (node ?? claim)?.metadata.labels[labels.nodePool]
+  const uids = [node, claim].flatMap((object) => (object === undefined ? [] : [object.metadata.uid]))
+  const [pool, pods, budgets, pauses, kept, events] = await Promise.all([
+    poolName === undefined ? undefined : one(client, 'nodepools', poolName),
+    node === undefined
+      ? undefined
+      : client.list(resourcePath('pods'), { fieldSelector: `spec.nodeName=${node.metadata.name}` }),
+    readBudgets(client),
+    readPauses({ client, namespace }, now),
+    claim === undefined ? {} : readVerdict(client, namespace, claim.metadata.name),
+    // Events of objects without a namespace stand in this one. Nodes go by their name as UID with the kubelet.
+    readEvents(client, node === undefined ? uids : [...uids, node.metadata.name], 'default'),
+  ])
+  return {
+    now,
+    pods: (pods?.items ?? []).map((item) => decodePod(item)),
+    budgets,
+    pauses,
+    events,
+    ...kept,
+    ...(node === undefined ? {} : { node }),
+    ...(claim === undefined ? {} : { claim }),
+    ...(pool === undefined ? {} : { pool: decodeNodePool(pool) }),
+    ...(cluster === undefined ? {} : { cluster }),
+  }
+}
+
+async function readVerdict(client: KubernetesClient, namespace: string, nodeClaim: string): Promise<KeptVerdict> {
+  const shard = verdictShard(nodeClaim)
+  const read = (index: number) => readConfigMap(client, { name: verdictMapName(index), namespace })
+  const [own, first] = await Promise.all([read(shard), read(0)])
+  const text = own?.[nodeClaim]
+  const verdict = text === undefined ? undefined : parseVerdict(nodeClaim, text)
+  const lastPassMs = timeOfPass(first?.[lastPassKey])
+  return { ...(verdict === undefined ? {} : { verdict }), ...(lastPassMs === undefined ? {} : { lastPassMs }) }
+}
+
+function timeOfPass(text: string | undefined): number | undefined {
+  const ms = Date.parse(/"at":"([^"]+)"/.exec(text ?? '')?.[1] ?? '')
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+async function readBudgets(client: KubernetesClient, namespace?: string): Promise<readonly CountedBudget[]> {
+  const { items } = await client.list(resourcePath('poddisruptionbudgets', undefined, namespace))
+  return items.map((item) => {
+    const {
+      currentHealthy = 0,
+      desiredHealthy = 0,
+      expectedPods = 0,
+    } = (item['status'] ?? {}) as Record<string, number>
+    return {
+      ...decodePodDisruptionBudget(item),
+      healthy: currentHealthy,
+      wanted: desiredHealthy,
+      pods: expectedPods,
+    }
+  })
+}
+
+interface EventJson {
+  readonly reason?: string
+  readonly message?: string
+  readonly involvedObject?: { readonly kind?: string; readonly uid?: string }
+  readonly lastTimestamp?: string | null
+  readonly eventTime?: string | null
+  readonly count?: number
+}
+
+/** The latest first, those that say the same as one. */
+export async function readEvents(
+  client: KubernetesClient,
+  uids: readonly string[],
+  namespace: string,
+): Promise<readonly EventFacts[]> {
+  const path = resourcePath('events', undefined, namespace)
+  const lists = await Promise.all(uids.map((uid) => client.list(path, { fieldSelector: `involvedObject.uid=${uid}` })))
+  const told = lists
+    .flatMap(({ items }) => items)
+    .map((item): EventFacts => {
+      const { reason = '', message = '', involvedObject, lastTimestamp, eventTime, count = 1 } = item as EventJson
+      const at = Date.parse(lastTimestamp ?? eventTime ?? decodeMeta(item).creationTimestamp)
+      return { reason, message, about: involvedObject?.kind ?? '', at, times: count }
+    })
+  const same = Map.groupBy(told, ({ reason, message, about }) => JSON.stringify([reason, message, about]))
+  return [...same.values()]
+    .map((group) => ({
+      ...(group[0] as EventFacts),
+      at: Math.max(...group.map(({ at }) => at)),
+      times: group.reduce((sum, { times }) => sum + times, 0),
+    }))
+    .sort((a, b) => b.at - a.at)
+}

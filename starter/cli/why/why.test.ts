@@ -1,0 +1,263 @@
+import { describe, expect, it } from 'vitest'
+import type { Verdict } from '../../../core/disruption/verdict.ts'
+import { Pauses } from '../../../core/pauses/pauses.ts'
+import {
+  ownedBy,
+  sampleClaim,
+  sampleCondition,
+  sampleMeta,
+  sampleNode,
+  samplePod,
+  samplePool,
+} from '../../../core/sample-objects.ts'
+import type { CountedBudget, NodeFacts, PodFacts } from './facts.ts'
+import { nodeReport } from './node-report.ts'
+import { nodeText } from './node-text.ts'
+import { podReport } from './pod-report.ts'
+import { podText } from './pod-text.ts'
+
+const now = Date.parse('2026-01-02T00:00:00Z')
+
+const node = sampleNode('n1', {
+  metadata: {
+    labels: { 'node.kubernetes.io/instance-type': 'Standard_D4s_v5', 'karpenter.sh/capacity-type': 'on-demand' },
+  },
+})
+const budget: CountedBudget = {
+  kind: 'PodDisruptionBudget',
+  metadata: sampleMeta('web', { namespace: 'shop' }),
+  selector: { matchLabels: { app: 'web' } },
+  minAvailable: 2,
+  disruptionsAllowed: 0,
+  healthy: 2,
+  wanted: 2,
+  pods: 2,
+}
+
+function running(name: string, annotations: Readonly<Record<string, string>> = {}) {
+  return samplePod(name, {
+    nodeName: 'n1',
+    phase: 'Running',
+    conditions: [],
+    startTime: '2026-01-01T23:30:00Z',
+    metadata: { namespace: 'shop', labels: { app: name }, annotations, ...ownedBy('ReplicaSet') },
+  })
+}
+
+const verdict = (change: Partial<Verdict> = {}): Verdict => ({
+  nodeClaim: 'n1-claim',
+  node: 'n1',
+  nodePool: 'default',
+  since: '2026-01-01T23:50:00.000Z',
+  price: 0.2,
+  moves: [
+    {
+      methods: ['emptiness', 'multi-node', 'single-node'],
+      outcome: 'blocked',
+      message: 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web)',
+      pods: [{ name: 'shop/web' }],
+      savingsForgone: 0.2,
+    },
+    { methods: ['drift'], outcome: 'unsuitable', message: 'the node has not drifted' },
+  ],
+  ...change,
+})
+
+const facts = (change: Partial<NodeFacts> = {}): NodeFacts => ({
+  now,
+  node,
+  claim: sampleClaim('n1'),
+  pool: samplePool(),
+  pods: [running('web', { 'karpenter.sh/do-not-disrupt': '1h' })],
+  budgets: [budget],
+  pauses: new Pauses([]),
+  events: [],
+  verdict: verdict(),
+  lastPassMs: now - 12_000,
+  ...change,
+})
+
+const text = (change: Partial<NodeFacts> = {}) => nodeText(nodeReport(facts(change)), now)
+
+describe('why node', () => {
+  it('says what it is, what stands in the way, what that costs, and what would help', () => {
+    const events = [
+      { reason: 'DisruptionBlocked', message: 'Pod has ...', about: 'NodeClaim', at: now - 90_000, times: 3 },
+    ]
+    expect(text({ events }).split('\n')).toEqual([
+      'Node n1 (NodeClaim n1-claim)',
+      '  NodePool default, Standard_D4s_v5, zone-1, on-demand, 146.00 USD a month, 1 pod, of which 1 would have to move',
+      'state:',
+      '  ready',
+      '  consolidatable since 2026-01-01T00:00:30Z (policy WhenEmptyOrUnderutilized, consolidateAfter 30s)',
+      'last evaluation (12s ago), the same since 2026-01-01T23:50:00Z:',
+      '  emptiness, multi-node, single-node: blocked: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web) [up to 146.00 USD a month not saved]',
+      '    pod shop/web',
+      '  drift: does not apply: the node has not drifted',
+      'what would let it go:',
+      '  kubectl annotate pod --namespace shop web karpenter.sh/do-not-disrupt-, or wait until 2026-01-02T00:30:00Z, when it ends by itself',
+      'looked at again:',
+      '  when something changes in the cluster, and every 5 minutes',
+      '  the protection of shop/web ends at 2026-01-02T00:30:00Z',
+      'events:',
+      '  1m ago  NodeClaim  DisruptionBlocked (3 times): Pod has ...',
+    ])
+  })
+
+  it('gives the numbers of a PodDisruptionBudget that allows none', () => {
+    const move = {
+      methods: ['single-node'],
+      outcome: 'blocked',
+      message: 'Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])',
+      pods: [{ name: 'shop/web' }],
+      podDisruptionBudgets: ['shop/web'],
+    } as const
+    expect(text({ verdict: verdict({ moves: [move] }) })).toContain(
+      'PodDisruptionBudget shop/web (minAvailable 2): 2 of 2 pods are healthy, 2 have to be, so none may go; let more of its pods be ready',
+    )
+  })
+
+  it('shows the command that it is part of, and pauses', () => {
+    const claim = sampleClaim('n1', {
+      metadata: {
+        labels: { 'karpenter.sh/nodepool': 'default' },
+        annotations: { 'joiner.sh/disruption-command': 'underutilized-1' },
+      },
+      status: {
+        conditions: [
+          sampleCondition('Launched'),
+          sampleCondition('Registered'),
+          sampleCondition('Initialized'),
+          { ...sampleCondition('DisruptionReason'), reason: 'Underutilized' },
+        ],
+      },
+    })
+    const pauses = new Pauses([{ reason: 'audit', sinceMs: now, by: 'ann', scope: { kind: 'node', name: 'n1' } }])
+    const shown = text({ claim, pauses, cluster: 'prod' })
+    expect(shown).toContain(
+      'being disrupted by underutilized-1 (Underutilized) since 2026-01-01T00:00:00.000Z: workflow disrupt/prod/underutilized-1',
+    )
+    expect(shown).toContain('disruption of node "n1" is paused by ann since 2026-01-02T00:00:00Z until resumed: audit')
+  })
+
+  it('says who holds it and until when, and how it is released', () => {
+    const until = '2026-01-02T06:00:00Z'
+    const held = { 'joiner.sh/hold-until': until, 'joiner.sh/hold-by': 'ann', 'joiner.sh/hold-reason': 'a look' }
+    const claim = sampleClaim('n1', { metadata: { annotations: held } })
+    const message = `The NodeClaim is held until ${until} by ann: a look ("joiner.sh/hold-until" annotation)`
+    const move = { methods: ['emptiness', 'drift'], outcome: 'blocked', message } as const
+    const lines = text({ claim, verdict: verdict({ moves: [move] }) }).split('\n')
+    expect(lines).toContain(`  held until ${until} by ann: a look`)
+    expect(lines).toContain('  joiner node release n1-claim')
+    expect(lines).toContain(`  when the hold ends at ${until}, if nobody releases it before`)
+  })
+
+  it('says that nobody evaluates, with the age', () => {
+    expect(text({ lastPassMs: now - 20 * 60_000 })).toContain(
+      '! the last evaluation was 20 minutes ago: Joiner does not seem to run (joiner status)',
+    )
+    const pauses = new Pauses([{ reason: 'audit', sinceMs: now }])
+    expect(text({ lastPassMs: now - 20 * 60_000, pauses })).toContain('20 minutes ago: disruption is paused as a whole')
+  })
+
+  it('tells a node that was not evaluated yet from one that is not managed', () => {
+    const { verdict: _, lastPassMs: __, ...bare } = facts()
+    expect(nodeText(nodeReport(bare), now)).toContain('! it has not been evaluated yet')
+    const { claim: ___, ...alone } = bare
+    expect(nodeText(nodeReport(alone), now)).toContain('! it has no NodeClaim: it is not managed by Joiner')
+  })
+
+  it('names what pods ask for where they would find no other place', () => {
+    const move = {
+      methods: ['single-node'],
+      outcome: 'hindered',
+      message: 'Not all pods would find another place',
+      pods: [{ name: 'shop/web', constraint: 'no instance type is in zone-9 ' }],
+      morePods: 2,
+      savingsForgone: 0.2,
+    } as const
+    const lines = text({ verdict: verdict({ moves: [move] }) })
+    expect(lines).toContain('    pod shop/web: no instance type is in zone-9\n    and 2 pods more')
+    expect(lines).toContain('let shop/web run elsewhere')
+  })
+
+  it('says from when on the node can be consolidated', () => {
+    const claim = sampleClaim('n1', {
+      status: {
+        conditions: ['Launched', 'Registered', 'Initialized'].map((type) => sampleCondition(type)),
+        lastPodEventTime: '2026-01-01T23:59:50Z',
+      },
+    })
+    expect(text({ claim })).toContain('for consolidation from 2026-01-02T00:00:20Z on, if no pods come or go')
+  })
+})
+
+const aboutPod = (change: Partial<PodFacts> = {}) =>
+  podText(
+    podReport({
+      now,
+      pod: running('web', { 'karpenter.sh/do-not-disrupt': '1h', 'karpenter.sh/disruption-cost': '134217728' }),
+      budgets: [budget],
+      events: [],
+      node: facts(),
+      ...change,
+    }),
+    now,
+  )
+
+describe('why pod', () => {
+  it('says what of it keeps its node, and what its eviction costs', () => {
+    expect(aboutPod().split('\n')).toEqual([
+      'Pod shop/web: Running, on n1 of NodePool default',
+      'keeps its node:',
+      '  its annotation karpenter.sh/do-not-disrupt: "1h", which holds until 2026-01-02T00:30:00Z',
+      'found by the last evaluation:',
+      '  emptiness, multi-node, single-node: blocked: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web) [up to 146.00 USD a month not saved]',
+      '    pod shop/web',
+      'disruption budgets:',
+      '  PodDisruptionBudget shop/web (minAvailable 2): 2 of 2 pods are healthy, 2 have to be, so none may go',
+      'cost of its eviction:',
+      '  2.000 (a common pod: 1)',
+      '  annotation karpenter.sh/disruption-cost: "134217728"',
+      'what would let the node go:',
+      '  kubectl annotate pod --namespace shop web karpenter.sh/do-not-disrupt-, or wait until 2026-01-02T00:30:00Z, when it ends by itself',
+      'more about the node: joiner why node n1',
+    ])
+  })
+
+  it('says that a budget lets none go', () => {
+    expect(aboutPod({ pod: running('web') })).toContain('PodDisruptionBudget shop/web lets none go now')
+  })
+
+  it('says that nothing of a pod keeps its node', () => {
+    expect(aboutPod({ pod: running('other') })).toContain('nothing of this pod does')
+  })
+
+  it('says why a pod waits, and what was told about it', () => {
+    const pod = samplePod('late', {
+      metadata: { namespace: 'shop' },
+      conditions: [
+        {
+          type: 'PodScheduled',
+          status: 'False',
+          reason: 'Unschedulable',
+          message: '0/3 nodes are available',
+          lastTransitionTime: '2026-01-01T23:59:00Z',
+        },
+      ],
+    })
+    const events = [
+      { reason: 'Nominated', message: 'Pod should schedule on: nodeclaim/a', about: 'Pod', at: now - 5000, times: 1 },
+    ]
+    const { node: _, ...rest } = { now, pod, budgets: [], events, node: undefined }
+    expect(podText(podReport(rest), now).split('\n')).toEqual([
+      'Pod shop/late: Pending, on no node',
+      'state:',
+      '  waits since 2026-01-01T23:59:00Z: Unschedulable: 0/3 nodes are available',
+      'what to do:',
+      '  a node is meant for it (see the event Nominated)',
+      'events:',
+      '  5s ago  Pod  Nominated: Pod should schedule on: nodeclaim/a',
+    ])
+  })
+})
