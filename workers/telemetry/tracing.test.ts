@@ -59,9 +59,11 @@ test('nothing of the SDK is loaded before an endpoint asks for it', async () => 
     const texts = await Promise.all(sources.map((name) => readFile(join(root, name), 'utf8')))
     return sources.filter((_, index) => what.test(texts[index] ?? ''))
   }
-  expect(await importing(/from '@opentelemetry\//)).toEqual([join('workers', 'open-telemetry.ts')])
+  expect(await importing(/from '@opentelemetry\//)).toEqual([join('workers', 'telemetry', 'open-telemetry.ts')])
   expect(await importing(/^import .*open-telemetry\.ts'/m)).toEqual([])
-  expect(await importing(/await import\('\.\/open-telemetry\.ts'\)/)).toEqual([join('workers', 'tracing.ts')])
+  expect(await importing(/await import\('\.\/open-telemetry\.ts'\)/)).toEqual([
+    join('workers', 'telemetry', 'tracing.ts'),
+  ])
 })
 
 test('steps of a claim are parts of its launch, which is a part of its creation, though each is told by another process', async () => {
