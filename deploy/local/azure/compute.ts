@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { SkuJson } from './catalogue/sku-catalogue.ts'
+import type { SkuJson } from './catalogue/sku-json.ts'
 import { registerParts } from './parts.ts'
 import type { ArmDeps } from './server/arm-deps.ts'
 import { resourceNotFound } from './server/arm-error.ts'

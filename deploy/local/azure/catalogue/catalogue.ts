@@ -1,5 +1,4 @@
-import type { PriceItem } from './price-list.ts'
-import type { SkuJson } from './sku-catalogue.ts'
+import type { SkuJson } from './sku-json.ts'
 
 interface Family {
   /** Family name as quota knows it. */
@@ -202,6 +201,9 @@ export function skuJson({ name, family, vCpus, memoryGib }: Size, location: stri
 }
 
 const spotShare = 0.2
+
+/** A row of the retail price list. */
+export type PriceItem = Readonly<Record<string, unknown>>
 
 /** The retail prices of a size: on demand, and spot where there is spot. */
 export function priceItems({ name, family, price }: Size, location: string): readonly PriceItem[] {

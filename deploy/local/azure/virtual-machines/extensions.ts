@@ -3,7 +3,7 @@ import { announce } from '../server/announce.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pathOf } from '../server/arm-request.ts'
-import { attemptOf } from './lifecycle.ts'
+import { attemptOf } from './attempt.ts'
 import type { Extension, Machine } from './machines.ts'
 
 const path =

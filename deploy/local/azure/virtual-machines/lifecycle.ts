@@ -7,6 +7,7 @@ import type { Resources } from '../resources.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import { sampleMs } from '../server/durations.ts'
 import type { Operation, Operations } from '../server/operations.ts'
+import { attemptOf } from './attempt.ts'
 import { Evictions } from './evictions.ts'
 import type { Kubelets } from './kubelet.ts'
 import type { AsyncFailure, Extension, Machine, MachineBody, Machines } from './machines.ts'
@@ -220,15 +221,6 @@ export class MachineLifecycle {
       extension.state === 'Deleting' ? others : { ...others, [extension.name.toLowerCase()]: { ...extension, state } }
     machines.save(machine)
     operations.end(operation, extension.state === 'Deleting' ? 'Succeeded' : state, extension.failure)
-  }
-}
-
-/** What a fault can be aimed at. */
-export function attemptOf(body: MachineBody): Attempt {
-  return {
-    sku: body.properties.hardwareProfile.vmSize,
-    zone: body.zones?.[0] ?? '0',
-    capacityType: body.properties.priority === 'Spot' ? 'spot' : 'on-demand',
   }
 }
 

@@ -5,7 +5,7 @@ import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pageOf, pathOf } from '../server/arm-request.ts'
 import type { Operation } from '../server/operations.ts'
-import { attemptOf } from './lifecycle.ts'
+import { attemptOf } from './attempt.ts'
 import type { Machine, MachineBody } from './machines.ts'
 import { checkBody, checkReferences, freeAddresses } from './vm-references.ts'
 

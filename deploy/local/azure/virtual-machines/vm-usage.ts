@@ -1,5 +1,5 @@
 import type { Attempt } from '../admin/faults.ts'
-import { attemptOf } from './lifecycle.ts'
+import { attemptOf } from './attempt.ts'
 import type { Machine, Machines } from './machines.ts'
 
 /** So many VMs of one kind. */
