@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
-import type { LocalCluster } from './cluster.ts'
+import type { LocalCluster } from './local-cluster.ts'
 
 const run = promisify(execFile)
 
