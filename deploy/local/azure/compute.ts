@@ -48,7 +48,7 @@ export function registerCompute(app: FastifyInstance, deps: ArmDeps): void {
     }),
   )
 
-  registerParts(app, `${groupPath}/disks`, 'disks', deps)
+  registerParts(app, { path: `${groupPath}/disks`, type: 'disks' }, deps)
 
   function withRestrictions(sku: SkuJson): SkuJson {
     const size = sku.resourceType === 'virtualMachines' ? catalogue.size(sku.name) : undefined

@@ -1,7 +1,7 @@
 import type { Attempt } from '../admin/faults.ts'
 import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import type { AsyncFailure } from '../virtual-machines/machines.ts'
+import type { AsyncFailure } from '../virtual-machines/machine.ts'
 import type { VmUsage } from '../virtual-machines/vm-usage.ts'
 import type { CapacityPool } from './capacity-settings.ts'
 import type { SkuCatalogue, VmSize } from './sku-catalogue.ts'

@@ -1,5 +1,5 @@
 import type { Attempt } from '../admin/faults.ts'
-import type { MachineBody } from './machines.ts'
+import type { MachineBody } from './machine.ts'
 
 /** What a fault can be aimed at. */
 export function attemptOf(body: MachineBody): Attempt {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { SimulatorConfig } from '../server/config.ts'
 import { sampleEventMs, sampleMs } from '../server/durations.ts'
 import type { Kubelets } from './kubelet.ts'
-import type { Machine, Machines } from './machines.ts'
+import type { Machine } from './machine.ts'
+import type { Machines } from './machines.ts'
 
 interface EvictionDeps {
   readonly config: SimulatorConfig
