@@ -12,6 +12,7 @@ import { resourcePath } from '../kubernetes/client/resources.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
+import { milestones } from '../telemetry/milestones.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
@@ -134,6 +135,7 @@ export async function createOne(
       return submitted
     }
     deps.metrics.created(planned, reason)
+    milestones.created(deps.log, submitted.claim, planned)
     await startLifecycle(deps, submitted.claim)
     return submitted
   })

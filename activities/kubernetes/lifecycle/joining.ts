@@ -11,6 +11,7 @@ import { initializationState, nodeNotFound, registrationPatch } from '../../../c
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
@@ -70,6 +71,7 @@ export async function awaitRegistration(
   }))
   if (written === undefined) return { kind: 'claimGone' }
   deps.lifecycleMetrics.nodeCreated(written)
+  milestones.registered(deps.log, written)
   return { kind: 'registered', nodeName }
 }
 
@@ -206,7 +208,9 @@ export async function awaitInitialization(
       ? undefined
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
-  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const written = await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
+    milestones.initialized(deps.log, written)
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
 }
