@@ -110,7 +110,7 @@ async function awaitFailedRegistration(
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
   const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
-  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several Nodes have the provider id of one NodeClaim')
+  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several nodes have the provider id of one nodeclaim')
   const written = await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
   }))
@@ -182,7 +182,7 @@ export async function awaitInitialization(
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
       ).catch((error: unknown) =>
-        deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized'),
       )
     }
     return undefined
