@@ -89,7 +89,7 @@ async function clear(store: Store, options: Options, isDry: boolean): Promise<vo
   }
   if (isDry) decide(liveMarks((await store.read()).marks, Date.now()))
   else await store.change(undefined, decide)
-  show(cleared, options, 'no mark is meant')
+  show(cleared, options, 'no exclusions match')
   if (options.output === 'json') return
   if (cleared.length > 0) console.log(`${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`)
   const families = [...kept.values()].filter(({ kind }) => kind === 'family').length
