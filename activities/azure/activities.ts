@@ -25,28 +25,21 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
   return translatingFailures<AzureActivities>({
     launch: ({ claim, attempt }) =>
       withHeartbeats((signal) =>
-        inTurnWhileWanted<LaunchOutcome>(
-          deps,
-          claim,
-          ['armWrites', 'createVm'],
-          { patienceMs: launchPatienceMs, signal },
-          {
-            work: () => claimSpan(deps, 'launch', claim, () => launch(deps, claim, attempt, signal)),
-            gone: { kind: 'claimGone' },
-          },
-        ),
+        inTurnWhileWanted<LaunchOutcome>(deps, claim, {
+          buckets: ['armWrites', 'createVm'],
+          patienceMs: launchPatienceMs,
+          signal,
+          work: () => claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt }, signal)),
+          gone: { kind: 'claimGone' },
+        }),
       ),
     awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
     deleteInstance: ({ claim, finalize: isLast = false }) =>
       withHeartbeats(async (signal) => {
-        const found = await inTurn(
-          deps.budget,
-          ['armDeletes', 'deleteVm'],
-          { patienceMs: deletionPatienceMs, signal },
-          () => deleteInstance(deps, claim, signal),
-        )
+        const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs: deletionPatienceMs, signal } as const
+        const found = await inTurn(deps.budget, turn, () => deleteInstance(deps, claim, signal))
         if (isLast) await finalize(deps, claim)
         return found
       }),

@@ -29,11 +29,11 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
     awaitRegistration: ({ claim }) =>
       withHeartbeats((signal) =>
-        claimSpan(deps, 'awaitRegistration', claim, () => awaitRegistration(deps, claim, signal)),
+        claimSpan(deps, { step: 'awaitRegistration', claim }, () => awaitRegistration(deps, claim, signal)),
       ),
     awaitInitialization: ({ claim }) =>
       withHeartbeats(async (signal) => {
-        const outcome = await claimSpan(deps, 'awaitInitialization', claim, () =>
+        const outcome = await claimSpan(deps, { step: 'awaitInitialization', claim }, () =>
           awaitInitialization(deps, claim, signal),
         )
         if (outcome.kind === 'initialized') await launchEnds(deps, claim)

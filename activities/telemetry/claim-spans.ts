@@ -15,14 +15,13 @@ const launchSpan = 'nodeClaimLifecycle'
  */
 export async function claimSpan<T extends { readonly kind: string }>(
   deps: KubernetesDeps,
-  name: string,
-  ref: ClaimRef,
+  { step, claim: ref }: { readonly step: string; readonly claim: ClaimRef },
   work: () => Promise<T>,
 ): Promise<T> {
   const claim = await tracedClaim(deps, ref)
   if (claim === undefined) return work()
   return deps.tracing.span(
-    name,
+    step,
     { parent: launchParent(claim), attributes: { ...about(claim), 'temporal.attempt': activityScope().attempt } },
     async (tell) => {
       const outcome = await work()

@@ -11,6 +11,13 @@ interface Turn {
   isUsed: boolean
 }
 
+/** The buckets of the request's class, and how long its turn is waited for. */
+interface AwaitedTurn {
+  readonly buckets: readonly ArmBucket[]
+  readonly patienceMs: number
+  readonly signal: AbortSignal
+}
+
 const turns = new AsyncLocalStorage<Turn>()
 
 /**
@@ -19,8 +26,7 @@ const turns = new AsyncLocalStorage<Turn>()
  */
 export async function inTurn<T>(
   budget: ArmBudget,
-  buckets: readonly ArmBucket[],
-  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+  { buckets, patienceMs, signal }: AwaitedTurn,
   work: () => Promise<T>,
 ): Promise<T> {
   await budget.pass(buckets, patienceMs, signal)
@@ -45,9 +51,7 @@ export function takeTurn(budget: ArmBudget, buckets: readonly ArmBucket[]): bool
 export async function inTurnWhileWanted<T>(
   deps: AzureDeps,
   ref: ClaimRef,
-  buckets: readonly ArmBucket[],
-  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
-  { work, gone }: { readonly work: () => Promise<T>; readonly gone: T },
+  { buckets, patienceMs, signal, work, gone }: AwaitedTurn & { readonly work: () => Promise<T>; readonly gone: T },
 ): Promise<T> {
   const over = new AbortController()
   const unwanted = new AbortController()
@@ -63,15 +67,11 @@ export async function inTurnWhileWanted<T>(
     )
   let begun = false
   try {
-    return await inTurn(
-      deps.budget,
-      buckets,
-      { patienceMs, signal: AbortSignal.any([signal, unwanted.signal]) },
-      () => {
-        begun = true
-        return work()
-      },
-    )
+    const awaited = { buckets, patienceMs, signal: AbortSignal.any([signal, unwanted.signal]) }
+    return await inTurn(deps.budget, awaited, () => {
+      begun = true
+      return work()
+    })
   } catch (error) {
     if (unwanted.signal.aborted && !begun && !signal.aborted) return gone
     throw error

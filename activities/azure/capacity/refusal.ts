@@ -4,7 +4,8 @@ import { pauseFor } from '../../activity-context.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
-import { azureFailure, type Failure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import { azureFailure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import type { Failure } from '../arm/azure-failure-rules.ts'
 import { regionalZone, zoneLabel, zoneLabelOf } from '../catalogue/zones.ts'
 import type { ClaimRef } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -27,8 +28,7 @@ export async function markRefused(deps: AzureDeps, attempted: Attempted, refusal
 export async function setLaunchedUnknown(
   deps: AzureDeps,
   ref: ClaimRef,
-  reason: string,
-  message: string,
+  { reason, message }: { readonly reason: string; readonly message: string },
 ): Promise<void> {
   await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Launched', status: 'Unknown', reason, message: message.slice(0, 1024) }],
@@ -41,11 +41,15 @@ export async function setLaunchedUnknown(
  */
 export async function tellFailure(deps: AzureDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)
-  if (failure !== undefined) await tell(deps, ref, failure, failureMessage(error, failure))
+  if (failure !== undefined) await tell(deps, ref, { ...failure, message: failureMessage(error, failure) })
 }
 
 /** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
-export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, signal: AbortSignal): Promise<boolean> {
+export async function isGoneWithin(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
+): Promise<boolean> {
   const over = new AbortController()
   const both = AbortSignal.any([signal, over.signal])
   const gone = deps.cache.waitFor(
@@ -65,7 +69,11 @@ export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, s
   }
 }
 
-async function tell(deps: AzureDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
+async function tell(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  { reason, retry, message }: Failure & { readonly message: string },
+): Promise<void> {
   const claim = cachedClaim(deps, ref)
   if (claim === undefined) return
   deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'failed to create VM')

@@ -5,7 +5,7 @@ import { liveClaim } from '../../kubernetes/client/object-writes.ts'
 import { finalize } from '../../kubernetes/draining/finalize.ts'
 import { tellAsked } from '../../kubernetes/lifecycle/node-requests.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
+import type { AzureActivities, ForceFinishOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
@@ -45,7 +45,7 @@ async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): P
     )
   const found = await look(deps, claim)
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
-  const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
+  const left = found.kind === 'gone' ? {} : await abandon(deps, found, { name: ref.name, atMs: asked.atMs })
   await revokeBootstrapToken(deps.client, ref.uid)
   // Its pods run nowhere and are deleted with the finalizers, which only the role core may do.
   if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
@@ -86,12 +86,11 @@ async function look(deps: AzureDeps, claim: NodeClaim): Promise<Look> {
  */
 async function abandon(
   { azure, config, log }: AzureDeps,
-  ref: ClaimRef,
   found: Exclude<Look, { kind: 'gone' }>,
-  atMs: number,
+  { name, atMs }: { readonly name: string; readonly atMs: number },
 ): Promise<{ readonly vm?: string; readonly left: string }> {
   if (found.kind === 'unproven') return { left: `its VM stays as it is: ${found.message}` }
-  const id = vmId(config, ref.name)
+  const id = vmId(config, name)
   const left = `VM ${id} is left to garbage collection`
   const warn = (why: string) => ({
     vm: id,
@@ -100,10 +99,10 @@ async function abandon(
   if (found.kind === 'unknown') return warn(found.message)
   try {
     const tags = { ...found.vm.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
-    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
+    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(name), { tags }).submitted()
     return { vm: id, left }
   } catch (error) {
-    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
+    log.warn({ nodeClaim: name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
     return warn(scrubbedMessage(error))
   }
 }

@@ -51,7 +51,8 @@ function clusterDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Pr
 async function azureDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
-    const outcome = await judge(deps, ref, seen, signal)
+    if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return watchJoining(deps, ref, signal)
+    const outcome = await judge(deps, ref, signal)
     if (outcome?.kind === 'succeeded') return watchJoining(deps, ref, signal)
     if (outcome !== undefined) return outcome
     await pauseFor(lagMs, signal)
@@ -82,23 +83,17 @@ function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | unde
 }
 
 /** A VM that the list calls failed or gone is read singly before anything follows from it; undefined: the list was out of date. */
-async function judge(
-  deps: AzureDeps,
-  ref: ClaimRef,
-  seen: VirtualMachine | 'gone',
-  signal: AbortSignal,
-): Promise<InstanceOutcome | undefined> {
-  if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return { kind: 'succeeded' }
+async function judge(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome | undefined> {
   const vm = await getVm(deps, ref.name)
   if (vm === undefined || vm.provisioningState === 'Deleting') {
     const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
-    await fallBack(deps, ref, 'InstanceNotFound', message)
+    await fallBack(deps, ref, { reason: 'InstanceNotFound', message })
     return { kind: 'vmGone' }
   }
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
   const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
-  await fallBack(deps, ref, reason, message)
+  await fallBack(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
   // The outcome means another attempt at once, so what has to happen before it is waited for here.
   if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
@@ -107,9 +102,13 @@ async function judge(
 }
 
 /** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
-async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
+async function fallBack(
+  deps: AzureDeps,
+  ref: ClaimRef,
+  why: { readonly reason: string; readonly message: string },
+): Promise<void> {
   await revokeBootstrapToken(deps.client, ref.uid)
-  await setLaunchedUnknown(deps, ref, reason, message)
+  await setLaunchedUnknown(deps, ref, why)
 }
 
 /**

@@ -63,9 +63,6 @@ export function nodeClassSettings(
 ): NodeClassSettings {
   const spec = nodeClass.spec as SpecJson
   const imageFamily = spec.imageFamily ?? 'Ubuntu'
-  const isPreferredAndOn = spec.localDNS?.mode === 'Preferred' && nodeClass.status.localDnsState === 'Enabled'
-  const vtpm = spec.security?.trustedLaunch?.vtpm ?? false
-  const secureBoot = spec.security?.trustedLaunch?.secureBoot ?? false
   return {
     name: nodeClass.metadata.name,
     imageFamily,
@@ -75,17 +72,30 @@ export function nodeClassSettings(
     subnetId: spec.vnetSubnetID ?? config.subnetId,
     fips: spec.fipsMode === 'FIPS',
     encryptionAtHost: spec.security?.encryptionAtHost,
-    trustedLaunch: vtpm || secureBoot,
-    vtpm,
-    secureBoot,
+    ...trustedLaunchOf(spec),
     gpuDriver: (spec.gpu?.mode ?? 'Driver') === 'Driver',
     artifactStreaming: spec.artifactStreaming?.enabled ?? false,
-    localDnsEnabled: spec.localDNS?.mode === 'Required' || isPreferredAndOn,
-    localDnsZones: { vnet: spec.localDNS?.vnetDNSOverrides ?? [], kube: spec.localDNS?.kubeDNSOverrides ?? [] },
+    ...localDnsOf(spec, nodeClass.status),
     linuxOs: spec.linuxOSConfig,
     tags: spec.tags ?? {},
     kubelet: v1beta1Kubelet === undefined ? (spec.kubelet ?? {}) : {},
     v1beta1Kubelet,
+  }
+}
+
+function trustedLaunchOf({ security }: SpecJson): Pick<NodeClassSettings, 'trustedLaunch' | 'vtpm' | 'secureBoot'> {
+  const { vtpm = false, secureBoot = false } = security?.trustedLaunch ?? {}
+  return { trustedLaunch: vtpm || secureBoot, vtpm, secureBoot }
+}
+
+function localDnsOf(
+  { localDNS }: SpecJson,
+  { localDnsState }: NodeClass['status'],
+): Pick<NodeClassSettings, 'localDnsEnabled' | 'localDnsZones'> {
+  const { mode, vnetDNSOverrides = [], kubeDNSOverrides = [] } = localDNS ?? {}
+  return {
+    localDnsEnabled: mode === 'Required' || (mode === 'Preferred' && localDnsState === 'Enabled'),
+    localDnsZones: { vnet: vnetDNSOverrides, kube: kubeDNSOverrides },
   }
 }
 

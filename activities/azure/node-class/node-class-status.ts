@@ -62,13 +62,13 @@ async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: Server
   const settings = nodeClassSettings(nodeClass, deps.config)
   const version = kubernetesVersionFinding(nodeClass, server)
   const known = knownVersion(nodeClass, version)
-  const images = await findImages(deps, nodeClass, settings, known)
+  const images = await findImages(deps, nodeClass, known)
   const findings = [
     version,
     images,
     await findSubnet(deps, nodeClass, settings),
     await validate(deps, nodeClass, settings),
-    await findLocalDns(deps, nodeClass, settings, known?.version),
+    await findLocalDns(deps, nodeClass, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))

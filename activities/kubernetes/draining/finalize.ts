@@ -53,7 +53,7 @@ async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<v
       if (!isNotFound(error) && !isConflict(error)) throw error
     }
   }
-  await inParallel(pods, width, deleteOne, never)
+  await inParallel(pods, width, deleteOne)
 }
 
 async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
