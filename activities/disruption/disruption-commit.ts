@@ -276,10 +276,10 @@ class Commit {
     if (!this.#hasWritten) return
     const { id, candidates } = this.#proposal
     await forEachOf(candidates, concurrency, async (ref) => {
-      await releaseCandidate(this.#deps, ref, id, { unstamped: true })
+      await releaseCandidate(this.#deps, ref, { commandId: id, unstamped: true })
     })
     await forEachOf(this.#found(), concurrency, async (claim) => {
-      await releaseReplacement(this.#deps, claim.metadata, id)
+      await releaseReplacement(this.#deps, claim.metadata, { commandId: id })
     })
   }
 
@@ -336,7 +336,7 @@ class Commit {
     const kept = new Set(this.#candidates.map(({ uid }) => uid))
     const lost = this.#proposal.candidates.filter(({ uid }) => !kept.has(uid))
     await forEachOf(lost, concurrency, async (ref) => {
-      await releaseCandidate(this.#deps, ref, this.#proposal.id, { unstamped: true })
+      await releaseCandidate(this.#deps, ref, { commandId: this.#proposal.id, unstamped: true })
     })
   }
 

@@ -77,10 +77,8 @@ export class ConversionService {
     }
     const selector = new URLSearchParams({ fieldSelector: `metadata.name=${name}` })
     const watch = new ListWatch(
-      this.#input.client,
-      `${path}?${selector.toString()}`,
+      { client: this.#input.client, path: `${path}?${selector.toString()}`, log: this.#input.log },
       { replaced: ([object]) => told(object), changed: told, deleted: () => told(undefined), reached: () => {} },
-      this.#input.log,
     )
     this.#watches.push(watch)
     void watch.run()

@@ -61,7 +61,7 @@ export class DurableDocument {
     }
     const path = `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${this.#name}`
     const handlers = { replaced: ([map]: readonly Json[]) => take(map), changed: take, deleted() {}, reached() {} }
-    const watch = new ListWatch(this.#client, path, handlers, log)
+    const watch = new ListWatch({ client: this.#client, path, log }, handlers)
     void watch.run()
     return () => watch.stop()
   }

@@ -24,10 +24,14 @@ export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceF
   const { claim, asked } = input
   const why = askedText(asked)
   if (outcome.kind === 'refused')
-    tellAsked(deps, claim, 'ForceFinishRefused', `Not ended by force${why}; ${outcome.message}`, asked)
+    tellAsked(deps, claim, {
+      reason: 'ForceFinishRefused',
+      message: `Not ended by force${why}; ${outcome.message}`,
+      asked,
+    })
   else {
     const left = outcome.left === undefined ? '' : `; ${outcome.left}`
-    tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${left}`, asked)
+    tellAsked(deps, claim, { reason: 'ForceFinished', message: `Ended by force${why}${left}`, asked })
   }
   deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'force-finished nodeclaim')
   return outcome

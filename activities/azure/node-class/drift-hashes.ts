@@ -20,7 +20,7 @@ export async function stampNodeClass(deps: AzureDeps, nodeClass: NodeClass): Pro
     )
     await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
   }
-  return updateObject(deps, 'AKSNodeClass', nodeClass.metadata, (current, path) => {
+  return updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current, path) => {
     const { metadata } = current
     const wanted = hashes(current)
     const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)

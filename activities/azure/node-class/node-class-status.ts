@@ -91,7 +91,7 @@ async function writeFindings(deps: AzureDeps, nodeClass: NodeClass, findings: re
   const conditions = findings.flatMap((finding) => finding.conditions ?? [])
   const found: NonNullable<Finding['status']> = Object.assign({}, ...findings.map(({ status }) => status))
   let before: NodeClass | undefined
-  const after = await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current) => {
     before = current
     if (current.metadata.generation !== nodeClass.metadata.generation || isDeleting(current)) return undefined
     const status = changedStatus(current.status, found)

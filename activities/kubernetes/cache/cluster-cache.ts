@@ -120,12 +120,11 @@ export class ClusterCache {
   start(): void {
     for (const kind of this.#kinds) {
       const watch = new ListWatch(
-        this.#client,
-        resourcePath(kindRules[kind].resource),
+        { client: this.#client, path: resourcePath(kindRules[kind].resource), log: this.#log },
         {
           parseLarge: (text) => this.#reader.read(kind, text),
           listed: (page) => this.#enter(kind, page),
-          replaced: (objects, version) => this.#replace(kind, objects, version),
+          replaced: (objects, resourceVersion) => this.#replace(kind, { objects, resourceVersion }),
           changed: (object, size) => {
             this.#large.note(kind, object['metadata'] as ObjectMeta, size)
             this.upsert(kind, object)
@@ -133,7 +132,6 @@ export class ClusterCache {
           deleted: (object) => this.#delete(kind, object),
           reached: (version) => this.#stores[kind].reach(version),
         },
-        this.#log,
       )
       this.#watches.push(watch)
       void watch.run()
@@ -176,15 +174,16 @@ export class ClusterCache {
       }
       store.set(key, after)
     } catch (error) {
-      this.#unreadable(kind, key, meta, error)
+      this.#unreadable(kind, meta, error)
       return
     }
     this.#tell(kind, key, before, after)
   }
 
   /** What was known of the object before stays. Lists bring it again and again, which is no news. */
-  #unreadable(kind: CachedKind, key: string, { uid, resourceVersion }: ObjectMeta, error: unknown): void {
-    const version = `${uid}/${resourceVersion}`
+  #unreadable(kind: CachedKind, meta: ObjectMeta, error: unknown): void {
+    const key = keyOf(meta)
+    const version = `${meta.uid}/${meta.resourceVersion}`
     if (this.#reported.get(`${kind}/${key}`) === version) return
     if (this.#reported.size >= mostReported) this.#reported.clear()
     this.#reported.set(`${kind}/${key}`, version)
@@ -267,7 +266,7 @@ export class ClusterCache {
         const parseLarge = (text: string) => this.#reader.read(kind, text)
         const pages = this.#client.listPages(resourcePath(resource), { fieldSelector, signal, parseLarge })
         const { objects, resourceVersion } = await readList(pages, (page) => this.#enter(kind, page))
-        this.#replace(kind, objects, resourceVersion, unread)
+        this.#replace(kind, { objects, resourceVersion, unread })
       }),
     )
   }
@@ -289,9 +288,11 @@ export class ClusterCache {
   /** What is not among these objects, which have entered already, has gone. `unread`: names that were not listed. */
   #replace(
     kind: CachedKind,
-    objects: readonly Json[],
-    resourceVersion: string,
-    unread: ReadonlySet<string> = new Set(),
+    {
+      objects,
+      resourceVersion,
+      unread = new Set(),
+    }: { readonly objects: readonly Json[]; readonly resourceVersion: string; readonly unread?: ReadonlySet<string> },
   ): void {
     const store = this.#stores[kind]
     const present = new Set(objects.map(({ metadata }) => keyOf(metadata as ObjectMeta)))

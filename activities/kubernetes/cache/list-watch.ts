@@ -15,6 +15,14 @@ export interface ListWatchHandlers {
   readonly reached: (resourceVersion: string) => void
 }
 
+/** What is watched, and how. */
+interface WatchedResource {
+  readonly client: KubernetesClient
+  /** Of the resource's list, with its query. */
+  readonly path: string
+  readonly log: Logger
+}
+
 /** The server sends a bookmark each minute; after this silence the connection is taken for dead. */
 const idleMs = 75_000
 const maxBackoffMs = 10_000
@@ -33,7 +41,7 @@ export class ListWatch {
   #resourceVersion: string | undefined
   #failures = 0
 
-  constructor(client: KubernetesClient, path: string, handlers: ListWatchHandlers, log: Logger) {
+  constructor({ client, path, log }: WatchedResource, handlers: ListWatchHandlers) {
     this.#client = client
     this.#path = path
     this.#handlers = handlers

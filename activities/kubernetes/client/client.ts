@@ -11,13 +11,13 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: number
   readonly reason: string
-  readonly retryAfterSeconds: number | undefined
+  /** Where the answer says it. */
+  retryAfterSeconds?: number
 
-  constructor(code: number, reason: string, message: string, retryAfterSeconds?: number) {
+  constructor(code: number, reason: string, message: string) {
     super(message)
     this.code = code
     this.reason = reason
-    this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
@@ -349,12 +349,13 @@ async function apiError(method: string, path: string, response: Dispatcher.Respo
   const text = await response.body.text()
   const status = parseStatus(text)
   const retryAfter = Number(response.headers['retry-after'])
-  return new ApiError(
+  const error = new ApiError(
     response.statusCode,
     status.reason ?? 'Unknown',
     `${method} ${path}: ${response.statusCode} ${status.message ?? text.slice(0, 300)}`,
-    Number.isFinite(retryAfter) ? retryAfter : undefined,
   )
+  if (Number.isFinite(retryAfter)) error.retryAfterSeconds = retryAfter
+  return error
 }
 
 function parseStatus(text: string): { reason?: string; message?: string } {

@@ -50,7 +50,7 @@ export function updateClaim(
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
-  return updateObject(deps, 'NodeClaim', ref, (claim, path) => {
+  return updateObject(deps, { kind: 'NodeClaim', ref }, (claim, path) => {
     const patch = change(claim)
     return patch === undefined ? undefined : deps.client.mergePatch(path, patchOf(patch, claim.metadata))
   })
@@ -62,7 +62,7 @@ export function updateClaimStatus(
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
-  return updateStatus(deps, 'NodeClaim', ref, change)
+  return updateStatus(deps, { kind: 'NodeClaim', ref }, change)
 }
 
 /** Sets conditions of a claim and what follows from them. `changes` returns nothing when all is as it should be. */
@@ -71,7 +71,7 @@ export function setClaimConditions(
   ref: ClaimRef,
   changes: (claim: NodeClaim) => StatusChange | undefined,
 ): Promise<NodeClaim | undefined> {
-  return setConditions(deps, 'NodeClaim', ref, changes)
+  return setConditions(deps, { kind: 'NodeClaim', ref }, changes)
 }
 
 /** Changes a Node, as `updateClaim` does, under a lock on the lists that are changed; undefined when it is gone. */

@@ -27,6 +27,12 @@ export interface ObjectRef {
   readonly uid: string
 }
 
+/** The object that a write is about. */
+interface Written<K extends StatusKind> {
+  readonly kind: K
+  readonly ref: ObjectRef
+}
+
 type Deps = Pick<KubernetesDeps, 'client' | 'cache' | 'events' | 'now'>
 
 interface Access<T> {
@@ -87,8 +93,7 @@ export async function liveObject<K extends StatusKind>(
  */
 export function updateObject<K extends StatusKind>(
   deps: Deps,
-  kind: K,
-  ref: ObjectRef,
+  { kind, ref }: Written<K>,
   request: (object: Objects[K], path: string) => Promise<Json> | undefined,
 ): Promise<Objects[K] | undefined> {
   const { resource, decode, conditions } = accesses[kind]
@@ -112,11 +117,10 @@ export function updateObject<K extends StatusKind>(
  */
 export function updateStatus<K extends StatusKind>(
   deps: Deps,
-  kind: K,
-  ref: ObjectRef,
+  written: Written<K>,
   decide: (object: Objects[K]) => Patch,
 ): Promise<Objects[K] | undefined> {
-  return updateObject(deps, kind, ref, (object, path) => {
+  return updateObject(deps, written, (object, path) => {
     const status = decide(object)
     return status === undefined ? undefined : deps.client.patchStatus(path, lockedPatch({ status }, object.metadata))
   })
@@ -132,11 +136,11 @@ export interface StatusChange {
 /** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when all is as it should be. */
 export function setConditions<K extends StatusKind>(
   deps: Deps,
-  kind: K,
-  ref: ObjectRef,
+  written: Written<K>,
   decide: (object: Objects[K]) => StatusChange | undefined,
 ): Promise<Objects[K] | undefined> {
-  return updateStatus(deps, kind, ref, (object) => {
+  const { kind } = written
+  return updateStatus(deps, written, (object) => {
     const wanted = decide(object)
     if (wanted === undefined) return undefined
     const before = accesses[kind].conditions(object)

@@ -42,9 +42,9 @@ export async function deleteCandidates(
   if (free.length === 0 && going.length === 0)
     return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
   await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { method, pods })))
-  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, commandId)))
-  await untilGone(deps, commandId, candidates, signal)
-  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept: true })))
+  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, { commandId })))
+  await untilGone(deps, work, signal)
+  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept: true })))
   measureSavings(deps, work)
   return { kind: 'deleted' }
 }
@@ -122,8 +122,7 @@ function tellDisruption(deps: KubernetesDeps, claim: NodeClaim): void {
 
 async function untilGone(
   deps: KubernetesDeps,
-  commandId: string,
-  candidates: readonly ClaimRef[],
+  { commandId, candidates }: CommandWork,
   signal: AbortSignal,
 ): Promise<void> {
   const isSettled = (ref: ClaimRef) => {
@@ -150,9 +149,9 @@ function measureSavings(deps: KubernetesDeps, { method, candidates, savings }: C
  */
 export async function undoCommand(deps: KubernetesDeps, work: CommandWork): Promise<void> {
   const { commandId, candidates, replacements, method, decision } = work
-  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
+  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, { commandId })))
   const kept = going.some(Boolean)
-  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept })))
+  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept })))
   const uninitialized = results.filter(Boolean).length
   if (uninitialized > 0) deps.disruptionMetrics.queueFailed({ method, decision }, uninitialized)
 }

@@ -30,8 +30,7 @@ export async function livePodsOn(deps: KubernetesDeps, nodeName: string): Promis
 export async function releaseCandidate(
   deps: KubernetesDeps,
   ref: ClaimRef,
-  commandId: string,
-  { unstamped = false } = {},
+  { commandId, unstamped = false }: { readonly commandId: string; readonly unstamped?: boolean },
 ): Promise<boolean> {
   // Read live: the process that marked the claim may be another one, ahead of this one's watch.
   const claim = await liveClaim(deps, ref)
@@ -73,8 +72,7 @@ async function untaint(deps: KubernetesDeps, nodeName: string): Promise<void> {
 export async function releaseReplacement(
   deps: KubernetesDeps,
   ref: ClaimRef,
-  commandId: string,
-  { kept = false } = {},
+  { commandId, kept = false }: { readonly commandId: string; readonly kept?: boolean },
 ): Promise<boolean> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return true

@@ -7,17 +7,17 @@ import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
 import type { CachedKind, CachedObject, ChangeFilter } from '../cache/cluster-cache.ts'
-import { cachedClaim, claimBeingDeleted, setClaimConditions, updateClaim } from '../client/object-writes.ts'
+import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
 import type { DrainOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
-import { subject } from '../event-recorder.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
 import { nodeDrained } from './drain-record.ts'
 import { DrainReport, type ToldAs } from './drain-report.ts'
 import { Evictions } from './evictions.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
+import { stampTermination, tellDeadline } from './termination-stamp.ts'
 import { attachmentsInTheWay } from './volumes.ts'
 
 /** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
@@ -33,31 +33,14 @@ const lookAgainMs = 1000
  */
 export async function drain(
   deps: KubernetesDeps,
-  ref: ClaimRef,
-  told: DrainTold | undefined,
+  { claim: ref, told }: { readonly claim: ClaimRef; readonly told?: DrainTold },
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
   const nodes = claim === undefined ? [] : await liveNodes(deps, claim)
   if (claim === undefined || nodes.length === 0) return { kind: 'noNode' }
-  const work = new Drain(deps, claim, nodes, new DrainReport(deps, ref, told), signal)
+  const work = new Drain(deps, { claim, nodes, report: new DrainReport(deps, ref, told) }, signal)
   return work.run()
-}
-
-/** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
-async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const claim = await claimBeingDeleted(deps, ref)
-  const deadline = claim && terminationDeadline(claim)
-  if (claim === undefined || deadline === undefined) return claim
-  if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
-  const text = timeText(deadline)
-  tellDeadline(deps, claim, text)
-  return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
-}
-
-function tellDeadline(deps: KubernetesDeps, object: Node | NodeClaim, time: string): void {
-  const message = `All pods will be deleted by ${time}`
-  deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }
 
 const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
@@ -89,9 +72,11 @@ class Drain {
 
   constructor(
     deps: KubernetesDeps,
-    claim: NodeClaim,
-    nodes: readonly Node[],
-    report: DrainReport,
+    {
+      claim,
+      nodes,
+      report,
+    }: { readonly claim: NodeClaim; readonly nodes: readonly Node[]; readonly report: DrainReport },
     signal: AbortSignal,
   ) {
     this.#deps = deps

@@ -35,7 +35,7 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone =
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)
   if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
-  await Promise.all(nodes.map((node) => removeNode(deps, claim, node, giveUpAt)))
+  await Promise.all(nodes.map((node) => removeNode(deps, node, { claim, giveUpAt })))
   await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
   milestones.deleted(deps.log, claim)
   claimTerminated(deps, claim)
@@ -56,7 +56,11 @@ async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<v
   await inParallel(pods, width, deleteOne)
 }
 
-async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
+async function removeNode(
+  deps: KubernetesDeps,
+  node: Node,
+  { claim, giveUpAt }: { readonly claim: NodeClaim; readonly giveUpAt: number },
+): Promise<void> {
   const left = await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
   nodeTerminated(deps, node, claim)
   if (left === undefined || isGoneWithoutFinalizers(left)) return

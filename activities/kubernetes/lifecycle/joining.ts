@@ -58,10 +58,10 @@ export async function awaitRegistration(
     const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
     return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
   }
-  const found = await untilRegistrationEnds(deps, ref, first, joined, signal)
+  const found = await untilRegistrationEnds(deps, { claim: first, look: joined }, signal)
   if ('kind' in found) return found
   const [node, ...others] = found.nodes
-  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, ref, found, signal)
+  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, found, signal)
   const nodeName = node.metadata.name
   await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
@@ -83,11 +83,10 @@ interface Joined {
 
 async function untilRegistrationEnds<T>(
   deps: KubernetesDeps,
-  ref: ClaimRef,
-  claim: NodeClaim,
-  look: () => T | undefined,
+  { claim, look }: { readonly claim: NodeClaim; readonly look: () => T | undefined },
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
+  const ref = claim.metadata
   const limit = registrationDeadline(claim)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
@@ -104,8 +103,7 @@ async function untilRegistrationEnds<T>(
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
 async function awaitFailedRegistration(
   deps: KubernetesDeps,
-  ref: ClaimRef,
-  { nodes }: Joined,
+  { nodes, claim: { metadata: ref } }: Joined,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
@@ -117,7 +115,7 @@ async function awaitFailedRegistration(
   if (written === undefined) return { kind: 'claimGone' }
   const gone = (): RegistrationOutcome | undefined =>
     livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
-  return untilRegistrationEnds(deps, ref, written, gone, signal)
+  return untilRegistrationEnds(deps, { claim: written, look: gone }, signal)
 }
 
 /** With what was found out about the VM meanwhile. */

@@ -88,7 +88,7 @@ export async function prepareRepair(
   const pool = claim.metadata.labels[labels.nodePool]
   const nodes = [...deps.cache.nodes.values()]
   const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
-  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node, pool)
+  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node)
   const written = await updateClaim(deps, ref, (current) => {
     const stamp = earlierStamp(current, deps.now())
     return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
@@ -105,7 +105,8 @@ export async function prepareRepair(
   return 'delete'
 }
 
-function blocked(deps: KubernetesDeps, claim: NodeClaim, node: Node, pool: string | undefined): Steady {
+function blocked(deps: KubernetesDeps, claim: NodeClaim, node: Node): Steady {
+  const pool = claim.metadata.labels[labels.nodePool]
   const where = pool === undefined ? 'cluster' : 'nodepool'
   const message = `more than 20% nodes are unhealthy in the ${where}`
   const nodePool = pool === undefined ? undefined : deps.cache.nodePools.get(pool)

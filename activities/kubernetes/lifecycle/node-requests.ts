@@ -28,7 +28,7 @@ export async function writeHold(
   )
   const was = holdOf(before, deps.now())
   const message = hold === undefined ? releasedText(ref, was, asked) : `NodeClaim ${ref.name} is ${holdText(hold)}`
-  tellAsked(deps, ref, hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked)
+  tellAsked(deps, ref, { reason: hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked })
   deps.log.info({ nodeClaim: ref.name, ...asked, ...hold }, message)
   return { kind: 'written', message }
 }
@@ -51,7 +51,7 @@ function withAnnotations(
 /** An operator cut short what a lifecycle waited for. */
 export function tellRetry(deps: KubernetesDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
   const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
-  tellAsked(deps, ref, 'RetryNow', message, retried)
+  tellAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
   deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }
 
@@ -59,10 +59,8 @@ export function tellRetry(deps: KubernetesDeps, ref: ClaimRef, retried: Asked & 
 export function tellAsked(
   deps: KubernetesDeps,
   ref: ClaimRef,
-  reason: EventReason,
-  message: string,
-  { atMs }: Asked,
+  { reason, message, asked }: { readonly reason: EventReason; readonly message: string; readonly asked: Asked },
 ): void {
   const about = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', metadata: ref }
-  deps.events.record({ about, reason, message, values: [ref.uid, String(atMs)] })
+  deps.events.record({ about, reason, message, values: [ref.uid, String(asked.atMs)] })
 }

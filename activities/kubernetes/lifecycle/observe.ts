@@ -29,15 +29,14 @@ export async function observe(
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
-  const step = await acted(deps, ref, claim, nextStep(claim, ref.uid, deps.now(), view))
+  const step = await acted(deps, { ref, claim }, nextStep(claim, ref.uid, deps.now(), view))
   return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
 /** Does what a step asks for that deletes the claim, and answers with what is left for its lifecycle to do. */
 async function acted(
   deps: KubernetesDeps,
-  ref: ClaimRef,
-  claim: NodeClaim | undefined,
+  { ref, claim }: { readonly ref: ClaimRef; readonly claim: NodeClaim | undefined },
   step: LifecycleStep,
 ): Promise<NextStep> {
   switch (step.kind) {
@@ -60,14 +59,15 @@ async function acted(
 async function endedByNode(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
   const step = nextStep(claim, ref.uid, deps.now(), { node, rules: deps.nodeRules })
-  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair')) return acted(deps, ref, claim, step)
+  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
+    return acted(deps, { ref, claim }, step)
   if (step.kind === 'interrupt') {
     await announceInterruption(deps, ref, step.interruption)
   } else {
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
       const otherwise = nextStep(claim, ref.uid, deps.now(), { node, rules: { ...deps.nodeRules, repairs: [] } })
-      return otherwise.kind === 'steady' ? verdict : acted(deps, ref, claim, otherwise)
+      return otherwise.kind === 'steady' ? verdict : acted(deps, { ref, claim }, otherwise)
     }
   }
   await deleteClaim(deps, ref)
@@ -193,9 +193,7 @@ const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
 /** Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks. */
 export async function giveUp(
   deps: KubernetesDeps,
-  ref: ClaimRef,
-  reason: GiveUpReason,
-  message: string,
+  { claim: ref, reason, message }: Parameters<KubernetesActivities['giveUp']>[0],
 ): Promise<GiveUpOutcome> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'ended' }

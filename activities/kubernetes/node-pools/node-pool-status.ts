@@ -16,7 +16,7 @@ async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<vo
   await stampPoolHash(deps, pool)
   let changes: readonly ConditionChange[] = []
   let before: NodePool | undefined
-  const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'NodePool', ref: pool.metadata }, (current) => {
     before = current
     changes = [validated(current), nodeClassReady(deps, current)]
     const { generation } = nodeClassOf(deps, current)?.metadata ?? {}
