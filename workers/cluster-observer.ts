@@ -1,6 +1,5 @@
 import { observeBudgets } from '../activities/disruption/budget-metrics.ts'
 import { observeCommandsInFlight } from '../activities/disruption/commands-in-flight.ts'
-import type { CachedKind, CachedObject } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { observeNodePoolCost } from '../activities/provisioning/node-pool-cost.ts'
 import { instanceTypes } from '../activities/scheduler-thread/solve.ts'
@@ -48,7 +47,7 @@ type Conditioned = NodeClaim | NodePool | NodeClass | Node
 function observeState({ cache, now }: Deps, isTold: () => boolean): ClusterObserver {
   const waits = waitsFromCreation({ now, isTold })
   const transitionsOf = conditionTransitions(now)
-  const stop = cache.onChange((kind: CachedKind, _key: string, before?: CachedObject, after?: CachedObject) => {
+  const stop = cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') for (const wait of waits) wait.changed(before as Pod | undefined, after as Pod | undefined)
     // What the first lists bring has not changed.
     else if (isTold() && cache.unsynced.length === 0)

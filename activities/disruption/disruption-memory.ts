@@ -37,7 +37,7 @@ export class DisruptionMemory {
 
   constructor(cache: ClusterCache, now: () => number) {
     this.#now = now
-    cache.onChange((kind, _key, before, after) => {
+    cache.onChange(({ kind, before, after }) => {
       if (isMaterial(kind, before, after)) this.changes += 1
       if (isUrgent(kind, before, after)) this.urgentChanges += 1
       if (kind === 'NodeClaim') this.#learn(before as NodeClaim | undefined, after as NodeClaim | undefined)

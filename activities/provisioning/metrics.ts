@@ -35,7 +35,7 @@ export class PlanningMetrics {
     observeCluster(cache, now, registry)
     undecidedTime(this.#waiting, now, registry)
     this.#waits = waitsFromPlan({ now, plannedAt: ({ metadata }) => this.#plannedAt.get(metadata.uid) }, registry)
-    cache.onChange((kind, _key, before, after) => {
+    cache.onChange(({ kind, before, after }) => {
       if (kind === 'Pod') this.#podChanged(before as Pod | undefined, after as Pod | undefined)
     })
   }

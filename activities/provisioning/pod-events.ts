@@ -20,7 +20,7 @@ type Deps = Pick<KubernetesDeps, 'cache' | 'client' | 'log' | 'now'>
 export function trackPodEvents(deps: Deps): () => void {
   const tracker = new PodEventTracker(deps)
   let isEnded = false
-  const end = deps.cache.onChange((kind, _key, before, after) => {
+  const end = deps.cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') tracker.changed(before as Pod | undefined, after as Pod | undefined)
   })
   void deps.cache.synced().then(() => (isEnded ? undefined : tracker.begin()))

@@ -110,7 +110,7 @@ export class SolverThread {
   start(): void {
     if (this.#thread.isRunning) return
     this.#thread.start()
-    const endChanges = this.#cache.onChange((kind, key, _before, after) => this.#changed(kind, key, after))
+    const endChanges = this.#cache.onChange(({ kind, key, after }) => this.#changed(kind, key, after))
     const endQuarantine = this.#quarantine?.onChange((isConcerned) => this.#enter(isConcerned))
     this.#unsubscribe = () => {
       endChanges()

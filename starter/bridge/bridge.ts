@@ -1,5 +1,5 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
-import type { CachedKind, CachedObject } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
 import type { PlanningDeps } from '../../activities/planning/dependencies.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
@@ -73,7 +73,7 @@ export class Bridge {
 
   start(): void {
     const { deps, resyncMs } = this.#input
-    this.#unsubscribe = deps.cache.onChange((kind, key, before, after) => this.#onChange(kind, key, before, after))
+    this.#unsubscribe = deps.cache.onChange((change) => this.#onChange(change))
     this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
     void this.#holdLease()
     this.#timers.push(
@@ -158,7 +158,7 @@ export class Bridge {
     }
   }
 
-  #onChange(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
+  #onChange({ kind, key, before, after }: ClusterChange): void {
     if (!this.isLeader) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)

@@ -25,7 +25,7 @@ export function startNodePoolCounter(deps: KubernetesDeps, isLeader: () => boole
       counting = false
     }
   }
-  const unsubscribe = deps.cache.onChange((kind) => {
+  const unsubscribe = deps.cache.onChange(({ kind }) => {
     changed ||= kind === 'Node' || kind === 'NodeClaim' || kind === 'NodePool'
   })
   const timer = setInterval(() => void count(), lookEveryMs)

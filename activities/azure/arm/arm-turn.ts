@@ -57,7 +57,7 @@ export async function inTurnWhileWanted<T>(
   const unwanted = new AbortController()
   const watch = deps.cache
     .waitFor(
-      (kind, key) => kind === 'NodeClaim' && key === ref.name,
+      ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
       () => (cachedClaim(deps, ref)?.metadata.deletionTimestamp === undefined ? undefined : true),
       AbortSignal.any([signal, over.signal]),
     )

@@ -53,7 +53,7 @@ export async function isGoneWithin(
   const over = new AbortController()
   const both = AbortSignal.any([signal, over.signal])
   const gone = deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
     () => {
       const claim = cachedClaim(deps, ref)
       return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? true : undefined

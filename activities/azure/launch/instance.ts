@@ -38,7 +38,7 @@ export async function awaitInstance(deps: AzureDeps, ref: ClaimRef, signal: Abor
 
 function clusterDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   return deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
     (): InstanceOutcome | undefined => {
       const claim = cachedClaim(deps, ref)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }

@@ -131,7 +131,7 @@ async function untilGone(
   }
   const names = new Set(candidates.map(({ name }) => name))
   await deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && names.has(key),
+    ({ kind, key }) => kind === 'NodeClaim' && names.has(key),
     () => (candidates.every(isSettled) ? true : undefined),
     signal,
   )

@@ -6,7 +6,7 @@ import type { Node, NodeClaim, Pod, VolumeAttachment } from '../../../core/objec
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
-import type { CachedKind, CachedObject, ChangeFilter } from '../cache/cluster-cache.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
 import type { DrainOutcome } from '../contract.ts'
@@ -222,11 +222,11 @@ class Drain {
   }
 
   async #changeWithin(ms: number): Promise<void> {
-    const concerns: ChangeFilter = (kind, key, before, after) => this.#concerns(kind, key, after ?? before)
-    await this.#deps.cache.changeWithin(ms, concerns, this.#signal)
+    await this.#deps.cache.changeWithin(ms, (change) => this.#concerns(change), this.#signal)
   }
 
-  #concerns(kind: CachedKind, key: string, object: CachedObject | undefined): boolean {
+  #concerns({ kind, key, before, after }: ClusterChange): boolean {
+    const object = after ?? before
     switch (kind) {
       case 'Pod':
         return this.#names.includes((object as Pod).nodeName ?? '')

@@ -12,6 +12,7 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
 import { milestones } from '../../telemetry/milestones.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
@@ -27,7 +28,7 @@ const lookAgainMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
-  return (kind: string, key: string, before: unknown, after: unknown): boolean => {
+  return ({ kind, key, before, after }: ClusterChange): boolean => {
     if (kind === 'NodeClaim') return key === ref.name
     if (kind !== 'Node') return false
     const wanted = deps.cache.nodeClaims.get(ref.name)?.status.providerId?.toLowerCase()
