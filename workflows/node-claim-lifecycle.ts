@@ -9,9 +9,10 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { ClaimRef, JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
 import type {
   Asked,
+  ClaimRef,
   GiveUpReason,
   KubernetesActivities,
   NextStep,

@@ -9,8 +9,9 @@ import {
   samplePod,
   samplePool,
 } from '../../core/sample-objects.ts'
+import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ChangeListener } from '../kubernetes/cache/change-feed.ts'
-import type { CachedObject, ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { DisruptionMemory } from './disruption-memory.ts'
 
 /** A memory that is told of changes by hand, at a time that stands still. */

@@ -1,8 +1,7 @@
 import type { Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
 import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
-import type { ClaimRef } from '../azure/contract.ts'
 import type { PlanActivities } from '../disruption/plan-contract.ts'
-import type { CandidateRef } from '../kubernetes/contract.ts'
+import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 
 export type ProvisioningOutcome =
   /** NodeClaims were created and their lifecycles started. `claims` holds at most 20 of the names. */

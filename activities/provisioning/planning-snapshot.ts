@@ -1,6 +1,7 @@
 import type { Pod } from '../../core/objects.ts'
 import { podsToPlace as podsToPlaceOf } from '../../core/scheduling/cluster.ts'
-import { type CachedKind, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedKind } from '../kubernetes/cache/cached-kinds.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
 
 /** Pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. */

@@ -2,7 +2,7 @@ import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
 import { timeText } from '../../core/values/time.ts'
 import { forEachOf } from '../concurrency.ts'
-import { isConflict, isNotFound } from '../kubernetes/client/client.ts'
+import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
 

@@ -4,7 +4,7 @@ import { limitExcess, mergeResources, type Resources, subtractResources } from '
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
-import { isNotFound } from '../kubernetes/client/client.ts'
+import { isNotFound } from '../kubernetes/client/api-error.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { activityScope } from '../activity-context.ts'
-import type { ClaimRef } from '../azure/contract.ts'
 import { cachedClaim, liveClaim } from '../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../kubernetes/contract.ts'
 import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
 
 /** The span of a whole launch, from the NodeClaim to the ready Node: each step of the lifecycle is a part of it. */

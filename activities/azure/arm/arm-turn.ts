@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
-import type { ClaimRef } from '../contract.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import type { ArmBudget } from './arm-budget.ts'
 import type { ArmBucket } from './arm-limits.ts'

@@ -2,7 +2,9 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { Logger } from 'pino'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const compress = promisify(gzip)

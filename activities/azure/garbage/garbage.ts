@@ -9,7 +9,7 @@ import {
 } from '../../../core/garbage.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { inParallel } from '../../in-parallel.ts'
-import { isNotFound } from '../../kubernetes/client/client.ts'
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
 import { countDisruption } from '../../kubernetes/lifecycle/observe.ts'

@@ -1,4 +1,4 @@
-import { isNotFound } from '../../kubernetes/client/client.ts'
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import type { AzureDeps } from '../dependencies.ts'
 

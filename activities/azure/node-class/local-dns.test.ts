@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
-import { ApiError } from '../../kubernetes/client/client.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { findLocalDns, localDnsDecision } from './local-dns.ts'
 

@@ -19,20 +19,18 @@ import type {
   VolumeAttachment,
 } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import type { Json, KubernetesClient, ListResult } from '../client/client.ts'
+import type { Json, ListResult } from '../client/answers.ts'
+import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { LargeObjects, withoutNames } from './large-objects.ts'
 import { decoded, LargeReader } from './large-reader.ts'
 import { ListWatch, readList } from './list-watch.ts'
+import { keyOf } from './object-key.ts'
 import { isOfAnotherProvider } from './other-providers.ts'
 import { Store } from './store.ts'
-
-export type { CachedKind, CachedObject } from './cached-kinds.ts'
-
-/** Objects that cannot be read are remembered up to this number, so that each is logged once. */
-const mostReported = 10_000
+import { UnreadableObjects } from './unreadable-objects.ts'
 
 /**
  * The cluster as the watches tell it, in the shapes that decisions use; each object is decoded once per event.
@@ -71,13 +69,13 @@ export class ClusterCache extends ChangeFeed {
   readonly #nodeRules: NodeRules
   readonly #large = new LargeObjects()
   readonly #reader: LargeReader
-  /** Versions of objects that could not be read, by kind and key. */
-  readonly #reported = new Map<string, string>()
+  readonly #unreadable: UnreadableObjects
   #onSynced: (() => void)[] = []
 
   /** Kinds that `use` does not need are not watched: their stores stay empty. */
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
     super(log)
+    this.#unreadable = new UnreadableObjects(log)
     this.#client = client
     this.#log = log
     this.#reader = new LargeReader(log)
@@ -164,23 +162,10 @@ export class ClusterCache extends ChangeFeed {
       }
       store.set(key, after)
     } catch (error) {
-      this.#unreadable(kind, meta, error)
+      this.#unreadable.report(kind, meta, error)
       return
     }
     this.tell({ kind, key, before, after })
-  }
-
-  /** What was known of the object before stays. Lists bring it again and again, which is no news. */
-  #unreadable(kind: CachedKind, meta: ObjectMeta, error: unknown): void {
-    const key = keyOf(meta)
-    const version = `${meta.uid}/${meta.resourceVersion}`
-    if (this.#reported.get(`${kind}/${key}`) === version) return
-    if (this.#reported.size >= mostReported) this.#reported.clear()
-    this.#reported.set(`${kind}/${key}`, version)
-    this.#log.error(
-      { kind, object: key, err: error },
-      'failed to decode object; correct the value that the error names',
-    )
   }
 
   /**
@@ -251,9 +236,4 @@ export class ClusterCache extends ChangeFeed {
     store.delete(key, meta, meta.resourceVersion)
     if (before !== undefined && before.metadata.uid === meta.uid) this.tell({ kind, key, before, after: undefined })
   }
-}
-
-/** `namespace/name`, or the name of a cluster-scoped object. */
-export function keyOf(meta: Pick<ObjectMeta, 'name' | 'namespace'>): string {
-  return meta.namespace === undefined ? meta.name : `${meta.namespace}/${meta.name}`
 }

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
-import { isGone, type Json, type KubernetesClient, type ListResult, type ParseLarge } from '../client/client.ts'
+import type { Json, ListResult, ParseLarge } from '../client/answers.ts'
+import { isGone } from '../client/api-error.ts'
+import type { KubernetesClient } from '../client/client.ts'
 
 export interface ListWatchHandlers {
   /** Parses what is large. */

@@ -8,7 +8,8 @@ import type { Condition, NodeClaim, NodeClass, NodePool } from '../../../core/ob
 import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from '../cache/decode.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
-import { isNotFound, type Json } from './client.ts'
+import type { Json } from './answers.ts'
+import { isNotFound } from './api-error.ts'
 import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
 import { type ResourceName, resourcePath } from './resources.ts'
 

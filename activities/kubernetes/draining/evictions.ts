@@ -2,7 +2,7 @@ import { budgetNames } from '../../../core/disruption/budgets/pod-disruption-bud
 import type { DrainPlan } from '../../../core/node-claim/drain.ts'
 import type { Refusal } from '../../../core/node-claim/drain-waits.ts'
 import type { Pod } from '../../../core/objects.ts'
-import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/client.ts'
+import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/api-error.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 import { evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'

@@ -1,6 +1,6 @@
 import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
 import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
-import { isNotFound } from '../client/client.ts'
+import { isNotFound } from '../client/api-error.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 

@@ -2,9 +2,8 @@ import type { EventReason } from '../../../core/events.ts'
 import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from '../../../core/node-claim/hold.ts'
 import { askedText, type WantedHold } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
-import type { Asked, HoldOutcome } from '../contract.ts'
+import type { Asked, ClaimRef, HoldOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
 
 /**
