@@ -20,7 +20,7 @@ import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metric
 import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
-import { DisruptionMetrics } from '../activities/disruption/disruption-metrics.ts'
+import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'

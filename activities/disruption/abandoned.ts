@@ -4,7 +4,7 @@ import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import { claimNode } from '../kubernetes/lifecycle/observe.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
-import type { DisruptionMemory } from './disruption-memory.ts'
+import type { DisruptionMemory } from './memory.ts'
 
 /** What seems abandoned is looked at twice, this far apart, and looked for as often. */
 const lookEveryMs = 5000

@@ -5,11 +5,11 @@ import type { ApplyRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
-import { proposalsOf } from './disruption-proposals.ts'
-import { validateTogether, viewOf } from './disruption-world.ts'
 import type { PlanCheck } from './plan-contract.ts'
 import { PlanStore } from './plan-store.ts'
+import { proposalsOf } from './proposals.ts'
 import { tellPlanApplied } from './request-events.ts'
+import { validateTogether, viewOf } from './world.ts'
 
 /** Changes that an answer tells of, and their length: it is kept in a history. */
 const mostChanges = 50

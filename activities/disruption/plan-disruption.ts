@@ -6,9 +6,9 @@ import { Pauses, pauseText, scopeOf } from '../../core/pauses/pauses.ts'
 import { activityScope } from '../activity-context.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
-import { evaluateCluster, viewOf } from './disruption-world.ts'
 import type { PlanSummary } from './plan-contract.ts'
 import { PlanStore } from './plan-store.ts'
+import { evaluateCluster, viewOf } from './world.ts'
 
 /**
  * Evaluates the cluster and keeps what was found as a plan. Nodes under a pause of their own stand among those that stay; a pause of all

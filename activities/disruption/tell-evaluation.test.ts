@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
-import { DisruptionMetrics } from './disruption-metrics.ts'
+import { DisruptionMetrics } from './metrics.ts'
 import { tellEvaluation } from './tell-evaluation.ts'
 
 it('each pass is measured, each judged move counted, and a budget that blocks its pool is named once, with the remedy', async () => {

@@ -1,7 +1,7 @@
 import { budgetFindings } from '../../core/disruption/budgets/budget-check.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
-import type { DisruptionMetrics } from './disruption-metrics.ts'
+import type { DisruptionMetrics } from './metrics.ts'
 
 type Deps = Pick<PlanningDeps, 'cache' | 'disruptionMetrics' | 'log' | 'now'>
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
-import type { DisruptionMetrics } from '../disruption/disruption-metrics.ts'
+import type { DisruptionMetrics } from '../disruption/metrics.ts'
 import type { LifecycleMetrics } from '../telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import type { ClusterCache } from './cache/cluster-cache.ts'

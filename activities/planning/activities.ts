@@ -1,10 +1,10 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { checkPlan } from '../disruption/check-plan.ts'
-import { nextDisruption } from '../disruption/disruption.ts'
-import { commitDisruptions } from '../disruption/disruption-commit.ts'
+import { commitDisruptions } from '../disruption/commit.ts'
+import { nextDisruption } from '../disruption/next-disruption.ts'
 import { planDisruption } from '../disruption/plan-disruption.ts'
 import { translatingFailures } from '../failure.ts'
-import { nextProvisioning } from '../provisioning/provisioning.ts'
+import { nextProvisioning } from '../provisioning/next-provisioning.ts'
 import type { PlanningActivities } from './contract.ts'
 import type { PlanningDeps } from './dependencies.ts'
 

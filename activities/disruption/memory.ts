@@ -9,7 +9,7 @@ import { isActive, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import type { CachedKind, CachedObject, ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { BackOff } from '../provisioning/back-off.ts'
-import { commandReason } from './disruption-proposals.ts'
+import { commandReason } from './proposals.ts'
 
 /** A pass that came to nothing, and what it depended on. */
 interface Fruitless {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Candidate } from '../../core/disruption/candidates.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
-import { commandDigest, commandMethod, commandReason, proposalsOf } from './disruption-proposals.ts'
+import { commandDigest, commandMethod, commandReason, proposalsOf } from './proposals.ts'
 
 const nodePool = samplePool('web')
 

@@ -20,10 +20,10 @@ import type { PlanningDeps } from '../planning/dependencies.ts'
 import { createOne, nominate } from '../provisioning/create-claims.ts'
 import { Fence, FenceLostError } from '../provisioning/fence.ts'
 import { PoolLimits } from '../provisioning/pool-limits.ts'
-import { tellRejected } from './disruption-events.ts'
-import { memoryOf } from './disruption-memory.ts'
-import { commandDigest } from './disruption-proposals.ts'
-import { validateTogether } from './disruption-world.ts'
+import { tellRejected } from './events.ts'
+import { memoryOf } from './memory.ts'
+import { commandDigest } from './proposals.ts'
+import { validateTogether } from './world.ts'
 
 /** How old replacements may be that an earlier attempt made, for their command to go on: a worker that died is missed after 10 s. */
 const finishWithinMs = 60_000

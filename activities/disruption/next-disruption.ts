@@ -9,14 +9,14 @@ import type { PlanningDeps } from '../planning/dependencies.ts'
 import { instanceTypes } from '../scheduler-thread/solve.ts'
 import { releaseAbandoned } from './abandoned.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
-import { tellFindings } from './disruption-events.ts'
-import { type DisruptionMemory, memoryOf } from './disruption-memory.ts'
-import { proposalsOf } from './disruption-proposals.ts'
-import { evaluateCluster } from './disruption-world.ts'
+import { tellFindings } from './events.ts'
+import { type DisruptionMemory, memoryOf } from './memory.ts'
+import { proposalsOf } from './proposals.ts'
 import { tellProtections } from './protection-events.ts'
 import { tellConsolidateNow } from './request-events.ts'
 import { tellEvaluation } from './tell-evaluation.ts'
 import { recordVerdicts } from './verdicts.ts'
+import { evaluateCluster } from './world.ts'
 
 /** Without a change that brings it forward, the cluster is looked at this often (reference/karpenter-core.md 4.1). */
 const lookEveryMs = 10_000

@@ -10,7 +10,7 @@ import {
   samplePool,
 } from '../../core/sample-objects.ts'
 import type { CachedObject, ChangeListener, ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import { DisruptionMemory } from './disruption-memory.ts'
+import { DisruptionMemory } from './memory.ts'
 
 /** A memory that is told of changes by hand, at a time that stands still. */
 function remembering(now = { ms: 0 }) {

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { sampleClaim } from '../../core/sample-objects.ts'
-import { DisruptionMetrics } from './disruption-metrics.ts'
+import { DisruptionMetrics } from './metrics.ts'
 
 /** What the registry shows after something was told, without help, types and buckets. */
 async function shownAfter(tell: (metrics: DisruptionMetrics) => void): Promise<readonly string[]> {
