@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { clusterName } from '../deploy/local/cluster.ts'
@@ -208,8 +208,11 @@ async function write(world: World, lives: Lives, forbidden: Forbidden): Promise<
   if (bytes > corpusLimitBytes)
     throw new Error(`${bytes} bytes of histories, at most ${corpusLimitBytes}; tell shorter stories`)
   for (const old of await readdir(corpusDir)) if (old.endsWith('.json')) await rm(join(corpusDir, old))
-  for (const [file, text] of files) await writeFile(join(corpusDir, file), text)
-  say(`${files.size} histories, ${bytes} bytes in ${corpusDir}`)
+  for (const [file, text] of files) {
+    await writeFile(join(corpusDir, file), text)
+    console.log(`${relative(process.cwd(), join(corpusDir, file))}  ${text.length} bytes`)
+  }
+  say(`${files.size} histories, ${bytes} bytes`)
 }
 
 /** The ended run of a type with the most events. Errors: there is none. */
