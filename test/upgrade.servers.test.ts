@@ -181,7 +181,7 @@ describe.each(kept)('what version $version began goes on with the current one:',
     const before = await Promise.all(ids.map(runOf))
 
     await upgrade()
-    await world.until('the node is replaced', async () => (await runOf(command)).startsWith('COMPLETED'))
+    await world.until('the node is replaced', async () => (await runOf(command)).startsWith('COMPLETED'), 120_000)
     expect(await world.temporal.workflow.getHandle(command).result()).toMatchObject({ outcome: 'done' })
     const [replacement] = await ready(1)
     expect(replacement?.metadata.uid).not.toBe(leaving?.metadata.uid)
