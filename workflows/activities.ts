@@ -41,10 +41,7 @@ export const undoing = () =>
 /** Waits on cluster state: answered from the watch cache, so they cost no request and no event while they last. */
 export const waits = () =>
   proxyActivities<
-    Pick<
-      KubernetesActivities,
-      'awaitRegistration' | 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'
-    >
+    Pick<KubernetesActivities, 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'>
   >({
     taskQueue: queueOf('wait'),
     startToCloseTimeout: '365d',
@@ -66,7 +63,7 @@ export const launching = () =>
 
 /** Waits on Azure: they share one VM list per poll interval. */
 export const azure = () =>
-  proxyActivities<Pick<AzureActivities, 'awaitInstance' | 'awaitNode' | 'deleteInstance'>>({
+  proxyActivities<Pick<AzureActivities, 'awaitNode' | 'deleteInstance'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '365d',
     heartbeatTimeout: '10s',

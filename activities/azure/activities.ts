@@ -10,7 +10,7 @@ import { ensureBillingExtensions } from './in-place/billing-extension.ts'
 import { updateInPlace } from './in-place/in-place-update.ts'
 import { awaitNode } from './launch/await-node.ts'
 import { forceFinish } from './launch/force-finish.ts'
-import { awaitInstance, deleteInstance, findInstance } from './launch/instance.ts'
+import { deleteInstance, findInstance } from './launch/instance.ts'
 import { launch } from './launch/launch.ts'
 import { refreshNodeClasses } from './node-class/node-class-status.ts'
 
@@ -36,10 +36,9 @@ export function createAzureActivities(deps: AzureDeps): AzureActivities {
           },
         ),
       ),
-    awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
-    deleteInstance: ({ claim, finalize: isLast = false }) =>
+    deleteInstance: ({ claim, finalize: isLast }) =>
       withHeartbeats(async (signal) => {
         const found = await inTurn(
           deps.budget,

@@ -2,13 +2,12 @@ import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import { claimSpan, launchEnds } from '../telemetry/claim-spans.ts'
 import { deleteCandidates, undoCommand } from './commands/candidates.ts'
-import { completed } from './commands/older-commands.ts'
 import { awaitReplacements } from './commands/replacements.ts'
 import type { KubernetesActivities } from './contract.ts'
 import type { KubernetesDeps } from './dependencies.ts'
 import { drain } from './draining/drain.ts'
 import { finalize } from './draining/finalize.ts'
-import { awaitInitialization, awaitRegistration } from './lifecycle/joining.ts'
+import { awaitInitialization } from './lifecycle/joining.ts'
 import { writeHold } from './lifecycle/node-requests.ts'
 import { giveUp, observe } from './lifecycle/observe.ts'
 import { changePauses, pausesInForce } from './pauses/pause-changes.ts'
@@ -27,10 +26,6 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
     readPause: ({ loop }) => pausesInForce(deps, loop),
     undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
-    awaitRegistration: ({ claim }) =>
-      withHeartbeats((signal) =>
-        claimSpan(deps, 'awaitRegistration', claim, () => awaitRegistration(deps, claim, signal)),
-      ),
     awaitInitialization: ({ claim }) =>
       withHeartbeats(async (signal) => {
         const outcome = await claimSpan(deps, 'awaitInitialization', claim, () =>
@@ -40,6 +35,6 @@ export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActi
         return outcome
       }),
     drain: ({ claim, told }) => withHeartbeats((signal) => drain(deps, claim, told, signal)),
-    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, completed(input), signal)),
+    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
   })
 }

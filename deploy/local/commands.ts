@@ -55,7 +55,7 @@ function readState(stateDir: string): State | undefined {
   return state !== undefined && isSupervisor(state.pid) ? state : undefined
 }
 
-/** Undefined: it is none, as of an earlier version or half a file. */
+/** The state that a file holds. Undefined: none, as of half a file. */
 function stateIn(text: string): State | undefined {
   try {
     const state = JSON.parse(text) as State | null

@@ -34,7 +34,7 @@ const lookAgainMs = 1000
 export async function drain(
   deps: KubernetesDeps,
   ref: ClaimRef,
-  told: DrainTold | undefined,
+  told: DrainTold,
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
