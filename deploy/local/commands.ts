@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
 import { registerAzureCommand } from './azure/command.ts'
-import { defaultStateDir, type LocalCluster, startCluster } from './cluster.ts'
+import { defaultStateDir, startCluster } from './cluster.ts'
 import { demo } from './demo.ts'
+import type { LocalCluster } from './local-cluster.ts'
 
 interface State {
   readonly pid: number

@@ -1,6 +1,4 @@
 import type { Logger } from 'pino'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { resourcePath } from '../activities/kubernetes/client/resources.ts'
 import {
   describeInstallation,
   type Installation,
@@ -8,7 +6,9 @@ import {
   installationText,
   type Ownership,
   ownershipOf,
-} from '../core/installation.ts'
+} from '../../../core/installation.ts'
+import { isConflict, isNotFound, type Json, type KubernetesClient } from './client.ts'
+import { resourcePath } from './resources.ts'
 
 type Client = Pick<KubernetesClient, 'get' | 'mergePatch'>
 
