@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { createAzureActivities } from '../activities/azure/activities.ts'
+import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
-import { createPlanningActivities } from '../activities/planning/activities.ts'
-import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
 import { keptVersions } from '../test/bundles/kept.ts'
+import type { ProcessDeps } from './dependencies.ts'
 
 interface History {
   readonly events: readonly {
@@ -14,12 +15,12 @@ interface History {
   }[]
 }
 
-const none = {} as PlanningDeps
+const none = {} as ProcessDeps
 const offered: Readonly<Record<string, object>> = {
   core: createKubernetesActivities(none),
   wait: createKubernetesActivities(none),
   azure: createAzureActivities(none),
-  plan: createPlanningActivities(none),
+  plan: { ...createProvisioningActivities(none), ...createDisruptionActivities(none) },
 }
 
 /** What a history asked for that no worker offers on that queue any more. */

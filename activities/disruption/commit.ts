@@ -10,20 +10,31 @@ import { activityScope } from '../activity-context.ts'
 import type { ClaimRef } from '../azure/contract.ts'
 import { forEachOf } from '../concurrency.ts'
 import { cachedClaim, setClaimConditions, updateClaim, updateNode } from '../kubernetes/client/object-writes.ts'
+import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import type { CandidateRef } from '../kubernetes/contract.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { claimNode } from '../kubernetes/lifecycle/observe.ts'
+import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
-import type { CommitOutcome, DisruptionProposal } from '../planning/contract.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { CreateClaimsDeps } from '../provisioning/create-claims.ts'
 import { createOne, nominate } from '../provisioning/create-claims.ts'
 import { Fence, FenceLostError } from '../provisioning/fence.ts'
 import { PoolLimits } from '../provisioning/pool-limits.ts'
+import type { CommitOutcome, DisruptionProposal } from './contract.ts'
+import type { DisruptionEventDeps } from './events.ts'
 import { tellRejected } from './events.ts'
 import { memoryOf } from './memory.ts'
 import { commandDigest } from './proposals.ts'
+import type { EvaluationDeps } from './world.ts'
 import { validateTogether } from './world.ts'
+
+export interface CommitDeps
+  extends DisruptionEventDeps,
+    CommandObjectsDeps,
+    CreateClaimsDeps,
+    EvaluationDeps,
+    PauseDeps {}
 
 /** How old replacements may be that an earlier attempt made, for their command to go on: a worker that died is missed after 10 s. */
 const finishWithinMs = 60_000
@@ -45,7 +56,7 @@ const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as
  * all forced or none is. What they have in common is looked up once, so that many begin about as fast as one.
  */
 export async function commitDisruptions(
-  deps: PlanningDeps,
+  deps: CommitDeps,
   proposals: readonly DisruptionProposal[],
 ): Promise<readonly CommitOutcome[]> {
   const { attemptId, isFirst } = activityScope()
@@ -61,7 +72,7 @@ export async function commitDisruptions(
 }
 
 /** What fails for one proposal ends the attempt once the others are through; the next attempt finds those that are. */
-async function begin(deps: PlanningDeps, commits: readonly Commit[]): Promise<readonly CommitOutcome[]> {
+async function begin(deps: CommitDeps, commits: readonly Commit[]): Promise<readonly CommitOutcome[]> {
   const failures: unknown[] = []
   const each = async (act: (commit: Commit) => Promise<void>) => {
     const results = await Promise.allSettled(commits.filter(({ isOpen }) => isOpen).map(act))
@@ -85,7 +96,7 @@ async function begin(deps: PlanningDeps, commits: readonly Commit[]): Promise<re
 }
 
 /** Holds the proposals against the cluster as it is now, each with those before it decided that hold. */
-async function look(deps: PlanningDeps, commits: readonly Commit[]): Promise<void> {
+async function look(deps: CommitDeps, commits: readonly Commit[]): Promise<void> {
   const pauses = await readPauses(deps, deps.now())
   const open = commits.filter((commit) => commit.isOpen && commit.obeys(pauses))
   const [first] = open
@@ -106,7 +117,7 @@ interface Refusal {
 }
 
 /** What was refused is not proposed again at once, whatever an evaluation makes of it. */
-function rest(deps: PlanningDeps, { reason, candidates }: DisruptionProposal, { isOfPool = false }: Refusal): void {
+function rest(deps: CommitDeps, { reason, candidates }: DisruptionProposal, { isOfPool = false }: Refusal): void {
   const memory = memoryOf(deps)
   for (const { name, nodePool } of candidates) memory.failed(name, isOfPool ? { nodePool, reason } : undefined)
 }
@@ -120,7 +131,7 @@ const isTainted = ({ taints }: Node) => taints.some((taint) => sameTaint(taint, 
 
 /** One proposal on its way to become a command. */
 class Commit {
-  readonly #deps: PlanningDeps
+  readonly #deps: CommitDeps
   readonly #shared: Shared
   readonly #proposal: DisruptionProposal
   #candidates: readonly CandidateRef[]
@@ -132,7 +143,7 @@ class Commit {
   /** As the last look found it. */
   #command: DisruptionCommand | undefined
 
-  constructor(deps: PlanningDeps, shared: Shared, proposal: DisruptionProposal) {
+  constructor(deps: CommitDeps, shared: Shared, proposal: DisruptionProposal) {
     this.#deps = deps
     this.#shared = shared
     this.#proposal = proposal

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { scoreText } from '../../core/disruption/balanced.ts'
 import type { Blocked, Candidate } from '../../core/disruption/candidates.ts'
 import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
@@ -6,18 +7,27 @@ import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { EventReason } from '../../core/events.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pods/pod-rules.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import type { DisruptionProposal } from '../planning/contract.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { DisruptionProposal } from './contract.ts'
+import type { DisruptionMetrics } from './metrics.ts'
+
+export interface DisruptionEventDeps {
+  readonly cache: ClusterCache
+  readonly events: EventRecorder
+  readonly log: Logger
+  readonly disruptionMetrics: DisruptionMetrics
+}
 
 /** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
-export function tellFindings(deps: PlanningDeps, evaluation: Evaluation): void {
+export function tellFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
   // A burst of new nodes would be a burst of events that say nothing to their owner.
   for (const blocked of evaluation.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
   for (const command of evaluation.commands) tellDecided(deps, command)
 }
 
-function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): void {
+function tellBlocked(deps: DisruptionEventDeps, { object, reason, message }: Blocked): void {
   const { nodePools, nodeClaims, nodes } = deps.cache
   const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
     object.kind === 'NodePool'
@@ -34,7 +44,7 @@ function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): 
 
 /** Tells both objects of each candidate. */
 function tellCandidates(
-  deps: PlanningDeps,
+  deps: DisruptionEventDeps,
   candidates: readonly Pick<Candidate, 'node' | 'nodeClaim'>[],
   reason: EventReason,
   message: string,
@@ -43,7 +53,7 @@ function tellCandidates(
     for (const about of [node, nodeClaim]) deps.events.record({ about: subject(about), reason, message })
 }
 
-function tellDecided(deps: PlanningDeps, command: DisruptionCommand): void {
+function tellDecided(deps: DisruptionEventDeps, command: DisruptionCommand): void {
   const { method, decision, candidates, savings, scores = [] } = command
   if (methodFacts[method].validation === 'immediate') return
   if (decision === 'replace') {
@@ -58,7 +68,7 @@ function tellDecided(deps: PlanningDeps, command: DisruptionCommand): void {
 
 /** A proposal did not hold when it was looked at again. Only what had been consolidation is told, as upstream. */
 export function tellRejected(
-  deps: PlanningDeps,
+  deps: DisruptionEventDeps,
   { id, method, decision, savings, candidates: refs, replacements }: DisruptionProposal,
   { reason, message }: { readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'; readonly message: string },
 ): void {

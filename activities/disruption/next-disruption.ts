@@ -3,20 +3,39 @@ import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disr
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { pauseFor } from '../activity-context.ts'
+import type { PauseConditionsDeps } from '../kubernetes/pauses/pause-conditions.ts'
 import { refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
-import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from '../planning/contract.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
 import { instanceTypes } from '../scheduler-thread/solve.ts'
+import type { AbandonedDeps } from './abandoned.ts'
 import { releaseAbandoned } from './abandoned.ts'
+import type { ClaimConditionsDeps } from './claim-conditions.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
+import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from './contract.ts'
+import type { DisruptionEventDeps } from './events.ts'
 import { tellFindings } from './events.ts'
 import { type DisruptionMemory, memoryOf } from './memory.ts'
 import { proposalsOf } from './proposals.ts'
+import type { ProtectionEventsDeps } from './protection-events.ts'
 import { tellProtections } from './protection-events.ts'
+import type { RequestEventsDeps } from './request-events.ts'
 import { tellConsolidateNow } from './request-events.ts'
+import type { TellEvaluationDeps } from './tell-evaluation.ts'
 import { tellEvaluation } from './tell-evaluation.ts'
+import type { VerdictsDeps } from './verdicts.ts'
 import { recordVerdicts } from './verdicts.ts'
+import type { EvaluationDeps } from './world.ts'
 import { evaluateCluster } from './world.ts'
+
+export interface NextDisruptionDeps
+  extends PauseConditionsDeps,
+    ClaimConditionsDeps,
+    ProtectionEventsDeps,
+    AbandonedDeps,
+    TellEvaluationDeps,
+    DisruptionEventDeps,
+    VerdictsDeps,
+    RequestEventsDeps,
+    EvaluationDeps {}
 
 /** Without a change that brings it forward, the cluster is looked at this often (reference/karpenter-core.md 4.1). */
 const lookEveryMs = 10_000
@@ -31,7 +50,7 @@ const restPerWork = 2
 
 /** Evaluates the cluster until something should be disrupted. It changes nothing but conditions and events, and frees what no command holds. */
 export async function nextDisruption(
-  deps: PlanningDeps,
+  deps: NextDisruptionDeps,
   input: DisruptionInput,
   signal: AbortSignal,
 ): Promise<DisruptionOutcome> {
@@ -72,7 +91,7 @@ interface PassResult {
   readonly nextMs: number
 }
 
-async function pass(deps: PlanningDeps, memory: DisruptionMemory, given: PassInput): Promise<PassResult> {
+async function pass(deps: NextDisruptionDeps, memory: DisruptionMemory, given: PassInput): Promise<PassResult> {
   const { input, pauses, changes } = given
   const inputs = input.forced ? [] : dependsOn(deps, given)
   if (!input.forced && memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
@@ -91,7 +110,7 @@ async function pass(deps: PlanningDeps, memory: DisruptionMemory, given: PassInp
 }
 
 /** What an evaluation depends on beside the objects of the cluster. */
-function dependsOn(deps: PlanningDeps, { input, pauses }: PassInput): readonly unknown[] {
+function dependsOn(deps: NextDisruptionDeps, { input, pauses }: PassInput): readonly unknown[] {
   const prices = [...instanceTypes(deps)].flat()
   const nominated = [...deps.nominations.targets(deps.now())].sort()
   return [...prices, JSON.stringify([input.validating ?? null, pauses.inForce, nominated])]
@@ -99,7 +118,7 @@ function dependsOn(deps: PlanningDeps, { input, pauses }: PassInput): readonly u
 
 /** Whatever drifted is looked at first: a rollout is not to wait for a long search for savings. */
 async function evaluated(
-  deps: PlanningDeps,
+  deps: NextDisruptionDeps,
   memory: DisruptionMemory,
   { forced, request, validating }: DisruptionInput,
   pauses: Pauses,
@@ -129,12 +148,12 @@ function methodsBeside(validating: readonly DisruptionMethod[]): readonly Disrup
   return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
 }
 
-function hasDrifted({ cache }: PlanningDeps): boolean {
+function hasDrifted({ cache }: NextDisruptionDeps): boolean {
   for (const { status } of cache.nodeClaims.values()) if (isTrue(status.conditions, 'Drifted')) return true
   return false
 }
 
-function hasScheduledBudgets({ cache }: PlanningDeps): boolean {
+function hasScheduledBudgets({ cache }: NextDisruptionDeps): boolean {
   return [...cache.nodePools.values()].some(({ disruption }) =>
     disruption.budgets.some(({ schedule }) => schedule !== undefined && schedule !== null),
   )
@@ -142,7 +161,7 @@ function hasScheduledBudgets({ cache }: PlanningDeps): boolean {
 
 /** Waits until a change may have set nodes free, or until the time for a look has come. */
 async function untilWorthALook(
-  deps: PlanningDeps,
+  deps: NextDisruptionDeps,
   memory: DisruptionMemory,
   { urgentChanges, nextMs, rest }: { readonly urgentChanges: number; readonly nextMs: number; readonly rest: number },
   signal: AbortSignal,

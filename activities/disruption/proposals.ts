@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts, reasonOf } from '../../core/disruption/command.ts'
-import type { DisruptionProposal } from '../planning/contract.ts'
+import type { DisruptionProposal } from './contract.ts'
 
 /** Candidates of one proposal and of one answer, which is kept in a history: what is beyond them is proposed by the next pass. */
 const mostOfProposal = 100

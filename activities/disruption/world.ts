@@ -6,11 +6,21 @@ import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { Nominations } from '../provisioning/nominations.ts'
+import type { PlanningSnapshotDeps } from '../provisioning/planning-snapshot.ts'
 import { podsToPlace } from '../provisioning/planning-snapshot.ts'
+import type { SolveDeps } from '../scheduler-thread/solve.ts'
 import { instanceTypes } from '../scheduler-thread/solve.ts'
-import type { EvaluationThreadRequest } from '../scheduler-thread/solver-thread.ts'
+import type { EvaluationThreadRequest, SolverThread } from '../scheduler-thread/solver-thread.ts'
 import { ThreadFault } from '../scheduler-thread/supervised-thread.ts'
+
+export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
+  readonly nominations: Nominations
+  /** The scheduler a second time: a long evaluation keeps no pod waiting. */
+  readonly evaluator: SolverThread
+  /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
+  readonly spotToSpotConsolidation: boolean
+}
 
 interface WorldOptions {
   readonly pauses: Pauses
@@ -25,7 +35,7 @@ export interface EvaluationInput
 
 /** All that can be disrupted now, by the cache at this moment. */
 export async function evaluateCluster(
-  deps: PlanningDeps,
+  deps: EvaluationDeps,
   { pauses, spokenFor, ...settings }: EvaluationInput,
 ): Promise<Evaluation> {
   const request = { ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) }
@@ -33,7 +43,7 @@ export async function evaluateCluster(
 }
 
 /** What disruption looks at before it asks where pods would go, from the cache at this moment. */
-export function viewOf(deps: PlanningDeps, pauses: Pauses): DisruptionView {
+export function viewOf(deps: EvaluationDeps, pauses: Pauses): DisruptionView {
   const { cache } = deps
   const source = {
     nodes: stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }),
@@ -51,7 +61,7 @@ export function viewOf(deps: PlanningDeps, pauses: Pauses): DisruptionView {
 
 /** Whether proposals of one evaluation still hold by the cache at this moment, each with those before it decided that do. */
 export async function validateTogether(
-  deps: PlanningDeps,
+  deps: EvaluationDeps,
   proposals: readonly Proposed[],
   { pauses, forced }: Pick<WorldOptions, 'pauses'> & Required<Pick<FilterSettings, 'forced'>>,
 ): Promise<readonly Validation[]> {
@@ -59,7 +69,7 @@ export async function validateTogether(
 }
 
 /** The activity is tried again, and what crashed it twice is left out then. */
-async function blaming<T>({ quarantine }: PlanningDeps, answer: Promise<T>): Promise<T> {
+async function blaming<T>({ quarantine }: EvaluationDeps, answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (error) {
@@ -68,7 +78,7 @@ async function blaming<T>({ quarantine }: PlanningDeps, answer: Promise<T>): Pro
   }
 }
 
-function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest {
+function requestFor(deps: EvaluationDeps, pauses: Pauses): EvaluationThreadRequest {
   // A pod that was bound, or is gone, keeps no node any more.
   deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
@@ -85,7 +95,7 @@ function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest
 }
 
 /** Names of replacements of commands under way, and of their Nodes. */
-function* awaited({ cache }: PlanningDeps): Iterable<string> {
+function* awaited({ cache }: EvaluationDeps): Iterable<string> {
   for (const { metadata, status } of replacementsInUse(cache.nodeClaims.values())) {
     yield metadata.name
     if (status.nodeName !== undefined) yield status.nodeName

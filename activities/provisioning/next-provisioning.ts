@@ -4,15 +4,27 @@ import { isProvisionable, podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
+import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
+import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
-import type { ProvisioningOutcome } from '../planning/contract.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { SolveDeps } from '../scheduler-thread/solve.ts'
 import { isHeldBack, solve } from '../scheduler-thread/solve.ts'
 import type { ThreadPlan } from '../scheduler-thread/solver-thread.ts'
+import type { ProvisioningOutcome } from './contract.ts'
+import type { CreateClaimsDeps } from './create-claims.ts'
 import { createClaims, nominate } from './create-claims.ts'
 import { Fence } from './fence.ts'
+import type { PlanningSnapshotDeps } from './planning-snapshot.ts'
 import { laggingKinds, podsToPlace } from './planning-snapshot.ts'
+
+export interface NextProvisioningDeps extends PlanningSnapshotDeps, SolveDeps, CreateClaimsDeps, PauseDeps {
+  readonly unavailable: UnavailableOfferings
+  /** A batch of pods is closed after this long without a new one, in milliseconds. */
+  readonly batchIdleMs: number
+  /** And at the latest after this long. */
+  readonly batchMaxMs: number
+}
 
 /** The long poll returns by itself after this time, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
@@ -30,7 +42,7 @@ const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
  * Waits for pods that need a node, plans them and creates NodeClaims. Returns when it did something. The state it keeps in memory (which pods were
  * tried) only saves work: all decisions are taken from the cluster.
  */
-export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
+export async function nextProvisioning(deps: NextProvisioningDeps, signal: AbortSignal): Promise<ProvisioningOutcome> {
   const untilMs = deps.now() + pollMs
   await deps.cache.synced()
   await deps.quarantine.refresh(true)
@@ -49,7 +61,7 @@ export async function nextProvisioning(deps: PlanningDeps, signal: AbortSignal):
 }
 
 async function planOnce(
-  deps: PlanningDeps,
+  deps: NextProvisioningDeps,
   fence: Fence,
   tried: Map<string, number>,
 ): Promise<ProvisioningOutcome | undefined> {
@@ -86,7 +98,7 @@ async function planOnce(
 }
 
 /** What of pods is not looked at, because it is too much. */
-function reportDropped({ events }: PlanningDeps, pods: readonly Pod[]): void {
+function reportDropped({ events }: NextProvisioningDeps, pods: readonly Pod[]): void {
   for (const pod of pods) {
     const dropped = pod.excess?.dropped
     if (dropped !== undefined)
@@ -95,7 +107,7 @@ function reportDropped({ events }: PlanningDeps, pods: readonly Pod[]): void {
 }
 
 /** A pass that changes nothing is repeated every few seconds: it is told to those who want to know all. */
-function logPass({ log }: PlanningDeps, pods: number, plan: ThreadPlan): void {
+function logPass({ log }: NextProvisioningDeps, pods: number, plan: ThreadPlan): void {
   const { newNodeClaims, existing, unschedulable, stopped, ignored, snapshotMs, solveMs } = plan
   const onNodes = existing.reduce((sum, place) => sum + place.pods.length, 0)
   const fields = {
@@ -111,7 +123,7 @@ function logPass({ log }: PlanningDeps, pods: number, plan: ThreadPlan): void {
   if (stopped) log.warn(fields, 'scheduling reached its time limit, remaining pods follow in the next pass')
 }
 
-function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<string, number>): void {
+function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, tried: Map<string, number>): void {
   for (const { node, nodeClaim, pods } of plan.existing) {
     for (const pod of pods) nominate(deps, pod, placeOf(deps, node, nodeClaim))
   }
@@ -135,7 +147,7 @@ function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<s
   }
 }
 
-function tellIgnoredPreferences({ events }: PlanningDeps, pods: readonly Pod[]): void {
+function tellIgnoredPreferences({ events }: NextProvisioningDeps, pods: readonly Pod[]): void {
   for (const pod of pods) {
     const { ignoredPreferences: message } = pod
     if (message !== undefined) events.record({ about: subject(pod), reason: 'PreferenceIgnored', message })
@@ -143,12 +155,12 @@ function tellIgnoredPreferences({ events }: PlanningDeps, pods: readonly Pod[]):
 }
 
 /** A claim whose Node has not joined is a place by itself. */
-function placeOf({ cache }: PlanningDeps, node: string, nodeClaim: string | undefined) {
+function placeOf({ cache }: NextProvisioningDeps, node: string, nodeClaim: string | undefined) {
   if (nodeClaim === undefined) return { node }
   return node === nodeClaim && cache.nodes.get(node) === undefined ? { nodeClaim } : { nodeClaim, node }
 }
 
-function tellUnschedulable(deps: PlanningDeps, pod: Pod, message: string): void {
+function tellUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string): void {
   deps.log.debug({ pod: podName(pod), why: message }, 'could not schedule pod')
   // Whoever keeps a pod from our nodes on purpose need not be told.
   if (message.includes(notOnOurNodes)) return
@@ -160,7 +172,7 @@ function tellUnschedulable(deps: PlanningDeps, pod: Pod, message: string): void 
 }
 
 /** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
-function needsPlan(deps: PlanningDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
+function needsPlan(deps: NextProvisioningDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
   if ((tried.get(pod.metadata.uid) ?? 0) > deps.now()) return false
   if (isHeldBack(deps, pod)) return false
   const target = deps.nominations.targetOf(pod.metadata.uid)
@@ -175,7 +187,7 @@ function needsPlan(deps: PlanningDeps, pod: Pod, tried: ReadonlyMap<string, numb
 
 /** Waits until pods need a plan. False: the time is over. */
 async function podsNeedPlace(
-  deps: PlanningDeps,
+  deps: NextProvisioningDeps,
   tried: Map<string, number>,
   untilMs: number,
   signal: AbortSignal,
@@ -208,10 +220,10 @@ async function podsNeedPlace(
 
 /** As the cache's `changeWithin`; marks that somebody cleared are a change too, after which every pod is tried again. */
 async function changeOrClear(
-  { cache, unavailable }: PlanningDeps,
+  { cache, unavailable }: NextProvisioningDeps,
   tried: Map<string, number>,
   ms: number,
-  concerns: Parameters<PlanningDeps['cache']['changeWithin']>[1],
+  concerns: Parameters<NextProvisioningDeps['cache']['changeWithin']>[1],
   signal: AbortSignal,
 ): Promise<boolean> {
   const cleared = new AbortController()
@@ -257,7 +269,7 @@ function isDeleting(object: unknown): boolean {
  * Lets a burst arrive: until no new pod came and no node began to leave for the idle time, at most for the maximum
  * (reference/karpenter-core.md 3.1). Nodes count, since Azure takes many spot VMs back at once.
  */
-async function batchWindow(deps: PlanningDeps, signal: AbortSignal): Promise<void> {
+async function batchWindow(deps: NextProvisioningDeps, signal: AbortSignal): Promise<void> {
   const endMs = deps.now() + deps.batchMaxMs
   let seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
   let idleSinceMs = deps.now()

@@ -12,10 +12,12 @@ import {
 import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node } from '../../../core/objects.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { setClaimConditions } from '../client/object-writes.ts'
 import type { DrainOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
+
+export interface DrainReportDeps extends ObjectWritesDeps {}
 
 /** What is not blocked is worth a write when it takes this long; conditions are written this often at most. */
 const writeEveryMs = 5000
@@ -31,7 +33,7 @@ export interface ToldAs {
 
 /** Tells what a drain waits for: in a condition, in events, and to the lifecycle. */
 export class DrainReport {
-  readonly #deps: KubernetesDeps
+  readonly #deps: DrainReportDeps
   readonly #ref: ClaimRef
   readonly #told: DrainTold
   readonly #askedMs: number
@@ -39,7 +41,7 @@ export class DrainReport {
   #written = ''
   #writtenMs: number
 
-  constructor(deps: KubernetesDeps, ref: ClaimRef, told: DrainTold) {
+  constructor(deps: DrainReportDeps, ref: ClaimRef, told: DrainTold) {
     this.#deps = deps
     this.#ref = ref
     this.#told = told

@@ -1,22 +1,7 @@
 import type { Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
-import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
+import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { ClaimRef } from '../azure/contract.ts'
-import type { PlanActivities } from '../disruption/plan-contract.ts'
 import type { CandidateRef } from '../kubernetes/contract.ts'
-
-export type ProvisioningOutcome =
-  /** NodeClaims were created and their lifecycles started. `claims` holds at most 20 of the names. */
-  | {
-      readonly kind: 'planned'
-      readonly pods: number
-      readonly nodeClaims: number
-      readonly unschedulable: number
-      readonly claims: readonly string[]
-    }
-  /** Nothing to do for half an hour: the loop checkpoints. */
-  | { readonly kind: 'idle' }
-  /** The loop was paused while this waited; nothing was written. */
-  | { readonly kind: 'paused' }
 
 /** A disruption that was decided but not yet begun. */
 export interface DisruptionProposal {
@@ -66,9 +51,26 @@ export type CommitOutcome =
   /** The proposal does not hold any more; nothing was written, or what was is undone. */
   | { readonly kind: 'rejected'; readonly message: string }
 
-export interface PlanningActivities extends PlanActivities {
-  /** Waits for pending pods, plans them and creates NodeClaims. */
-  nextProvisioning(): Promise<ProvisioningOutcome>
+/** What a history holds of a plan; the plan itself stands in a ConfigMap. */
+export interface PlanSummary {
+  readonly id: string
+  readonly commands: number
+  /** Nodes that would go, and that would come. */
+  readonly nodes: number
+  readonly newNodes: number
+  /** USD an hour. */
+  readonly savings: number
+}
+
+export type PlanCheck =
+  /** To be committed in this order. `changes`: of commands that do not hold and are left out. */
+  | { readonly kind: 'holds'; readonly proposals: readonly DisruptionProposal[]; readonly changes: readonly string[] }
+  /** What is not as in the plan any more, a line each. */
+  | { readonly kind: 'changed'; readonly changes: readonly string[] }
+  /** There is no such plan, it has no commands, or a pause forbids it. */
+  | { readonly kind: 'refused'; readonly message: string }
+
+export interface DisruptionActivities {
   /** Evaluates the cluster until something should be disrupted. */
   nextDisruption(input: DisruptionInput): Promise<DisruptionOutcome>
   /**
@@ -76,4 +78,8 @@ export interface PlanningActivities extends PlanActivities {
    * or undoes it. Answers in their order.
    */
   commitDisruptions(input: { readonly proposals: readonly DisruptionProposal[] }): Promise<readonly CommitOutcome[]>
+  /** Keeps what disruption would do now as a plan. Nothing else is written. */
+  planDisruption(request: PlanRequest): Promise<PlanSummary>
+  /** Compares a plan with the cluster as it is, and proposes what of it still holds. */
+  checkPlan(request: ApplyRequest): Promise<PlanCheck>
 }
