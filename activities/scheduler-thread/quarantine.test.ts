@@ -8,9 +8,9 @@ import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'
 import type { EventInput } from '../kubernetes/event-recorder.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
 import { Quarantine } from './quarantine.ts'
 import { QuarantineStore } from './quarantine-store.ts'
+import type { SolveDeps } from './solve.ts'
 import { solve } from './solve.ts'
 import { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
@@ -99,7 +99,7 @@ function addPod(
   })
 }
 
-interface Planner extends Pick<PlanningDeps, 'quarantine' | 'solver'> {
+interface Planner extends Pick<SolveDeps, 'quarantine' | 'solver'> {
   /** Runs passes until all pods have been planned or are held. Returns how many crashed. */
   readonly run: () => Promise<number>
   readonly planned: Set<string>
@@ -132,7 +132,7 @@ function start(): Planner {
     refusedClaims: never,
     heavyPods: never,
     metrics: { passBegins: () => () => {} },
-  } as unknown as PlanningDeps
+  } as unknown as SolveDeps
   const planned = new Set<string>()
   const run = async () => {
     let crashed = 0

@@ -7,17 +7,23 @@ import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
+import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
 import { nodeDrained } from './drain-record.ts'
+import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ToldAs } from './drain-report.ts'
+import type { EvictionsDeps } from './evictions.ts'
 import { Evictions } from './evictions.ts'
+import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
 import { stampTermination, tellDeadline } from './termination-stamp.ts'
+import type { VolumesDeps } from './volumes.ts'
 import { attachmentsInTheWay } from './volumes.ts'
+
+export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, CommandObjectsDeps {}
 
 /** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
 const lateBindingMs = 5000
@@ -31,8 +37,8 @@ const lookAgainMs = 1000
  * claim's conditions and in events. Run again, it goes on where the cluster stands. `told`: what the lifecycle knows, so that it hears of news.
  */
 export async function drain(
-  deps: KubernetesDeps,
-  { claim: ref, told }: { readonly claim: ClaimRef; readonly told?: DrainTold },
+  deps: DrainDeps,
+  { claim: ref, told }: { readonly claim: ClaimRef; readonly told: DrainTold },
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
@@ -60,7 +66,7 @@ const asVolumes: ToldAs = {
 
 /** One run of the activity. */
 class Drain {
-  readonly #deps: KubernetesDeps
+  readonly #deps: DrainDeps
   readonly #nodes: readonly Node[]
   readonly #names: readonly string[]
   readonly #report: DrainReport
@@ -70,7 +76,7 @@ class Drain {
   #claim: NodeClaim
 
   constructor(
-    deps: KubernetesDeps,
+    deps: DrainDeps,
     {
       claim,
       nodes,
