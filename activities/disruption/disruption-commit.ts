@@ -1,5 +1,5 @@
 import { conditionOf } from '../../core/conditions.ts'
-import type { DisruptionCommand } from '../../core/disruption/command.ts'
+import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { replacementName } from '../../core/node-claim/node-names.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
@@ -233,7 +233,7 @@ class Commit {
     this.#replacements = made.map(({ metadata: { name, uid } }) => ({ name, uid }))
     const isReplaced = made.length === replacements
     // Empty nodes go each by itself: those that were not stamped are freed.
-    if (method === 'emptiness' && stamped.length > 0) this.#candidates = stamped
+    if (methodFacts[method].holdsInPart && stamped.length > 0) this.#candidates = stamped
     else if (!isReplaced || (stamped.length < candidates.length && !(await this.#isFinished(made))))
       return this.#undone()
     await this.#releaseLost()

@@ -45,7 +45,7 @@ function tellCandidates(
 
 function tellDecided(deps: PlanningDeps, command: DisruptionCommand): void {
   const { method, decision, candidates, savings, scores = [] } = command
-  if (methodFacts[method].consolidationType === '') return
+  if (methodFacts[method].validation === 'immediate') return
   if (decision === 'replace') {
     const message = `Consolidation candidate: ${commandText(command)} (${savingsText(savings)})`
     tellCandidates(deps, candidates, 'ConsolidationCandidate', message)
@@ -64,7 +64,7 @@ export function tellRejected(
 ): void {
   deps.disruptionMetrics.proposed(method, 'rejected')
   deps.log.info({ command: id, reason, why: message }, 'a proposed disruption is not carried out')
-  if (methodFacts[method].consolidationType === '') return
+  if (methodFacts[method].validation === 'immediate') return
   deps.disruptionMetrics.validationFailed(method, refs.length)
   const known = refs.flatMap(({ name, nodeName }) => {
     const [nodeClaim, node] = [deps.cache.nodeClaims.get(name), deps.cache.nodes.get(nodeName)]

@@ -24,7 +24,7 @@ export function proposalsOf(
 
 function inParts(command: DisruptionCommand): readonly DisruptionCommand[] {
   const { method, candidates } = command
-  if (method !== 'emptiness' || candidates.length <= mostOfProposal) return [command]
+  if (!methodFacts[method].holdsInPart || candidates.length <= mostOfProposal) return [command]
   const parts = Math.ceil(candidates.length / mostOfProposal)
   return Array.from({ length: parts }, (_, at) => {
     const own = candidates.slice(at * mostOfProposal, (at + 1) * mostOfProposal)

@@ -81,8 +81,6 @@ function requestFor(deps: PlanningDeps, pauses: Pauses): EvaluationThreadRequest
     pauses: pauses.inForce,
     spotToSpot: deps.spotToSpotConsolidation,
     terminateFirst: false,
-    leavesOthersPods: true,
-    maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
   }
 }
 

@@ -1,5 +1,5 @@
 import { isTrue } from '../../core/conditions.ts'
-import { type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
+import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { pauseFor } from '../activity-context.ts'
@@ -114,17 +114,19 @@ async function evaluated(
     ...(validating === undefined ? {} : { spokenFor: new Set(validating.nodeClaims) }),
   }
   const methods = methodsBeside(validating?.methods ?? [])
-  if (!forced && methods.length > 2 && hasDrifted(deps)) {
-    const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', 'drift'] })
+  if (!forced && methods === methodNames && hasDrifted(deps)) {
+    const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
     if (first.commands.length > 0) return first
   }
   return evaluateCluster(deps, { ...settings, methods })
 }
 
-/** What saves money is decided on one after the other; drift goes on beside it. */
+/** Methods whose commands are committed without a validation later on. */
+const methodsAtOnce = methodNames.filter((method) => methodFacts[method].validation === 'immediate')
+
+/** While a command waits to be validated, only methods go on whose commands wait for nothing. */
 function methodsBeside(validating: readonly DisruptionMethod[]): readonly DisruptionMethod[] {
-  const isSaving = validating.some((method) => methodFacts[method].consolidationType !== '')
-  return isSaving ? ['drift'] : ['emptiness', 'drift', 'multi-node', 'single-node']
+  return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
 }
 
 function hasDrifted({ cache }: PlanningDeps): boolean {

@@ -21,7 +21,7 @@ it('each pass is measured, each judged move counted, and a budget that blocks it
     ['web', { ...count, invalid: true }],
     ['batch', { ...count, invalid: false }],
   ])
-  const pass = { candidates: 2, commands: 0, budgets }
+  const pass = { candidates: ['n1', 'n2'], commands: 0, budgets }
   const balanced = samplePool('web', { disruption: { consolidationPolicy: 'Balanced' } })
   const candidate = {
     nodeClaim: sampleClaim('a'),

@@ -62,7 +62,7 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
     ...(pod === undefined ? {} : { pod }),
   }))
   const passes: Evaluation['passes'] = [
-    { method: 'emptiness', eligible: 0, candidates: 0, commands: 0, milliseconds: 0, budgets: new Map() },
+    { method: 'emptiness', eligible: 0, candidates: [], commands: 0, milliseconds: 0, budgets: new Map() },
   ]
   const log = { warn: () => (warnings += 1) } as never
   recorder.record(

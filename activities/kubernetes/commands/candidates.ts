@@ -31,7 +31,7 @@ export async function deleteCandidates(
   const going = looks.filter((look) => look.kind === 'going')
   const hasBegun = going.length > 0 && (!activityScope().isFirst || going.length === looks.length)
   const refused = looks.flatMap((look) => (look.kind === 'refused' ? [look] : []))
-  if (method !== 'emptiness' && !hasBegun) {
+  if (!methodFacts[method].holdsInPart && !hasBegun) {
     const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
     if (why !== undefined) return { kind: 'refused', message: why }
   }

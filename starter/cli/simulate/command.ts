@@ -14,8 +14,10 @@ Manifests stand for a cluster as it is:
   - Pods of nodes that are being deleted move, unless a PodDisruptionBudget never lets them go; that its status allows
     no disruption just now keeps none. v1beta1 NodePools and NodeClaims are converted.
   - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
-A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what of a cluster would be
-disrupted, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
+--disruption asks what would be disrupted, as one evaluation of Joiner decides; --policy karpenter decides as one pass
+of Karpenter, which ends at its first command. Nodes are looked at as their conditions Consolidatable and Drifted say.
+A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what this method alone would
+disrupt, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
 flags about placement.
 --complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
 node and without a PodScheduled condition is pending.
@@ -28,7 +30,8 @@ Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 f
 
 Examples:
   kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o json | joiner simulate --catalog types.json
-  joiner simulate scenario.json --explain default/web-0`
+  joiner simulate scenario.json --explain default/web-0
+  kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,pdb -A -o json | joiner simulate --disruption --catalog types.json`
 
 /** What a simulation needs is loaded when one is asked for: other commands start faster so. */
 export function registerSimulate(program: Command): void {
@@ -39,6 +42,13 @@ export function registerSimulate(program: Command): void {
     .option('--catalog <file>', 'what the cloud sells; for a scenario, in place of its own instance types')
     .option('--prices <file>', 'prices for a catalogue of resource SKUs; may be repeated', another, [])
     .option('--complete', 'complete manifests as scenarios are')
+    .option('--disruption', 'say what would be disrupted, in place of where pods would go')
+    .addOption(
+      new Option(
+        '--policy <policy>',
+        'whose disruption it is (default: joiner; karpenter for a scenario with "method")',
+      ).choices(['joiner', 'karpenter']),
+    )
     .option('--explain <pod>', 'say of one pod (namespace/name) where it goes and why, and nothing else')
     .option('--now <time>', 'when the pass is, as RFC 3339 (a scenario says it itself; else: now)', timeText)
     .addOption(new Option('--preference-policy <policy>', 'whether wishes count').choices(['Respect', 'Ignore']))
