@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import pino from 'pino'
 import { kindRules } from '../../activities/kubernetes/cache/cached-kinds.ts'
 import { type CachedKind, ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
-import { ApiError, type Json, type KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import {
+  ApiError,
+  type Json,
+  type KubernetesClient,
+  type WatchEvent,
+} from '../../activities/kubernetes/client/client.ts'
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
 
@@ -59,6 +64,7 @@ export class FakeCluster {
   readonly #objects = new Map<string, Json>()
   readonly #caches: ClusterCache[] = []
   readonly #interceptors: ((request: FakeRequest) => unknown)[] = []
+  readonly #watchers = new Set<(path: string, type: WatchEvent['type'], object: Json) => void>()
   readonly #withheld: (() => void)[] = []
   #isLagging = false
   #version = 1
@@ -76,6 +82,11 @@ export class FakeCluster {
       await this.#intercept({ verb: 'list', path })
       return this.#list(path, query)
     },
+    listPages: async function* (this: KubernetesClient, path: string) {
+      yield await this.list(path)
+    },
+    /** Changes from now on, of a path that a list took. */
+    watch: (path: string, { signal }: { signal: AbortSignal }) => this.#watch(path, signal),
     create: async (path: string, body: Json): Promise<Json> => {
       await this.#intercept({ verb: 'create', path, body })
       return this.#create(path, body)
@@ -184,8 +195,32 @@ export class FakeCluster {
     for (const see of this.#interceptors) await see(request)
   }
 
-  #list(path: string, query: Record<string, unknown>) {
-    const items = this.#under(path).filter((object) => matchesField(object, query['fieldSelector']))
+  async *#watch(path: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const events: WatchEvent[] = []
+    let wake = () => {}
+    const hear = (own: string, type: WatchEvent['type'], object: Json) => {
+      const [list = '', query] = path.split('?')
+      if (!own.startsWith(`${list}/`) || !matchesField(object, fieldSelectorOf(query))) return
+      events.push({ type, object: structuredClone(object), size: 0 })
+      wake()
+    }
+    this.#watchers.add(hear)
+    signal.addEventListener('abort', () => wake(), { once: true })
+    while (!signal.aborted) {
+      const event = events.shift()
+      if (event !== undefined) yield event
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+    }
+    this.#watchers.delete(hear)
+  }
+
+  #list(whole: string, query: Record<string, unknown>) {
+    const [path = '', inPath] = whole.split('?')
+    const selector = query['fieldSelector'] ?? fieldSelectorOf(inPath)
+    const items = this.#under(path).filter((object) => matchesField(object, selector))
     return { items: structuredClone(items), resourceVersion: String(this.#version) }
   }
 
@@ -305,6 +340,7 @@ export class FakeCluster {
     })
     this.#objects.set(path, stored)
     this.#tell((cache) => enter(cache, path, stored))
+    for (const hear of this.#watchers) hear(path, 'MODIFIED', stored)
     return stored
   }
 
@@ -314,6 +350,7 @@ export class FakeCluster {
     this.#objects.delete(path)
     const gone = { ...object, metadata: { ...(object['metadata'] as Meta), resourceVersion: String(this.#version) } }
     this.#tell((cache) => forget(cache, path))
+    for (const hear of this.#watchers) hear(path, 'DELETED', gone)
     return structuredClone(gone)
   }
 
@@ -350,6 +387,8 @@ function forget(cache: ClusterCache, path: string): void {
   const kind = resources[resourceOf(path) as ResourceName]
   if (kind !== undefined) void cache.catchUp([kind])
 }
+
+const fieldSelectorOf = (query: string | undefined) => new URLSearchParams(query).get('fieldSelector') ?? undefined
 
 function matchesField(object: Json, selector: unknown): boolean {
   if (typeof selector !== 'string') return true

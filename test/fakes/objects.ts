@@ -1,17 +1,15 @@
+import { providerId } from '../../activities/azure/launch/virtual-machine.ts'
 import type { Json } from '../../activities/kubernetes/client/client.ts'
 import { sampleTime } from '../../core/sample-objects.ts'
+import { azureConfig } from './azure-config.ts'
 
 /** Objects as they travel, valid ones with as little in them as possible; and what a test changes. */
-
-const subscription = '00000000-0000-0000-0000-000000000001'
-export const nodeGroup = 'MC_group'
 
 /** The time so many seconds after the sample objects were created. */
 export const at = (seconds: number) => new Date(sampleTime + seconds * 1000).toISOString()
 
 /** The provider id of a claim's VM. */
-export const vmProviderId = (claimName: string) =>
-  `azure:///subscriptions/${subscription}/resourceGroups/${nodeGroup}/providers/Microsoft.Compute/virtualMachines/aks-${claimName}`
+const vmProviderId = (claimName: string) => providerId(azureConfig, claimName)
 
 /** A condition since the objects' creation. */
 export const condition = (type: string, status = 'True', seconds = 0, reason = type): Json => ({
@@ -187,5 +185,3 @@ export function nodeClassJson(name = 'default', { metadata, spec, status }: Chan
     },
   }
 }
-
-export const subscriptionId = subscription
