@@ -19,7 +19,10 @@ export interface Refusal {
 }
 
 /** A request as an interceptor sees it, such as `PUT virtualMachines/aks-a`; what it returns is the answer. */
-export type Interceptor = (request: string, body: unknown) => Refusal | undefined | void
+export type Interceptor = (
+  request: string,
+  body: unknown,
+) => Refusal | { readonly status: number; readonly body: unknown } | undefined | void
 
 const group = `/subscriptions/${azureConfig.subscriptionId}/resourceGroups/${azureConfig.nodeResourceGroup}`
 const kinds = ['virtualMachines', 'networkInterfaces', 'disks'] as const
@@ -110,7 +113,7 @@ export class FakeAzure {
     if (method !== 'GET') this.writes.push(request)
     for (const see of this.#interceptors) {
       const refusal = see(request, body)
-      if (refusal !== undefined) return refused(refusal)
+      if (refusal !== undefined) return 'body' in refusal ? refusal : refused(refusal)
     }
     if (!isKind(kind)) return { status: 200, body: { value: networkLists[kind] ?? [] } }
     if (name === '')
