@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client'
+import { onTestFinished } from 'vitest'
 import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
 import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
 import { Quota } from '../../activities/azure/capacity/quota.ts'
@@ -49,13 +50,14 @@ const prices = {
     (sizes.get(name)?.vCpus ?? 0) * (capacityType === 'spot' ? 0.017 : 0.05),
 }
 
-/** What Azure activities work with, over a cluster and a resource group in memory. */
+/** What Azure activities work with, over a cluster and a resource group in memory. To be called in a test. */
 export function azureDeps(cluster: FakeCluster, azure = new FakeAzure()) {
   const known = kubernetesDeps(cluster)
   const { client, cache, log, now } = known.deps
   const { nodeResourceGroup } = azureConfig
   const unavailable = new UnavailableOfferings({ client, namespace: 'joiner', now, log })
   unavailable.start()
+  onTestFinished(() => unavailable.stop())
   const sizeOf = (name: string) => sizes.get(name)
   const document = { write: async () => {}, follow: () => () => {} }
   const quota = new Quota({ azure: undefined, document, location: azureConfig.location, cache, sizeOf, log, now })
@@ -97,5 +99,5 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure()) {
     vmCreates: vmCreateMetrics(registry),
     cloudProvider: new CloudProviderMetrics(registry),
   }
-  return { ...known, deps, azure, registry, stop: () => unavailable.stop() }
+  return { ...known, deps, azure, registry }
 }

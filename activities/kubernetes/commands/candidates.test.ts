@@ -1,104 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import type { DisruptionMethod } from '../../../core/disruption/command.ts'
-import { asAttempt } from '../../../test/fakes/attempt.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
-import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
-import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../../test/fakes/objects.ts'
+import {
+  candidate,
+  guarded,
+  pause,
+  refTo,
+  replacement,
+  stateOf,
+  untouched,
+  workOn,
+  world,
+} from '../../../test/fakes/command-world.ts'
+import { metricLines } from '../../../test/fakes/deps.ts'
+import { at, claimJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from '../client/client.ts'
-import type { CommandWork } from '../contract.ts'
-import { deleteCandidates, undoCommand } from './candidates.ts'
-import { awaitReplacements } from './replacements.ts'
+import type { Json } from '../client/client.ts'
 
 useFakeTime()
-
-const commandId = 'multi-node-0123456789'
-const stamp = { 'joiner.sh/disruption-command': commandId }
-const disrupted = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }
-const marked = [
-  condition('Launched'),
-  condition('Registered'),
-  condition('DisruptionReason', 'True', 0, 'Underutilized'),
-]
-const guarded = { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }
-
-const refTo = (name: string) => ({ name, uid: `uid-${name}`, nodeName: `aks-${name}`, nodePool: 'default' })
-const workOn = (names: readonly string[], change: Partial<CommandWork> = {}): CommandWork => ({
-  commandId,
-  method: 'multi-node',
-  decision: 'replace',
-  candidates: names.map(refTo),
-  replacements: [],
-  savings: 0.5,
-  ...change,
-})
-
-/** A claim that a command has marked and stamped, with its Node. */
-function candidate(cluster: FakeCluster, name: string, change: { claim?: Json; node?: Json; annotations?: Json } = {}) {
-  cluster.put(
-    'nodeclaims',
-    claimJson(name, {
-      metadata: { annotations: { ...stamp, ...change.annotations } },
-      status: { conditions: marked },
-      ...change.claim,
-    }),
-  )
-  cluster.put('nodes', nodeJson(name, { spec: { taints: [disrupted] }, ...change.node }))
-}
-
-function replacement(cluster: FakeCluster, name: string, isReady = true) {
-  const conditions = [condition('Launched'), condition('Initialized', isReady ? 'True' : 'Unknown')]
-  cluster.put(
-    'nodeclaims',
-    claimJson(name, { metadata: { annotations: { 'joiner.sh/replacement-for': commandId } }, status: { conditions } }),
-  )
-  cluster.put('nodes', nodeJson(name))
-}
-
-function world(names: readonly string[] = ['a', 'b']) {
-  const cluster = new FakeCluster()
-  cluster.put('nodepools', poolJson())
-  for (const name of names) candidate(cluster, name)
-  const known = kubernetesDeps(cluster)
-  const stop = new AbortController()
-  return {
-    cluster,
-    ...known,
-    /** Claims go at once, as if their lifecycles had ended them. */
-    lifecyclesEnd: () =>
-      cluster.intercept(({ verb, path }) => {
-        if (verb === 'delete' && path.includes('/nodeclaims/'))
-          queueMicrotask(
-            () =>
-              cluster.object('nodeclaims', path.split('/').at(-1) as string) &&
-              cluster.remove('nodeclaims', path.split('/').at(-1) as string),
-          )
-      }),
-    deletes: (work: CommandWork, attempt = 1) =>
-      asAttempt(attempt, () => deleteCandidates(known.deps, work, stop.signal)),
-    stop,
-  }
-}
-
-/** Which claims are being deleted or gone; which are free of all marks. */
-function stateOf(cluster: FakeCluster, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    names.map((name) => {
-      const claim = cluster.object('nodeclaims', name)
-      if (claim === undefined) return [name, 'gone']
-      if (claim.metadata.deletionTimestamp !== undefined) return [name, 'going']
-      const node = cluster.object('nodes', `aks-${name}`)
-      const traces = [
-        ...('joiner.sh/disruption-command' in claim.metadata.annotations ? ['stamp'] : []),
-        ...(claim.status.conditions.some(({ type }) => type === 'DisruptionReason') ? ['condition'] : []),
-        ...((node?.spec.taints ?? []).length > 0 ? ['taint'] : []),
-      ]
-      return [name, traces.length === 0 ? 'free' : traces.join('+')]
-    }),
-  )
-}
-
-const untouched = 'stamp+condition+taint'
 
 describe('deleting the candidates of a command', () => {
   test('deletes all of them and resolves when the last is gone', async () => {
@@ -320,165 +239,5 @@ describe('deleting the candidates of a command', () => {
       'default 0.25',
       'other 0.25',
     ])
-  })
-})
-
-function pause(cluster: FakeCluster, key: string, text = JSON.stringify({ reason: 'upgrade', since: at(0) })): void {
-  cluster.put('configmaps', { metadata: { name: 'joiner-pauses', namespace: 'joiner' }, data: { [key]: text } })
-}
-
-describe('taking a command back', () => {
-  const withReplacement = (names: readonly string[]) =>
-    workOn(names, { replacements: [{ name: 'new', uid: 'uid-new' }] })
-
-  test('frees the candidates and deletes a replacement that nothing uses', async () => {
-    const { cluster, deps } = world()
-    replacement(cluster, 'new')
-    cluster.edit('nodeclaims', 'new', { metadata: { finalizers: null } })
-    await undoCommand(deps, withReplacement(['a', 'b']))
-    expect(stateOf(cluster, ['a', 'b', 'new'])).toEqual({ a: 'free', b: 'free', new: 'gone' })
-    expect(cluster.names('nodes')).toEqual(['aks-a', 'aks-b', 'aks-new'])
-  })
-
-  test('keeps a replacement on which pods run by then, as a node like any other', async () => {
-    const { cluster, deps } = world()
-    replacement(cluster, 'new')
-    cluster.put('pods', podJson('web', 'new'))
-    await undoCommand(deps, withReplacement(['a', 'b']))
-    expect(cluster.object('nodeclaims', 'new')?.metadata).toMatchObject({ annotations: {} })
-    expect(stateOf(cluster, ['new'])).toEqual({ new: 'free' })
-  })
-
-  test.each<[string, Json]>([
-    ['is on its way out', { metadata: { deletionTimestamp: at(0) } }],
-    ['is gone', { metadata: { uid: 'another' } }],
-  ])('keeps a replacement while a candidate %s, whose pods need it', async (_, change) => {
-    const { cluster, deps } = world()
-    replacement(cluster, 'new')
-    cluster.edit('nodeclaims', 'a', change)
-    await undoCommand(deps, withReplacement(['a', 'b']))
-    expect(stateOf(cluster, ['new', 'b'])).toEqual({ new: 'free', b: 'free' })
-    expect(cluster.object('nodeclaims', 'new')?.metadata.annotations).toEqual({})
-  })
-
-  test('leaves alone what another command has stamped, and a claim without a stamp', async () => {
-    const { cluster, deps } = world()
-    cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': 'drift-1' } } })
-    cluster.edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/disruption-command': null } } })
-    const before = cluster.snapshot()
-    await undoCommand(deps, workOn(['a', 'b']))
-    expect(cluster.snapshot()).toEqual(before)
-  })
-
-  test.each([
-    ['another command has taken', { 'joiner.sh/replacement-for': 'drift-1' }],
-    ['is a node like any other by now', { 'joiner.sh/replacement-for': null }],
-  ])('leaves a replacement that %s', async (_, annotations) => {
-    const { cluster, deps } = world()
-    replacement(cluster, 'new')
-    cluster.edit('nodeclaims', 'new', { metadata: { annotations } })
-    const before = cluster.object('nodeclaims', 'new')
-    await undoCommand(deps, withReplacement(['a', 'b']))
-    expect(cluster.object('nodeclaims', 'new')).toEqual(before)
-  })
-
-  test('keeps taints of others', async () => {
-    const { cluster, deps } = world(['a'])
-    const other = { key: 'example.com/x', effect: 'NoSchedule' }
-    cluster.edit('nodes', 'aks-a', { spec: { taints: [other, disrupted] } })
-    await undoCommand(deps, workOn(['a']))
-    expect(cluster.object('nodes', 'aks-a')?.spec.taints).toEqual([other])
-  })
-
-  test('that was interrupted before the stamp went is found again and ends', async () => {
-    const { cluster, deps } = world(['a'])
-    const end = cluster.intercept(({ verb, path }) => {
-      if (verb === 'patch' && path.endsWith('/nodeclaims/a')) throw new ApiError(500, 'InternalError', 'away')
-    })
-    await expect(undoCommand(deps, workOn(['a']))).rejects.toThrow('away')
-    expect(stateOf(cluster, ['a'])).toEqual({ a: 'stamp' })
-    end()
-    await undoCommand(deps, workOn(['a']))
-    expect(stateOf(cluster, ['a'])).toEqual({ a: 'free' })
-  })
-
-  test('frees a claim whose Node is gone', async () => {
-    const { cluster, deps } = world(['a'])
-    cluster.remove('nodes', 'aks-a')
-    await undoCommand(deps, workOn(['a']))
-    expect(stateOf(cluster, ['a'])).toEqual({ a: 'free' })
-  })
-
-  test('counts the replacements that had not been initialized, gone ones among them', async () => {
-    const { cluster, deps, registry } = world()
-    replacement(cluster, 'new', false)
-    const gone = { name: 'gone', uid: 'uid-gone' }
-    await undoCommand(deps, workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }, gone] }))
-    expect(await metricLines(registry, 'karpenter_voluntary_disruption_queue_failures_total{')).toEqual([
-      expect.stringMatching(/\} 2$/),
-    ])
-  })
-})
-
-describe('waiting for replacements', () => {
-  const refs = [
-    { name: 'new', uid: 'uid-new' },
-    { name: 'newer', uid: 'uid-newer' },
-  ]
-
-  function waiting(isReady: boolean, readyInMs = 60_000) {
-    const { cluster, deps, told, stop } = world([])
-    for (const { name } of refs) replacement(cluster, name, isReady)
-    const wait = () => awaitReplacements(deps, { replacements: refs, readyByMs: Date.now() + readyInMs }, stop.signal)
-    const becomesReady = (name: string, status = 'True') =>
-      cluster.edit('nodeclaims', name, { status: { conditions: [condition('Initialized', status)] } })
-    return { cluster, told, wait, becomesReady }
-  }
-
-  test('ends at once when all have been initialized, and nobody is told of a wait', async () => {
-    const { wait, told } = waiting(true)
-    expect(await wait()).toEqual({ kind: 'ready' })
-    expect(told).toEqual([])
-  })
-
-  test('counts one that was initialized once, though it is not any more', async () => {
-    const { wait, becomesReady, told } = waiting(false)
-    const work = wait()
-    await pass(100)
-    becomesReady('new')
-    becomesReady('new', 'False')
-    becomesReady('newer')
-    expect(await ended(work)).toEqual({ kind: 'ready' })
-    expect(told.map(({ reason, about }) => [reason, about])).toEqual([
-      ['DisruptionWaitingReadiness', 'NodeClaim/new'],
-      ['DisruptionWaitingReadiness', 'NodeClaim/newer'],
-    ])
-  })
-
-  test.each<[string, (cluster: FakeCluster) => void]>([
-    ['is gone', (cluster) => cluster.remove('nodeclaims', 'newer')],
-    ['is being deleted', (cluster) => cluster.edit('nodeclaims', 'newer', { metadata: { deletionTimestamp: at(1) } })],
-    [
-      'is another claim by now',
-      (cluster) => cluster.put('nodeclaims', claimJson('newer', { metadata: { uid: 'another' } })),
-    ],
-  ])('is lost when one %s', async (_, lose) => {
-    const { cluster, wait } = waiting(false)
-    const work = wait()
-    await pass(100)
-    lose(cluster)
-    expect(await ended(work)).toEqual({
-      kind: 'lost',
-      message: 'replacement newer was deleted before it was initialized',
-    })
-  })
-
-  test('is late at the deadline, by the names of those that are missing', async () => {
-    // The time limit is a signal of Node's own, whose clock cannot be faked.
-    const { wait, becomesReady } = waiting(false, 20)
-    const work = wait()
-    await pass(0)
-    becomesReady('new')
-    expect(await work).toEqual({ kind: 'late', message: 'not initialized in time: newer' })
   })
 })
