@@ -77,10 +77,10 @@ const logged = async (text: string) => (await world.cluster.supervisor.tail('joi
 
 /** Starts Joiner again with other settings. */
 async function restart(settings: Readonly<Record<string, string>> = {}): Promise<void> {
-  const starts = await logged('"workers run"')
+  const starts = await logged('"started workers"')
   await world.cluster.supervisor.stop('joiner')
   world.startJoiner('joiner', settings)
-  await world.until('Joiner works', async () => (await logged('"workers run"')) > starts)
+  await world.until('Joiner works', async () => (await logged('"started workers"')) > starts)
 }
 
 describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', () => {

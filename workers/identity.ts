@@ -117,7 +117,7 @@ export function watchIdentity({ everyMs, checks, onLost, log }: WatchInput): () 
     }
   }
   const timer = setInterval(() => {
-    look().catch((error: unknown) => log.debug({ err: error }, 'the identity could not be checked; trying again'))
+    look().catch((error: unknown) => log.debug({ err: error }, 'failed to check installation identity, retrying'))
   }, everyMs)
   return () => clearInterval(timer)
 }

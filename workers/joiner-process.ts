@@ -242,7 +242,7 @@ async function serve(input: Work, { deps, identity, client, bootstrap, signal }:
   link.serve(workers)
   const running = runWorkers(workers, signal)
   readiness.has(working)
-  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
+  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
   // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
   flushCompileCache()
   if (roles.has('bridge') && !signal.aborted) bridge.start()

@@ -114,7 +114,7 @@ export class TemporalLink {
       if (this.#isStopped) return this.#close(next)
       this.#replace(next)
       this.#fingerprint = print
-      log.info({ address: options.address }, 'connected to Temporal with the certificates and keys that changed')
+      log.info({ address: options.address }, 'reconnected to Temporal with changed credentials')
     } else if (++this.#reads % readsPerCheck === 0) await checkNamespace(this.connection, settings.namespace)
     else return
     this.#clear()
@@ -125,7 +125,7 @@ export class TemporalLink {
     if (this.#toldProblem === undefined) return
     this.#toldProblem = undefined
     this.#input.onState(undefined)
-    this.#input.log.info({ address: this.#input.settings.address }, 'Temporal can be used again')
+    this.#input.log.info({ address: this.#input.settings.address }, 'reconnected to Temporal')
   }
 
   #replace(next: NativeConnection): void {
@@ -154,7 +154,7 @@ export class TemporalLink {
   async #close(connection: NativeConnection): Promise<void> {
     await connection
       .close()
-      .catch((error: unknown) => this.#input.log.debug({ err: error }, 'the connection to Temporal was closed already'))
+      .catch((error: unknown) => this.#input.log.debug({ err: error }, 'connection to Temporal was already closed'))
   }
 }
 

@@ -85,7 +85,7 @@ function runningCommands({ lifecycles }: PlanningDeps): (commandId: string) => P
 async function release(deps: PlanningDeps, { claim: { metadata }, commandId, isReplacement }: Trace): Promise<void> {
   deps.log.warn(
     { nodeClaim: metadata.name, command: commandId },
-    isReplacement === true ? 'a replacement without its command is given up' : 'a node is freed: no command holds it',
+    isReplacement === true ? 'deleted replacement of an ended command' : 'released node of an ended command',
   )
   if (isReplacement === undefined || commandId === undefined)
     await releaseCandidate(deps, metadata, commandId ?? '', { unstamped: true })

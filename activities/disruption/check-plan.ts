@@ -32,7 +32,7 @@ export async function checkPlan(deps: PlanningDeps, { id, partial, by }: ApplyRe
   if (paused.length > 0 && (partial !== true || pauses.wholeLoop !== undefined))
     return { kind: 'refused', message: paused.join('; ') }
   const { commands, changes } = await compared(deps, plan, pauses)
-  deps.log.info({ plan: id, by, partial, holds: commands.length, changes }, 'a plan is compared with the cluster')
+  deps.log.info({ plan: id, by, partial, holds: commands.length, changes }, 'compared plan with the cluster')
   if (commands.length === 0 || (partial !== true && changes.length > 0))
     return { kind: 'changed', changes: bounded(changes) }
   const proposals = proposalsOf(commands, plan.options.now === true, Number.POSITIVE_INFINITY)

@@ -63,7 +63,7 @@ export function tellRejected(
   { reason, message }: { readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'; readonly message: string },
 ): void {
   deps.disruptionMetrics.proposed(method, 'rejected')
-  deps.log.info({ command: id, reason, why: message }, 'a proposed disruption is not carried out')
+  deps.log.info({ command: id, reason, why: message }, 'rejected disruption command')
   if (methodFacts[method].validation === 'immediate') return
   deps.disruptionMetrics.validationFailed(method, refs.length)
   const known = refs.flatMap(({ name, nodeName }) => {

@@ -43,7 +43,7 @@ export async function planDisruption(deps: PlanningDeps, request: PlanRequest): 
   })
   await store.write(plan, now)
   const { commands, cost } = plan
-  deps.log.info({ plan: id, by, commands: commands.length, options }, 'what disruption would do is planned')
+  deps.log.info({ plan: id, by, commands: commands.length, options }, 'planned disruption')
   return {
     id,
     commands: commands.length,

@@ -79,7 +79,7 @@ export class VerdictRecorder {
         await this.#write(deps)
       } while (this.#next !== undefined)
     } catch (error) {
-      deps.log.warn({ err: error }, 'what was found about nodes could not be kept; it is tried again')
+      deps.log.warn({ err: error }, 'failed to store verdicts, retrying')
     }
   }
 

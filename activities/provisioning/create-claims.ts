@@ -12,6 +12,7 @@ import { resourcePath } from '../kubernetes/client/resources.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
 import type { PlanningDeps } from '../planning/dependencies.ts'
+import { milestones } from '../telemetry/milestones.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
@@ -134,6 +135,7 @@ export async function createOne(
       return submitted
     }
     deps.metrics.created(planned, reason)
+    milestones.created(deps.log, submitted.claim, planned)
     await startLifecycle(deps, submitted.claim)
     return submitted
   })
@@ -157,17 +159,14 @@ async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClai
   try {
     await lifecycles.start(claim, { isNew: true })
   } catch (error) {
-    log.warn(
-      { nodeClaim: claim.metadata.name, err: error },
-      'the lifecycle could not be started yet; the bridge starts it',
-    )
+    log.warn({ nodeClaim: claim.metadata.name, err: error }, 'failed to start lifecycle, the bridge starts it')
   }
 }
 
 /** The pods back off, and are planned without others to share the claim. */
 function reportRefused(deps: PlanningDeps, planned: PlannedNodeClaim, message: string): void {
   const { nodePool, pods } = planned
-  deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'a planned NodeClaim was refused')
+  deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'API server rejected nodeclaim')
   deps.refusedClaims.refuse(deps, planned, deps.now())
   for (const pod of pods) {
     deps.events.record({
@@ -181,7 +180,7 @@ function reportRefused(deps: PlanningDeps, planned: PlannedNodeClaim, message: s
 
 /** The pods stay pending and are planned anew, with the limits as they are now. */
 function reportOverLimit({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
-  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created; raise the limit')
+  log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
   for (const pod of pods) {
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
   }

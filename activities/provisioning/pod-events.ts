@@ -83,7 +83,7 @@ class PodEventTracker {
       cache.upsert('NodeClaim', json)
     } catch (error) {
       if (isNotFound(error) || isConflict(error)) return
-      log.warn({ nodeClaim: name, err: error }, 'status.lastPodEventTime could not be written')
+      log.warn({ nodeClaim: name, err: error }, 'failed to write status.lastPodEventTime')
     } finally {
       this.#pending.delete(uid)
     }

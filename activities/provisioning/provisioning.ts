@@ -108,7 +108,7 @@ function logPass({ log }: PlanningDeps, pods: number, plan: ThreadPlan): void {
     solveMs,
   }
   log[newNodeClaims.length > 0 ? 'info' : 'debug'](fields, 'planned pods')
-  if (stopped) log.warn(fields, 'the pass was ended by its time limit; the pods that are left are planned next')
+  if (stopped) log.warn(fields, 'scheduling reached its time limit, remaining pods follow in the next pass')
 }
 
 function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<string, number>): void {
@@ -149,7 +149,7 @@ function placeOf({ cache }: PlanningDeps, node: string, nodeClaim: string | unde
 }
 
 function tellUnschedulable(deps: PlanningDeps, pod: Pod, message: string): void {
-  deps.log.debug({ pod: podName(pod), why: message }, 'no place for a pod')
+  deps.log.debug({ pod: podName(pod), why: message }, 'could not schedule pod')
   // Whoever keeps a pod from our nodes on purpose need not be told.
   if (message.includes(notOnOurNodes)) return
   deps.events.record({

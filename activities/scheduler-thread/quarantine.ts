@@ -144,7 +144,7 @@ export class Quarantine {
       const added = [...this.#entries].filter(([id]) => this.#unsaved.has(id))
       this.#replace(new Map([...entries, ...added]))
     } catch (error) {
-      log.warn({ err: error }, 'quarantine could not be read or written, retrying')
+      log.warn({ err: error }, 'failed to read or write quarantine, retrying')
       this.#replace(inForce(this.#entries, hashOf, now()))
     }
   }
@@ -161,7 +161,7 @@ export class Quarantine {
       await this.#save(id)
       await store.remove([...before.keys()].filter((other) => !this.#entries.has(other)))
     } catch (error) {
-      log.warn({ err: error, object: id }, 'quarantine could not be written, retrying')
+      log.warn({ err: error, object: id }, 'failed to write quarantine, retrying')
     }
   }
 

@@ -66,7 +66,7 @@ export class Bridge {
       spacingMs: 500,
       maxBackoffMs: 30_000,
       onError: (key, error, attempt) => {
-        if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'a poke failed; trying again')
+        if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'failed to signal workflow, retrying')
       },
     })
   }
@@ -99,7 +99,7 @@ export class Bridge {
     await this.#lease
       .release()
       .catch((error: unknown) =>
-        this.#input.deps.log.debug({ err: error }, 'the bridge lease was not released; it runs out'),
+        this.#input.deps.log.debug({ err: error }, 'failed to release bridge lease, it will expire'),
       )
   }
 
@@ -115,7 +115,7 @@ export class Bridge {
         this.#pokeAll()
       }
     } catch (error) {
-      deps.log.warn({ err: error }, 'the bridge lease could not be renewed; trying again')
+      deps.log.warn({ err: error }, 'failed to renew bridge lease, retrying')
     } finally {
       this.#isHolding = false
     }
@@ -135,7 +135,7 @@ export class Bridge {
     try {
       await this.#input.bootstrap()
     } catch (error) {
-      deps.log.warn({ err: error }, 'bootstrap in Temporal failed; the next resync tries again')
+      deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }
     if (!this.isLeader) return
     this.#queue.add(versionKey)
@@ -154,7 +154,7 @@ export class Bridge {
     } catch (error) {
       // A Temporal that is too old refuses the question each time: it is told once in ten minutes.
       if (this.#failedLooks++ % 20 === 0)
-        deps.log.warn({ err: error }, 'stuck workflow runs cannot be looked for (it takes Temporal 1.30); trying again')
+        deps.log.warn({ err: error }, 'failed to search for stuck workflow runs (needs Temporal 1.30), retrying')
     }
   }
 

@@ -20,7 +20,7 @@ export function startNodePoolCounter(deps: KubernetesDeps, isLeader: () => boole
       if ((await writeCounts(deps, writtenAt)) === 'due') changed = true
     } catch (error) {
       changed = true
-      deps.log.warn({ err: error }, 'the resources of a NodePool could not be written; trying again')
+      deps.log.warn({ err: error }, 'failed to write nodepool resources, retrying')
     } finally {
       counting = false
     }

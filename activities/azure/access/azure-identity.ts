@@ -60,11 +60,11 @@ const retryMs = 10_000
  * the signal fires first.
  */
 export async function untilIdentified(identity: AzureIdentity, log: Logger, signal: AbortSignal): Promise<boolean> {
-  log.info({ credential: identity.kind, because: identity.because, scope: identity.scope }, 'identity at Azure')
+  log.info({ credential: identity.kind, because: identity.because, scope: identity.scope }, 'using Azure credential')
   while (!signal.aborted) {
     const result = await tryToken(identity)
     if (result.kind === 'token') {
-      log.info({ credential: identity.kind, ...result.owner, latencyMs: result.ms }, 'Azure gave an access token')
+      log.info({ credential: identity.kind, ...result.owner, latencyMs: result.ms }, 'obtained Azure access token')
       return true
     }
     log.error(

@@ -68,7 +68,7 @@ export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, s
 async function tell(deps: AzureDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
   const claim = cachedClaim(deps, ref)
   if (claim === undefined) return
-  deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'a VM could not be made')
+  deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'failed to create VM')
   deps.events.record({ about: subject(claim), reason: 'LaunchFailed', message, values: [ref.uid, reason] })
   await setClaimConditions(deps, ref, ({ status }) =>
     isTrue(status.conditions, 'Launched')

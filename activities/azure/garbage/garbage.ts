@@ -92,7 +92,7 @@ export class GarbageCollector {
       ),
     }
     if (Object.values(report).some((names: readonly string[]) => names.length > 0))
-      deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
+      deps.log.warn(report, 'found leaked resources')
     return report
   }
 
@@ -109,8 +109,8 @@ export class GarbageCollector {
       } catch (error) {
         const held = heldCodes.has(armErrorCode(error) ?? '')
         const fields = { name: item.name, reason: scrubbedMessage(error) }
-        if (held) this.#deps.log.info(fields, 'Azure still holds what is garbage; the next pass tries again')
-        else this.#deps.log.warn(fields, 'garbage could not be deleted; the next pass tries again')
+        if (held) this.#deps.log.info(fields, 'leaked resource is still in use, retrying in the next pass')
+        else this.#deps.log.warn(fields, 'failed to delete leaked resource, retrying in the next pass')
       }
     }
     await inParallel(items, width, one, signal)

@@ -19,7 +19,7 @@ export function ownNamespace({ namespace }: AzureDeps): EventSubject {
 export async function reportWithheld(deps: AzureDeps, why: string | undefined): Promise<void> {
   const nodeClasses = [...deps.cache.nodeClasses.values()]
   if (why !== undefined) {
-    deps.log.error({ cluster: deps.cluster, why }, 'garbage collection withheld deletions')
+    deps.log.error({ cluster: deps.cluster, why }, 'withheld deletions of garbage collection')
     for (const about of [ownNamespace(deps), ...nodeClasses.map(subject)])
       deps.events.record({ about, reason: 'GarbageWithheld', message: why, values: [about.metadata.name, why] })
   }

@@ -52,10 +52,7 @@ export async function ensureBillingExtensions(deps: AzureDeps, signal: AbortSign
       await putExtension(deps, claim)
     } catch (error) {
       if (isNotFoundAnswer(error)) return
-      deps.log.warn(
-        { nodeClaim: name, why: scrubbedMessage(error) },
-        'the billing extension was refused; it is tried again',
-      )
+      deps.log.warn({ nodeClaim: name, why: scrubbedMessage(error) }, 'failed to install billing extension, retrying')
       return
     }
     await updateClaim(deps, claim.metadata, () => ({

@@ -101,7 +101,7 @@ async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found,
     await stamp(deps, due)
     updated += 1
   })
-  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'tags and identities were changed in place')
+  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'updated tags and identities in place')
   if (failures.length > 0) throw failures[0]
   return updated
 }
@@ -236,7 +236,7 @@ async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
 
 function report(deps: AzureDeps, claim: NodeClaim, why: string): void {
   const message = `tags and identities could not be changed in place: ${why}; it is tried again`
-  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'tags and identities could not be changed in place')
+  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'failed to update tags and identities in place')
   deps.events.record({
     about: subject(claim),
     reason: 'InPlaceUpdateFailed',

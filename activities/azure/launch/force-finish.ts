@@ -29,7 +29,7 @@ export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceF
     const left = outcome.left === undefined ? '' : `; ${outcome.left}`
     tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${left}`, asked)
   }
-  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'an operator ends a life by force')
+  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'force-finished nodeclaim')
   return outcome
 }
 
@@ -103,7 +103,7 @@ async function abandon(
     await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
     return { vm: id, left }
   } catch (error) {
-    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'a VM that is left could not be tagged')
+    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
     return warn(scrubbedMessage(error))
   }
 }

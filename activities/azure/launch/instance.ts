@@ -69,7 +69,7 @@ async function watchJoining(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal)
     const dueMs = registrationDeadline(claim) - beforeDeadlineMs
     await pauseFor(Math.max(0, dueMs - deps.now()), signal)
     await tellNotJoined(deps, ref, signal).catch((error: unknown) =>
-      deps.log.warn({ err: error, nodeClaim: ref.name }, 'what keeps a VM from joining could not be read'),
+      deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),
     )
   }
   return { kind: 'succeeded' }
@@ -99,7 +99,7 @@ async function judge(
   if (vm.provisioningState !== 'Failed') return undefined
   const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
   await fallBack(deps, ref, reason, message)
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'VM failed after it was accepted')
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
   // The outcome means another attempt at once, so what has to happen before it is waited for here.
   if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
   const { instanceType, capacityType, zone } = attempted

@@ -31,7 +31,7 @@ export async function joinEvidence(
     abortSignal: signal,
   })
   const log = await serialLog(deps, name, signal).catch((error: unknown) => {
-    deps.log.debug({ err: error, vm: name }, 'boot diagnostics cannot be read')
+    deps.log.debug({ err: error, vm: name }, 'failed to read boot diagnostics')
     return undefined
   })
   return describeVm(vm, log)
@@ -43,7 +43,7 @@ export async function tellNotJoined(deps: AzureDeps, ref: ClaimRef, signal: Abor
   const claim = cachedClaim(deps, ref)
   if (claim === undefined || !isAwaited(claim)) return
   const message = `Node not registered with cluster, though VM ${vmName(ref.name)} was created: ${evidence}`
-  deps.log.warn({ nodeClaim: ref.name, why: evidence }, 'a VM runs and its node has not joined')
+  deps.log.warn({ nodeClaim: ref.name, why: evidence }, 'VM is running but its node has not joined')
   deps.events.record({ about: subject(claim), reason: 'NodeNotJoined', message })
   await setClaimConditions(deps, ref, (current) =>
     isAwaited(current)

@@ -44,7 +44,7 @@ export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOut
     return refused(deps, input, error)
   }
   const { typeName, zone, capacityType } = chosen
-  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
+  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
   return recordLaunch(deps, claim, chosen, image.id)
 }
 
@@ -67,10 +67,7 @@ async function putWithPools(deps: AzureDeps, input: PutInput): Promise<void> {
     await submit(deps, input, pools)
   } catch (error) {
     if (!namesPool(error, pools)) throw error
-    deps.log.info(
-      { nodeClaim: input.claim.metadata.name },
-      'a backend pool of the load balancer is gone; pools are read anew',
-    )
+    deps.log.info({ nodeClaim: input.claim.metadata.name }, 'load balancer backend pool is gone, reading pools again')
     await submit(deps, input, await deps.network.poolsAfter(pools))
   }
 }
@@ -116,7 +113,7 @@ async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promis
     markRefused(deps, attempted, refusal),
     setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),
   ])
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering refused')
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering was refused')
   if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }
   deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken)
   return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }

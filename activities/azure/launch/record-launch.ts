@@ -1,4 +1,4 @@
-import { conditionOf } from '../../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { allocatable } from '../../../core/instance-type.ts'
 import { nodeNotFound } from '../../../core/node-claim/registration.ts'
 import type { Condition, NodeClaim, NodeClass } from '../../../core/objects.ts'
@@ -6,6 +6,7 @@ import { annotations } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import type { AzureDeps } from '../dependencies.ts'
@@ -95,6 +96,7 @@ export async function recordLaunch(
     status: record.status,
   }))
   if (written === undefined) return { kind: 'claimGone' }
+  if (!isTrue(claim.status.conditions, 'Launched')) milestones.launched(deps.log, written)
   return {
     kind: 'launched',
     providerId: record.status.providerID,

@@ -57,7 +57,7 @@ async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Pro
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const kubelet = kubeletConversion(claim.metadata.annotations)
   const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
-  deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted an existing VM')
+  deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted existing VM')
   return recordLaunch(
     deps,
     claim,

@@ -29,7 +29,7 @@ async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
   const isDrifted = isTrue(after.status.conditions, 'Drifted')
   deps.log.info(
     { nodeClaim: seen.metadata.name, ...(isDrifted ? { reason: drift?.reason, why: drift?.message } : {}) },
-    isDrifted ? 'the node has drifted' : 'the node is as it should be again',
+    isDrifted ? 'node has drifted' : 'node is no longer drifted',
   )
 }
 
@@ -49,6 +49,6 @@ export function azureDriftOf(
     kubeletIdentityClientId: config.kubeletIdentityClientId,
   })
   if (drift.kind === 'unknown' && isTrue(claim.status.conditions, 'Launched'))
-    log.warn({ nodeClaim: claim.metadata.name, why: drift.message }, 'whether the node has drifted cannot be told')
+    log.warn({ nodeClaim: claim.metadata.name, why: drift.message }, 'drift could not be determined')
   return drift
 }

@@ -87,7 +87,7 @@ export class Evictions {
     } catch (error) {
       // The next look tries again: time is short, so there is no longer wait.
       if (!isNotFound(error) && !isConflict(error))
-        this.#deps.log.warn({ err: error, pod: `${namespace}/${name}` }, 'a pod could not be deleted by force')
+        this.#deps.log.warn({ err: error, pod: `${namespace}/${name}` }, 'failed to force-delete pod')
       return
     }
     this.#refused.delete(uid)

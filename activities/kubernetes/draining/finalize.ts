@@ -4,6 +4,7 @@ import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
 import { inParallel } from '../../in-parallel.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import { isConflict, isNotFound, type Json } from '../client/client.ts'
 import { claimBeingDeleted, updateClaim, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
@@ -36,6 +37,7 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone =
   if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
   await Promise.all(nodes.map((node) => removeNode(deps, claim, node, giveUpAt)))
   await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
+  milestones.deleted(deps.log, claim)
   claimTerminated(deps, claim)
 }
 

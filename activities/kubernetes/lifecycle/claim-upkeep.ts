@@ -47,7 +47,10 @@ async function checkConsistency(deps: KubernetesDeps, claim: NodeClaim, node: No
   checkedAt.set(uid, deps.now())
   const found = shortfalls(claim, node)
   for (const message of found) {
-    deps.log.warn({ nodeClaim: name, node: node.metadata.name, why: message }, 'a node has less than was promised')
+    deps.log.warn(
+      { nodeClaim: name, node: node.metadata.name, why: message },
+      'node has less capacity than its instance type',
+    )
     deps.events.record({ about: subject(claim), reason: 'FailedConsistencyCheck', message, values: [uid, message] })
   }
   const type = 'ConsistentStateFound'

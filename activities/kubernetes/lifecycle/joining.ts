@@ -11,6 +11,7 @@ import { initializationState, nodeNotFound, registrationPatch } from '../../../c
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import type { KubernetesDeps } from '../dependencies.ts'
@@ -70,6 +71,7 @@ export async function awaitRegistration(
   }))
   if (written === undefined) return { kind: 'claimGone' }
   deps.lifecycleMetrics.nodeCreated(written)
+  milestones.registered(deps.log, written)
   return { kind: 'registered', nodeName }
 }
 
@@ -108,7 +110,7 @@ async function awaitFailedRegistration(
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
   const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
-  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several Nodes have the provider id of one NodeClaim')
+  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several nodes have the provider id of one nodeclaim')
   const written = await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
   }))
@@ -180,7 +182,7 @@ export async function awaitInitialization(
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
       ).catch((error: unknown) =>
-        deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized'),
       )
     }
     return undefined
@@ -206,7 +208,9 @@ export async function awaitInitialization(
       ? undefined
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
-  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const written = await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
+    milestones.initialized(deps.log, written)
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
 }

@@ -57,7 +57,7 @@ async function endWithVm(
   })
   if (written === undefined || !isNews) return false
   const end = new Date(deadlineMs).toISOString()
-  deps.log.warn({ nodeClaim: ref.name, condition, why: message, end }, 'Azure is about to end a VM')
+  deps.log.warn({ nodeClaim: ref.name, condition, why: message, end }, 'Azure announced the end of a VM')
   deps.events.record({
     about: subject(written),
     reason: 'Interrupted',
@@ -95,7 +95,7 @@ export async function prepareRepair(
   })
   const { type, status, dueAtMs } = repair
   const since = new Date(dueAtMs).toISOString()
-  deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'a node is repaired')
+  deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'repairing node')
   deps.events.record({
     about: subject(written ?? claim),
     reason: 'NodeRepaired',
@@ -111,7 +111,7 @@ function blocked(deps: KubernetesDeps, claim: NodeClaim, node: Node, pool: strin
   const nodePool = pool === undefined ? undefined : deps.cache.nodePools.get(pool)
   for (const object of [node, claim, ...(nodePool === undefined ? [] : [nodePool])])
     deps.events.record({ about: subject(object), reason: 'NodeRepairBlocked', message, values: [object.metadata.uid] })
-  deps.log.warn({ nodeClaim: claim.metadata.name, node: node.metadata.name, why: message }, 'a node is not repaired')
+  deps.log.warn({ nodeClaim: claim.metadata.name, node: node.metadata.name, why: message }, 'node repair is withheld')
   const retryAtMs = deps.now() + repairRetryMs
   return { kind: 'steady', wakeAtMs: Math.min(retryAtMs, expiryDue(claim, deps.now()) ?? retryAtMs), wakeFor: 'repair' }
 }

@@ -52,7 +52,7 @@ function withAnnotations(
 export function tellRetry(deps: KubernetesDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
   const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
   tellAsked(deps, ref, 'RetryNow', message, retried)
-  deps.log.info({ nodeClaim: ref.name, ...retried }, 'an operator has a step begun anew')
+  deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }
 
 /** An event on the claim, once for each time that an operator asks. It needs no read, so the API server's troubles do not hold it up. */

@@ -205,7 +205,7 @@ export async function giveUp(
     reason: eventReasons[reason],
     message: `NodeClaim ${ref.name} event: ${message}`,
   })
-  deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'NodeClaim is given up')
+  deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'gave up nodeclaim')
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   await deleteClaim(deps, ref)
   if (claim.metadata.deletionTimestamp === undefined) countDisruption(deps, claim, reason)

@@ -30,7 +30,7 @@ async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<vo
   if (after === undefined || after === before) return
   for (const { status, type, reason, message } of changes) {
     if (status === 'True') continue
-    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'NodePool is not ready')
+    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'nodepool is not ready')
     const values = [pool.metadata.uid, message ?? '']
     deps.events.record({ about: subject(pool), reason: 'NotReady', message: message ?? '', values })
   }

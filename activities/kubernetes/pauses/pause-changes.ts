@@ -21,12 +21,12 @@ export async function pausesInForce(
  */
 export async function changePauses(deps: KubernetesDeps, change: PauseChange): Promise<PausesWritten> {
   const written = await writePause(deps, change, deps.now())
-  deps.log.info({ ...change }, change.pause === undefined ? 'a pause is lifted' : 'a pause is in force')
+  deps.log.info({ ...change }, change.pause === undefined ? 'lifted pause' : 'applied pause')
   if (change.loop === 'disruption') {
     try {
       await keepPauseConditions(deps, new Pauses(written.inForce), whyLifted(change))
     } catch (error) {
-      deps.log.warn({ err: error }, 'the condition DisruptionPaused could not be kept; a later pass does it')
+      deps.log.warn({ err: error }, 'failed to write condition DisruptionPaused, retrying in a later pass')
     }
   }
   return written

@@ -31,9 +31,7 @@ const ids = {
 export function registerAzureCommand(local: Command): void {
   local
     .command('azure')
-    .description(
-      'the simulated Azure alone: ARM, its token endpoint and the price list on one HTTPS port; Ctrl-C ends it',
-    )
+    .description('Run the simulated Azure alone: ARM, its token endpoint and the price list on one HTTPS port')
     .option('--port <number>', 'where it listens; 0 takes any that is free', '0')
     .option('--state-dir <directory>', 'keep VMs, certificate and token here; without it nothing is left at the end')
     .option('--location <name>', 'the region', 'westus2')
