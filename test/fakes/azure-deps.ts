@@ -3,8 +3,10 @@ import { onTestFinished } from 'vitest'
 import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
 import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
 import { Quota } from '../../activities/azure/capacity/quota.ts'
+import { encodeUsages, type Usages } from '../../activities/azure/capacity/quota-accounting.ts'
 import { RefusedAttempts } from '../../activities/azure/capacity/refused-attempts.ts'
 import { UnavailableOfferings } from '../../activities/azure/capacity/unavailable-offerings.ts'
+import type { StoredDocument } from '../../activities/azure/catalogue/durable-document.ts'
 import { instanceTypes } from '../../activities/azure/catalogue/instance-types.ts'
 import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
 import type { AzureDeps } from '../../activities/azure/dependencies.ts'
@@ -50,8 +52,9 @@ const prices = {
     (sizes.get(name)?.vCpus ?? 0) * (capacityType === 'spot' ? 0.017 : 0.05),
 }
 
-/** What Azure activities work with, over a cluster and a resource group in memory. To be called in a test. */
-export function azureDeps(cluster: FakeCluster, azure = new FakeAzure()) {
+/** What Azure activities work with, over a cluster and a resource group in memory. To be called in a test.
+ * `usages`: Azure's count of vCPUs; without any there is room for all. */
+export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages: Usages = new Map()) {
   const known = kubernetesDeps(cluster)
   const { client, cache, log, now } = known.deps
   const { nodeResourceGroup } = azureConfig
@@ -59,8 +62,13 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure()) {
   unavailable.start()
   onTestFinished(() => unavailable.stop())
   const sizeOf = (name: string) => sizes.get(name)
-  const document = { write: async () => {}, follow: () => () => {} }
+  const follow = (take: (stored: StoredDocument) => void) => {
+    take({ json: encodeUsages(usages), readAtMs: now() })
+    return () => {}
+  }
+  const document = { write: async () => {}, follow }
   const quota = new Quota({ azure: undefined, document, location: azureConfig.location, cache, sizeOf, log, now })
+  quota.start()
   const { compute, network } = azure.client
   const catalogue = {
     whenLoaded: async () => {},

@@ -1,3 +1,4 @@
+import type { Usages } from '../../activities/azure/capacity/quota-accounting.ts'
 import { bootstrapTokenId } from '../../activities/azure/launch/bootstrap-token.ts'
 import { launch } from '../../activities/azure/launch/launch.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
@@ -29,11 +30,11 @@ export function newClaim({ requirements = onDemand, metadata, status, ...spec }:
   })
 }
 
-export function world(claim: Json | undefined = newClaim(), nodeClass: Json | undefined = nodeClassJson()) {
+export function world(claim: Json = newClaim(), nodeClass: Json = nodeClassJson(), usages: Usages = new Map()) {
   const cluster = new FakeCluster()
-  if (claim !== undefined) cluster.put('nodeclaims', claim)
-  if (nodeClass !== undefined) cluster.put('aksnodeclasses', nodeClass)
-  const known = azureDeps(cluster, new FakeAzure())
+  cluster.put('nodeclaims', claim)
+  cluster.put('aksnodeclasses', nodeClass)
+  const known = azureDeps(cluster, new FakeAzure(), usages)
   return {
     cluster,
     ...known,

@@ -11,7 +11,7 @@ import {
   tagsOf,
   world,
 } from '../../../test/fakes/launch-world.ts'
-import { at } from '../../../test/fakes/objects.ts'
+import { at, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { launch } from './launch.ts'
@@ -126,5 +126,24 @@ describe('Azure refuses', () => {
     azure.refusePuts(noSku)
     await launch(1)
     expect([...deps.quota.inFlight.values()].every((vCpus) => vCpus === 0)).toBe(true)
+  })
+
+  test('the last vCPUs of a family: what a failed try had reserved is free for the next one', async () => {
+    const usages = new Map([['standarddsv5family', { limit: 2, current: 0 }]])
+    const { azure, launch } = world(newClaim(), nodeClassJson(), usages)
+    azure.refusePuts({ status: 500, code: 'InternalServerError' })
+    await expect(launch(1)).rejects.toThrow()
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
+  })
+
+  test('nothing where the quota of a family is used up: no request is sent, and the outcome names it', async () => {
+    const usages = new Map([['standarddsv5family', { limit: 10, current: 10 }]])
+    const { azure, launch } = world(newClaim(), nodeClassJson(), usages)
+    const outcome = await launch(1)
+    expect(outcome).toMatchObject({
+      kind: 'exhausted',
+      message: expect.stringMatching(/standarddsv5family/i) as string,
+    })
+    expect(azure.writes).toEqual([])
   })
 })
