@@ -1,6 +1,6 @@
 import type { Json } from '../../activities/kubernetes/client/client.ts'
 import { drain } from '../../activities/kubernetes/draining/drain.ts'
-import type { DrainTold } from '../../core/node-claim/drain-waits.ts'
+import { type DrainTold, nothingTold } from '../../core/node-claim/drain-waits.ts'
 import { FakeCluster } from './cluster.ts'
 import { kubernetesDeps } from './deps.ts'
 import { condition, goingClaim, nodeJson } from './objects.ts'
@@ -48,11 +48,14 @@ export function world({
     registry,
     logged,
     stop,
-    drain: (knows?: DrainTold) => drain(deps, ref, knows, stop.signal),
+    drain: (knows: DrainTold = toldMuch) => drain(deps, ref, knows, stop.signal),
     conditions: () => conditionsOf(cluster),
     taints: (node = 'aks-a') => (cluster.object('nodes', node)?.spec.taints ?? []).map(({ key }) => key),
   }
 }
+
+/** A caller who was told so often that it hears nothing for a quarter of an hour. */
+export const toldMuch: DrainTold = { ...nothingTold, reports: 20, vmLooks: 20 }
 
 /** Conditions of the claim about its drain, as `TYPE=STATUS`. */
 function conditionsOf(cluster: FakeCluster): readonly string[] {
@@ -63,4 +66,4 @@ function conditionsOf(cluster: FakeCluster): readonly string[] {
 
 export const metadataOf = (cluster: FakeCluster) => cluster.object('nodeclaims', 'a')?.metadata
 
-export const drain2 = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, undefined, new AbortController().signal)
+export const drain2 = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, toldMuch, new AbortController().signal)

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ObjectMeta } from '../../../core/objects.ts'
 import { sampleMeta } from '../../../core/sample-objects.ts'

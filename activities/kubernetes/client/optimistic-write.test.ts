@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
