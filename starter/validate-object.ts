@@ -63,7 +63,13 @@ function validateVersion(given: Json): ObjectResult {
   const { errors: ofSpec, known } = judgeSpec(object, schema)
   const errors = [...metadataErrors(object['metadata']), ...ofSpec]
   if (errors.length > 0) return { kind: 'checked', errors, warnings: [] }
-  return admitted({ ...(withoutNulls(object) as Json), ...(object['spec'] === undefined ? {} : { spec: known }) })
+  const { apiVersion, kind, metadata, spec } = object
+  return admitted({
+    apiVersion,
+    kind,
+    metadata: withoutNulls(metadata),
+    ...(spec === undefined || spec === null ? {} : { spec: known }),
+  })
 }
 
 /** What the chart's admission policies make of an object that everything else accepts. */
