@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { RequirementOperator } from '../core/objects.ts'
 import { conditionList, crdExtensions, durationField } from './fields.ts'
 import { kubelet, linuxOsConfig } from './node-class-os.ts'
 
@@ -206,12 +207,16 @@ export const nodeClassStatus = z
   })
   .describe('What new nodes will be made from.')
 
-/** An image's requirements name keys that users may not set. */
+/** An image's requirements name keys that users may not set. As upstream's, the CRD lists no operators: Joiner alone writes them. */
 function imageRequirements() {
+  const operator = z.string().describe("How the label's value relates to the values.") as z.ZodType<
+    RequirementOperator,
+    RequirementOperator
+  >
   return z.array(
     z.object({
       key: z.string().describe('The label key.'),
-      operator: z.string().describe("How the label's value relates to the values."),
+      operator,
       values: z.array(z.string()).optional().describe('Label values.').register(crdExtensions, { listType: 'atomic' }),
     }),
   )

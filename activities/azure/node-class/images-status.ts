@@ -1,5 +1,5 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import type { AzureDeps } from '../dependencies.ts'
 import { type Finding, unread } from './finding.ts'
 import { cachedImages } from './image-cache.ts'

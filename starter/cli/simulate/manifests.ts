@@ -1,6 +1,7 @@
 import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import type { NodePool } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import { printable } from '../../../core/values/printable.ts'
