@@ -4,6 +4,8 @@ import { launch } from '../../activities/azure/launch/launch.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
 import type { Json } from '../../activities/kubernetes/client/client.ts'
+import { nodeClassSpec } from '../../api/node-class.ts'
+import { withDefaults } from '../../api/served.ts'
 import { asAttempt } from './attempt.ts'
 import { FakeAzure } from './azure.ts'
 import { azureConfig } from './azure-config.ts'
@@ -50,7 +52,7 @@ export function world(claim: Json = newClaim(), nodeClass: Json = nodeClassJson(
 export const tagsOf = (uid: string | undefined, nodePool = 'default') => {
   const { 'joiner.sh_nodeclaim-uid': own, ...others } = vmTags({
     config: azureConfig,
-    nodeClass: { tags: {} },
+    nodeClass: { spec: withDefaults(nodeClassSpec, {}) },
     claim: { uid: uid ?? '', nodePool },
   })
   return uid === undefined ? others : { ...others, 'joiner.sh_nodeclaim-uid': own as string }
