@@ -186,7 +186,7 @@ describe('the condition DisruptionPaused', () => {
     await changePauses(deps, { loop: 'disruption', pause: pause(change) })
     expect(paused(resource, name)).toContain('upgrade')
     const other = resource === 'nodepools' ? (['nodeclaims', 'a'] as const) : (['nodepools', 'default'] as const)
-    expect(paused(...other)).toBeUndefined()
+    expect(paused(other[0], other[1])).toBeUndefined()
     expect(told.map(({ reason }) => reason)).toEqual(['DisruptionPaused'])
   })
 
