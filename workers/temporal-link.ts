@@ -1,10 +1,10 @@
 import { NativeConnection, type Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
+import { pauseOf, whenAborted } from '../activities/abortable-wait.ts'
 import { checkNamespace, connectWith } from '../starter/temporal/connect.ts'
 import { type ConnectOptions, fingerprint } from '../starter/temporal/credentials.ts'
 import { explainTemporal, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
-import { pauseOf, whenAborted } from './pause.ts'
 
 /** How often files of certificates and profiles are read again. */
 const readEveryMs = 10_000

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
 import { registerAzureCommand } from './azure/command.ts'
-import { defaultStateDir, type LocalCluster, startCluster } from './cluster.ts'
+import { defaultStateDir, startCluster } from './cluster.ts'
 import { demo } from './demo.ts'
+import type { LocalCluster } from './local-cluster.ts'
 
 interface State {
   readonly pid: number
@@ -55,7 +56,7 @@ function readState(stateDir: string): State | undefined {
   return state !== undefined && isSupervisor(state.pid) ? state : undefined
 }
 
-/** Undefined: it is none, as of an earlier version or half a file. */
+/** The state that a file holds. Undefined: none, as of half a file. */
 function stateIn(text: string): State | undefined {
   try {
     const state = JSON.parse(text) as State | null

@@ -1,8 +1,9 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
-import type { PlanningDeps } from '../../activities/planning/dependencies.ts'
+import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
+import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim, NodeClass } from '../../core/objects.ts'
 import { terminationFinalizer } from '../../core/requirements/labels.ts'
@@ -10,12 +11,21 @@ import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queue
 import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
+import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { WorkQueue } from './work-queue.ts'
 
+interface BridgeDeps extends NodePoolCounterDeps {
+  /** Namespace of Joiner's own Leases. */
+  readonly namespace: string
+  readonly cluster: string
+  readonly nodeRules: NodeRules
+  readonly lifecycles: LifecycleStarter
+}
+
 export interface BridgeInput {
-  readonly deps: PlanningDeps
+  readonly deps: BridgeDeps
   readonly client: Client
   readonly connection: ConnectionLike
   /** Search attributes, loops and schedules. */

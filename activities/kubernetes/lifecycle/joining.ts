@@ -14,10 +14,12 @@ import type { ClaimRef } from '../../azure/contract.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { ObserveDeps } from './observe.ts'
 import { claimNode, nodesOfVm } from './observe.ts'
+
+export interface JoiningDeps extends ObserveDeps {}
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000
@@ -26,7 +28,7 @@ const tellAfterMs = 2000
 const lookAgainMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
-function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
+function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
   return (kind: string, key: string, before: unknown, after: unknown): boolean => {
     if (kind === 'NodeClaim') return key === ref.name
     if (kind !== 'Node') return false
@@ -37,14 +39,14 @@ function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
 }
 
 /** The claim while it lives; `gone` when it is deleted, being deleted or another one's. */
-function livingClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | 'gone' {
+function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
   const claim = cachedClaim(deps, ref)
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? 'gone' : claim
 }
 
 /** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
 export async function awaitRegistration(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
@@ -82,7 +84,7 @@ interface Joined {
 }
 
 async function untilRegistrationEnds<T>(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   claim: NodeClaim,
   look: () => T | undefined,
@@ -103,7 +105,7 @@ async function untilRegistrationEnds<T>(
 
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
 async function awaitFailedRegistration(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   { nodes }: Joined,
   signal: AbortSignal,
@@ -121,13 +123,13 @@ async function awaitFailedRegistration(
 }
 
 /** With what was found out about the VM meanwhile. */
-function timeoutMessage(deps: KubernetesDeps, ref: ClaimRef): string {
+function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
   return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
-async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: string): Promise<void> {
+async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<void> {
   await updateNode(deps, nodeName, (node) => {
     if (
       node.metadata.labels[labels.registered] === 'true' &&
@@ -155,7 +157,7 @@ async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: st
 
 /** Waits until the Node can take pods; what it still lacks stands in the claim's Initialized condition. */
 export async function awaitInitialization(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
