@@ -5,7 +5,7 @@ import { planningDeps } from '../../test/fakes/planning.ts'
 import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
 import type { Json } from '../kubernetes/client/client.ts'
 import { releaseAbandoned } from './abandoned.ts'
-import { memoryOf } from './disruption-memory.ts'
+import { memoryOf } from './memory.ts'
 
 useFakeTime()
 

@@ -16,7 +16,7 @@ import {
 import { at, claimJson, condition, nodeJson } from '../../test/fakes/objects.ts'
 import { useFakeTime } from '../../test/fakes/time.ts'
 import type { Json } from '../kubernetes/client/client.ts'
-import type { CommitOutcome } from '../planning/contract.ts'
+import type { CommitOutcome } from './contract.ts'
 
 useFakeTime()
 

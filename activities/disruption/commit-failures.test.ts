@@ -3,7 +3,7 @@ import { free, marksOf, proposal, replacementsIn, stampKey, world } from '../../
 import { at } from '../../test/fakes/objects.ts'
 import { useFakeTime } from '../../test/fakes/time.ts'
 import { ApiError } from '../kubernetes/client/client.ts'
-import { memoryOf } from './disruption-memory.ts'
+import { memoryOf } from './memory.ts'
 
 useFakeTime()
 

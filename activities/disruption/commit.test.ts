@@ -17,7 +17,7 @@ import {
 import { at } from '../../test/fakes/objects.ts'
 import { plannedClaim } from '../../test/fakes/planning.ts'
 import { useFakeTime } from '../../test/fakes/time.ts'
-import { memoryOf } from './disruption-memory.ts'
+import { memoryOf } from './memory.ts'
 
 useFakeTime()
 

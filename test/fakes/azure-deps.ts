@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { onTestFinished } from 'vitest'
+import type { AzureActivityDeps } from '../../activities/azure/activities.ts'
 import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
 import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
 import { Quota } from '../../activities/azure/capacity/quota.ts'
@@ -9,7 +10,6 @@ import { UnavailableOfferings } from '../../activities/azure/capacity/unavailabl
 import type { StoredDocument } from '../../activities/azure/catalogue/durable-document.ts'
 import { instanceTypes } from '../../activities/azure/catalogue/instance-types.ts'
 import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
-import type { AzureDeps } from '../../activities/azure/dependencies.ts'
 import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
 import { nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
@@ -87,7 +87,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
       }),
   }
   const registry = new Registry()
-  const deps: AzureDeps = {
+  const deps: AzureActivityDeps = {
     ...known.deps,
     azure: azure.client,
     budget: new ArmBudget({ share: 1, now }),

@@ -196,7 +196,7 @@ function shown(kind: Kind, { name, tags, properties: { zones, ...properties } }:
 }
 
 /** What ARM says of a resource that does not exist. */
-export function notFound(kind: string, name: string): Refusal {
+function notFound(kind: string, name: string): Refusal {
   const message = `The Resource 'Microsoft.Compute/${kind}/${name}' under resource group '${azureConfig.nodeResourceGroup}' was not found.`
   return { status: 404, code: 'ResourceNotFound', message }
 }

@@ -8,7 +8,7 @@ import { at, claimJson, condition, nodeJson, poolJson } from './objects.ts'
 
 const commandId = 'multi-node-0123456789'
 
-export const stamp = { 'joiner.sh/disruption-command': commandId }
+const stamp = { 'joiner.sh/disruption-command': commandId }
 
 export const disrupted = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }
 

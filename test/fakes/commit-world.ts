@@ -1,5 +1,5 @@
-import { commitDisruptions } from '../../activities/disruption/disruption-commit.ts'
-import type { DisruptionProposal } from '../../activities/planning/contract.ts'
+import { commitDisruptions } from '../../activities/disruption/commit.ts'
+import type { DisruptionProposal } from '../../activities/disruption/contract.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { asAttempt } from './attempt.ts'
 import { FakeCluster } from './cluster.ts'

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
-import { DisruptionMetrics } from '../../activities/disruption/disruption-metrics.ts'
-import type { KubernetesDeps } from '../../activities/kubernetes/dependencies.ts'
+import { DisruptionMetrics } from '../../activities/disruption/metrics.ts'
+import type { KubernetesActivityDeps } from '../../activities/kubernetes/activities.ts'
 import type { EventInput } from '../../activities/kubernetes/event-recorder.ts'
 import { LifecycleMetrics } from '../../activities/telemetry/lifecycle-metrics.ts'
 import { noTracing } from '../../activities/telemetry/tracing.ts'
@@ -9,7 +9,7 @@ import { noNodeRules } from '../../core/node-claim/node-health.ts'
 import type { FakeCluster } from './cluster.ts'
 
 /** Events as they were recorded, for a look at who was told what. */
-export interface ToldEvent {
+interface ToldEvent {
   readonly reason: string
   readonly about: string
   readonly message: string
@@ -27,7 +27,7 @@ export function kubernetesDeps(cluster: FakeCluster) {
       void told.push({ reason, about: `${about.kind}/${about.metadata.name}`, message }),
     recordTransitions: () => {},
   }
-  const deps: KubernetesDeps = {
+  const deps: KubernetesActivityDeps & { readonly cluster: string } = {
     client: cluster.client,
     cache: cluster.cacheOf(),
     events: events as never,

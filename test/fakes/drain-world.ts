@@ -1,9 +1,12 @@
 import type { Json } from '../../activities/kubernetes/client/client.ts'
 import { drain } from '../../activities/kubernetes/draining/drain.ts'
-import type { DrainTold } from '../../core/node-claim/drain-waits.ts'
+import { type DrainTold, nothingTold } from '../../core/node-claim/drain-waits.ts'
 import { FakeCluster } from './cluster.ts'
 import { kubernetesDeps } from './deps.ts'
 import { condition, goingClaim, nodeJson } from './objects.ts'
+
+/** What a lifecycle knows that was told so often that it hears of nothing for 15 minutes. */
+export const deaf: DrainTold = { ...nothingTold, reports: 100, vmLooks: 100 }
 
 export const ref = { name: 'a', uid: 'uid-a' }
 
@@ -48,7 +51,7 @@ export function world({
     registry,
     logged,
     stop,
-    drain: (knows?: DrainTold) => drain(deps, ref, knows, stop.signal),
+    drain: (knows = deaf) => drain(deps, ref, knows, stop.signal),
     conditions: () => conditionsOf(cluster),
     taints: (node = 'aks-a') => (cluster.object('nodes', node)?.spec.taints ?? []).map(({ key }) => key),
   }
@@ -63,4 +66,5 @@ function conditionsOf(cluster: FakeCluster): readonly string[] {
 
 export const metadataOf = (cluster: FakeCluster) => cluster.object('nodeclaims', 'a')?.metadata
 
-export const drain2 = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, undefined, new AbortController().signal)
+/** A drain by another process. */
+export const drainAgain = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, deaf, new AbortController().signal)

@@ -55,7 +55,7 @@ export interface Adding {
 }
 
 /** A node with all that belongs to it; `false`: without that part. */
-export function add(
+function add(
   { cluster, azure }: { cluster: FakeCluster; azure: FakeAzure },
   name: string,
   { claim, node, vm, ageMinutes = 60, state = 'Succeeded' }: Adding,

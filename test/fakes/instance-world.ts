@@ -18,7 +18,10 @@ export const own = vmTags({
   claim: { uid: 'uid-a', nodePool: 'default' },
 })
 
-export const { 'joiner.sh_nodeclaim-uid': _uid, ...karpenters } = own
+const { 'joiner.sh_nodeclaim-uid': _uid, ...withoutUid } = own
+
+/** Tags as Karpenter sets them. */
+export const karpenters: Readonly<Record<string, string>> = withoutUid
 
 export const elsewhere =
   'azure:///subscriptions/other/resourceGroups/mc_other/providers/Microsoft.Compute/virtualMachines/aks-a'
