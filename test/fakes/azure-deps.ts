@@ -87,7 +87,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
       }),
   }
   const registry = new Registry()
-  const deps: typeof known.deps & AzureActivityDeps = {
+  const deps: AzureActivityDeps = {
     ...known.deps,
     azure: azure.client,
     budget: new ArmBudget({ share: 1, now }),

@@ -10,6 +10,7 @@ import {
 } from '../../activities/kubernetes/client/client.ts'
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
+import { asMap, isMap, merged, operated } from './patches.ts'
 
 type Meta = Record<string, unknown> & { name: string; namespace?: string; uid: string; resourceVersion: string }
 
@@ -48,8 +49,6 @@ const resources = Object.fromEntries(
   Object.entries(kindRules).map(([kind, { resource }]) => [resource, kind]),
 ) as Readonly<Partial<Record<ResourceName, CachedKind>>>
 
-const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
-const asMap = (value: unknown): Json => (isMap(value) ? value : {})
 const isNone = (list: unknown) => (Array.isArray(list) ? list.length : 0) === 0
 
 /**
@@ -395,34 +394,4 @@ function matchesField(object: Json, selector: unknown): boolean {
   const [path = '', value] = selector.split('=')
   const found = path.split('.').reduce<unknown>((at, key) => (isMap(at) ? at[key] : undefined), object)
   return found === value
-}
-
-/** JSON merge patch (RFC 7396). The lock in `metadata` is no change. */
-function merged(target: Json, patch: Json): Json {
-  const result: Json = { ...target }
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null || value === undefined) delete result[key]
-    else if (isMap(value)) result[key] = merged(asMap(result[key]), value)
-    else result[key] = value
-  }
-  return result
-}
-
-/** JSON patch (RFC 6902), as far as Joiner uses it. Errors: 409 for a test that does not hold, as the client makes of it. */
-function operated(object: Json, operations: readonly Operation[]): Json {
-  for (const operation of operations) {
-    const keys = operation.path
-      .split('/')
-      .slice(1)
-      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
-    const last = keys.pop() as string
-    const parent = keys.reduce<Json | undefined>((at, key) => at?.[key] as Json | undefined, object)
-    if (operation.op === 'test') {
-      if (!isDeepStrictEqual(parent?.[last] ?? null, operation.value))
-        throw new ApiError(409, 'Conflict', `the server rejected our request: test of ${operation.path} failed`)
-    } else if (parent === undefined) throw new ApiError(422, 'Invalid', `${operation.path}: no such parent`)
-    else if (operation.op === 'remove') delete parent[last]
-    else parent[last] = operation.value
-  }
-  return object
 }

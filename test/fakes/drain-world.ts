@@ -5,6 +5,9 @@ import { FakeCluster } from './cluster.ts'
 import { kubernetesDeps } from './deps.ts'
 import { condition, goingClaim, nodeJson } from './objects.ts'
 
+/** What a lifecycle knows that was told so often that it hears of nothing for 15 minutes. */
+export const deaf: DrainTold = { ...nothingTold, reports: 100, vmLooks: 100 }
+
 export const ref = { name: 'a', uid: 'uid-a' }
 
 export const criticalPod = { priorityClassName: 'system-cluster-critical' }
@@ -48,14 +51,11 @@ export function world({
     registry,
     logged,
     stop,
-    drain: (knows: DrainTold = toldMuch) => drain(deps, ref, knows, stop.signal),
+    drain: (knows = deaf) => drain(deps, ref, knows, stop.signal),
     conditions: () => conditionsOf(cluster),
     taints: (node = 'aks-a') => (cluster.object('nodes', node)?.spec.taints ?? []).map(({ key }) => key),
   }
 }
-
-/** A caller who was told so often that it hears nothing for a quarter of an hour. */
-export const toldMuch: DrainTold = { ...nothingTold, reports: 20, vmLooks: 20 }
 
 /** Conditions of the claim about its drain, as `TYPE=STATUS`. */
 function conditionsOf(cluster: FakeCluster): readonly string[] {
@@ -66,4 +66,5 @@ function conditionsOf(cluster: FakeCluster): readonly string[] {
 
 export const metadataOf = (cluster: FakeCluster) => cluster.object('nodeclaims', 'a')?.metadata
 
-export const drain2 = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, toldMuch, new AbortController().signal)
+/** A drain by another process. */
+export const drainAgain = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, deaf, new AbortController().signal)

@@ -22,7 +22,8 @@ export const own = vmTags({
 
 const { 'joiner.sh_nodeclaim-uid': _uid, ...withoutUid } = own
 
-export const karpenters = withoutUid
+/** Tags as Karpenter sets them. */
+export const karpenters: Readonly<Record<string, string>> = withoutUid
 
 export const elsewhere =
   'azure:///subscriptions/other/resourceGroups/mc_other/providers/Microsoft.Compute/virtualMachines/aks-a'

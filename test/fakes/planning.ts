@@ -1,4 +1,5 @@
 import type { DisruptionActivityDeps } from '../../activities/disruption/activities.ts'
+import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { PlanningMetrics } from '../../activities/provisioning/metrics.ts'
 import type { NextProvisioningDeps } from '../../activities/provisioning/next-provisioning.ts'
 import { Nominations } from '../../activities/provisioning/nominations.ts'
@@ -79,12 +80,12 @@ export async function planningDeps(cluster: FakeCluster, look: Look = () => unde
     spotToSpotConsolidation: false,
     batchIdleMs: 1000,
     batchMaxMs: 10_000,
-  } as unknown as typeof kubernetes & DisruptionActivityDeps & NextProvisioningDeps
+  } as unknown as DisruptionActivityDeps & NextProvisioningDeps
   return { ...known, deps, lifecycles, plan }
 }
 
 /** A node that may be disrupted, as the cache has it; none when it is gone. */
-function candidateOf(cache: DisruptionActivityDeps['cache'], uid: string): readonly Candidate[] {
+function candidateOf(cache: ClusterCache, uid: string): readonly Candidate[] {
   const nodeClaim = [...cache.nodeClaims.values()].find(({ metadata }) => metadata.uid === uid)
   const [node] = cache.nodes.by('byProviderId', nodeClaim?.status.providerId?.toLowerCase() ?? '')
   const nodePool = cache.nodePools.get(nodeClaim?.metadata.labels['karpenter.sh/nodepool'] ?? '')

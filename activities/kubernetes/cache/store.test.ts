@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { array, assert, boolean, constantFrom, infiniteStream, nat, property, record } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ObjectMeta } from '../../../core/objects.ts'
 import { sampleMeta } from '../../../core/sample-objects.ts'
@@ -105,13 +105,13 @@ test('versions up to which all was told are compared as numbers', () => {
 })
 
 test('events in any order, doubled or late, come to the state of the latest', () => {
-  const step = fc.record({
-    name: fc.constantFrom('a', 'b'),
-    isDeleted: fc.boolean(),
-    node: fc.constantFrom('n1', 'n2', undefined),
+  const step = record({
+    name: constantFrom('a', 'b'),
+    isDeleted: boolean(),
+    node: constantFrom('n1', 'n2', undefined),
   })
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 12 }), fc.infiniteStream(fc.nat()), (steps, random) => {
+  assert(
+    property(array(step, { maxLength: 12 }), infiniteStream(nat()), (steps, random) => {
       const events = steps.map((one, index) => ({ ...one, version: index + 1 }))
       const apply = (store: Store<Thing>, { name, isDeleted, node, version }: (typeof events)[number]) => {
         if (isDeleted) {
@@ -121,7 +121,7 @@ test('events in any order, doubled or late, come to the state of the latest', ()
         } else enter(store, thing(name, version, node))
       }
       const shown = (store: Store<Thing>) =>
-        [...store.values()].map(({ metadata, node }) => [metadata.name, metadata.resourceVersion, node]).sort()
+        [...store.values()].map(({ metadata, node }) => `${metadata.name} ${metadata.resourceVersion} ${node}`).sort()
       const inOrder = storeOf()
       for (const one of events) apply(inOrder, one)
       const doubled = storeOf()

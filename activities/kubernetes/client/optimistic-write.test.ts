@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { assert, asyncProperty, integer } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
@@ -75,8 +75,8 @@ describe('a write by what was seen', () => {
   })
 
   test('by many at once loses none of their additions', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 2, max: 12 }), async (writers) => {
+    await assert(
+      asyncProperty(integer({ min: 2, max: 12 }), async (writers) => {
         const cluster = new FakeCluster()
         cluster.put('nodeclaims', claimJson('a', { metadata: { finalizers: [] } }))
         const all = Array.from({ length: writers }, (_, index) => `example.com/${index}`)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
-import { criticalPod, drain2, type Given, guarded, tainted, world } from '../../../test/fakes/drain-world.ts'
+import { criticalPod, drainAgain, type Given, guarded, tainted, world } from '../../../test/fakes/drain-world.ts'
 import {
   claimJson,
   condition,
@@ -183,7 +183,7 @@ describe('a drain', () => {
     stop.abort(new Error('cancelled'))
     expect(await first).toEqual(new Error('cancelled'))
     const again = kubernetesDeps(cluster)
-    await ended(drain2(again.deps))
+    await ended(drainAgain(again.deps))
     const evicted = cluster.attempts.filter((attempt) => attempt.startsWith('evict'))
     expect(evicted.sort()).toEqual([
       'evict /api/v1/namespaces/default/pods/api',
