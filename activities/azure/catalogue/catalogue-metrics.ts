@@ -9,9 +9,15 @@ type Observed = Pick<Catalogue, 'sizes' | 'prices' | 'instanceTypesFor'>
 
 /** Metrics of what the region sells, by upstream's names, and of how old that knowledge is. Looked up when somebody asks. */
 export function observeCatalogue(
-  catalogue: Observed,
-  nodeClasses: () => Iterable<NodeClass>,
-  now: () => number,
+  {
+    catalogue,
+    nodeClasses,
+    now,
+  }: {
+    readonly catalogue: Observed
+    readonly nodeClasses: () => Iterable<NodeClass>
+    readonly now: () => number
+  },
   registry: Registry = register,
 ): void {
   observeTypes(() => [...nodeClasses()].map((nodeClass) => catalogue.instanceTypesFor(nodeClass)), registry)

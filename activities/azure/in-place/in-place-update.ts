@@ -62,7 +62,7 @@ export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal
   const found = await resourcesOf(deps)
   let updated = 0
   for (let i = 0; i < changed.length && !signal.aborted; i += batchSize)
-    updated += await updateBatch(deps, changed.slice(i, i + batchSize), found, signal)
+    updated += await updateBatch(deps, { batch: changed.slice(i, i + batchSize), found }, signal)
   return { updated }
 }
 
@@ -95,8 +95,7 @@ async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found>
 /** Returns how many VMs of the batch are as they should be now. */
 async function updateBatch(
   deps: InPlaceUpdateDeps,
-  batch: readonly Due[],
-  found: Found,
+  { batch, found }: { readonly batch: readonly Due[]; readonly found: Found },
   signal: AbortSignal,
 ): Promise<number> {
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
@@ -137,39 +136,43 @@ async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }:
     return 'left'
   }
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
-  const ours = tagNamesOf(claim.metadata) ?? []
-  await noteNewTags(deps, claim, ours, goal)
+  await noteNewTags(deps, claim, goal)
   const own = { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid }
-  const wanted = { ...goal, tags: { ...goal.tags, ...own } }
+  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours: oursOf(claim) }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
-    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours')
-      await changeNic(deps, nic, ours, wanted)
+    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours') await changeNic(deps, nic, wanted)
   }
   if (deps.config.billingExtension) await changeExtension(deps, name, goal)
-  return (await changeVm(deps, vm, ours, wanted)) ? 'settling' : 'asItShouldBe'
+  return (await changeVm(deps, vm, wanted)) ? 'settling' : 'asItShouldBe'
 }
 
 /** The names of tags that are about to be set are written down first: after a crash it is known still that they are Joiner's. */
-async function noteNewTags(
-  deps: InPlaceUpdateDeps,
-  claim: NodeClaim,
-  ours: readonly string[],
-  { tags }: InPlaceState,
-): Promise<void> {
+async function noteNewTags(deps: InPlaceUpdateDeps, claim: NodeClaim, { tags }: InPlaceState): Promise<void> {
+  const ours = oursOf(claim)
   const added = Object.keys(tags).filter((key) => !ours.includes(key))
   if (added.length === 0) return
   const noted = { [annotations.tagNames]: tagNamesText([...ours, ...added]) }
   await updateClaim(deps, claim.metadata, () => ({ metadata: { annotations: noted } }))
 }
 
+/** The names of the tags that Joiner has set on a claim's resources. */
+function oursOf(claim: NodeClaim): readonly string[] {
+  return tagNamesOf(claim.metadata) ?? []
+}
+
+/** What a resource should have, and the names of those of its tags that are Joiner's. */
+interface Wanted {
+  readonly state: InPlaceState
+  readonly ours: readonly string[]
+}
+
 async function changeNic(
   { azure, config }: InPlaceUpdateDeps,
   nic: NetworkInterface,
-  ours: readonly string[],
-  wanted: InPlaceState,
+  { state, ours }: Wanted,
 ): Promise<void> {
-  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...wanted, identities: [] })
+  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...state, identities: [] })
   if (tags !== undefined)
     await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
 }
@@ -189,13 +192,8 @@ async function changeExtension(
   }
 }
 
-async function changeVm(
-  { azure, config }: InPlaceUpdateDeps,
-  vm: VirtualMachine,
-  ours: readonly string[],
-  wanted: InPlaceState,
-): Promise<boolean> {
-  const change = changeOf(vm, ours, wanted)
+async function changeVm({ azure, config }: InPlaceUpdateDeps, vm: VirtualMachine, wanted: Wanted): Promise<boolean> {
+  const change = changeOf(vm, wanted)
   if (isNothing(change)) return false
   const { tags, identities } = change
   await azure.compute.virtualMachines
@@ -207,9 +205,9 @@ async function changeVm(
   return true
 }
 
-function changeOf(vm: VirtualMachine, ours: readonly string[], wanted: InPlaceState) {
+function changeOf(vm: VirtualMachine, { state, ours }: Wanted) {
   const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
-  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, wanted)
+  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, state)
 }
 
 /** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
@@ -228,7 +226,7 @@ async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal:
       (snapshot) => {
         const vm = snapshot.get(vmName(claim.metadata.name))
         if (vm === undefined || vm.provisioningState === 'Deleting') return false
-        const isThere = isNothing(changeOf(vm, tagNamesOf(claim.metadata) ?? [], goal))
+        const isThere = isNothing(changeOf(vm, { state: goal, ours: oursOf(claim) }))
         return isThere && vm.provisioningState !== 'Updating' ? true : undefined
       },
       AbortSignal.any([signal, limit]),

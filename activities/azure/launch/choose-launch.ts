@@ -21,10 +21,10 @@ type LaunchChoice =
  */
 export function chooseLaunch(
   types: readonly InstanceType[],
-  { metadata, spec }: Pick<NodeClaim, 'metadata' | 'spec'>,
-  nodeClass: NodeClass,
+  { claim, nodeClass }: { readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>; readonly nodeClass: NodeClass },
   whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
 ): LaunchChoice {
+  const { metadata, spec } = claim
   const wanted = requirements(spec.requirements)
   const { images } = nodeClass.status
   const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests }

@@ -77,8 +77,7 @@ function classHashes({ metadata }: NodeClass): Record<string, string> {
 export async function recordLaunch(
   deps: RecordLaunchDeps,
   claim: NodeClaim,
-  chosen: Chosen,
-  imageId: string,
+  { chosen, imageId }: Pick<LaunchedVm, 'chosen' | 'imageId'>,
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)

@@ -111,7 +111,16 @@ async function launchOf({ region, options, azure, nodeClass, nodeClaim }: Create
     },
   }
   const network = await networkOf(azure, options.nodeResourceGroup)
-  return { config, spec, stored, settings, sizes, claim, network, choice: chooseLaunch(types, claim, stored) }
+  return {
+    config,
+    spec,
+    stored,
+    settings,
+    sizes,
+    claim,
+    network,
+    choice: chooseLaunch(types, { claim, nodeClass: stored }),
+  }
 }
 
 /** The facts as the product reads them, from lists as ARM answers them. */

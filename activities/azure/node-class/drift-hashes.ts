@@ -22,7 +22,7 @@ export async function stampNodeClass(deps: DriftHashesDeps, nodeClass: NodeClass
     )
     await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
   }
-  return updateObject(deps, 'AKSNodeClass', nodeClass.metadata, (current, path) => {
+  return updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current, path) => {
     const { metadata } = current
     const wanted = hashes(current)
     const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)

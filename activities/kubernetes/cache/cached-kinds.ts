@@ -17,7 +17,7 @@ import type {
   StorageClass,
   VolumeAttachment,
 } from '../../../core/objects.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import type { ResourceName } from '../client/resources.ts'
 import {
   decodeDaemonSet,

@@ -22,7 +22,7 @@ import type {
   VolumeAttachment,
 } from '../../../core/objects.ts'
 import { parseResources } from '../../../core/resources.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { decodeMeta, type Text } from './decode-meta.ts'
 import { type ContainerJson, decodePod, type PodSpecJson } from './decode-pod.ts'
 

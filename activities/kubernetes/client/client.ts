@@ -1,68 +1,24 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { Agent, type Dispatcher, request } from 'undici'
+import {
+  apiError,
+  eventOf,
+  type Json,
+  type ListResult,
+  listResult,
+  type ParseLarge,
+  parsed,
+  readAtMost,
+  type WatchEvent,
+} from './answers.ts'
+import { ApiError } from './api-error.ts'
 import { tlsOptions, tokenSource } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
-
-/** A Kubernetes object as it travels. */
-export type Json = Record<string, unknown>
-
-/** An answer of the API server that is not 2xx. `code` is the HTTP status, `reason` Kubernetes' word for it. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError'
-  readonly code: number
-  readonly reason: string
-  readonly retryAfterSeconds: number | undefined
-
-  constructor(code: number, reason: string, message: string, retryAfterSeconds?: number) {
-    super(message)
-    this.code = code
-    this.reason = reason
-    this.retryAfterSeconds = retryAfterSeconds
-  }
-}
-
-/** The object does not exist (any more). */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 404
-}
-
-/** An optimistic lock was lost, or the object exists already. */
-export function isConflict(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 409
-}
-
-/** A watch or a list continuation asked for a version that the server has forgotten. */
-export function isGone(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 410
-}
-
-/** An eviction that a PodDisruptionBudget forbids now, or a throttled request. */
-export function isTooManyRequests(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 429
-}
-
-export interface ListResult {
-  readonly items: readonly Json[]
-  /** Characters of each item as it travelled, where they were counted. */
-  readonly sizes?: readonly number[]
-  readonly resourceVersion: string
-  readonly continue?: string
-}
-
-/** Parses the text of a large event, or of a page of a list with large items. */
-export type ParseLarge = (text: string) => Promise<Json>
 
 interface ReadOptions {
   readonly signal?: AbortSignal | undefined
   /** By default large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
   readonly parseLarge?: ParseLarge | undefined
-}
-
-export interface WatchEvent {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
-  readonly object: Json
-  /** Characters of the event as it travelled. */
-  readonly size: number
 }
 
 /** Is told of each request for which the client lacks a right: of what the API server says about it. */
@@ -317,65 +273,4 @@ export class KubernetesClient {
     if (error.code === 403) this.#onForbidden(error.message)
     throw error
   }
-}
-
-function listResult(page: {
-  readonly items?: Json[]
-  readonly sizes?: readonly number[]
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
-}): ListResult {
-  const next = page.metadata?.continue
-  return {
-    items: page.items ?? [],
-    resourceVersion: page.metadata?.resourceVersion ?? '',
-    ...(page.sizes ? { sizes: page.sizes } : {}),
-    ...(next ? { continue: next } : {}),
-  }
-}
-
-/** The text of a body; undefined: it has more bytes than that, and the rest was not read. */
-async function readAtMost(body: Dispatcher.ResponseData['body'], most: number): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > most) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
-async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {
-  const text = await response.body.text()
-  const status = parseStatus(text)
-  const retryAfter = Number(response.headers['retry-after'])
-  return new ApiError(
-    response.statusCode,
-    status.reason ?? 'Unknown',
-    `${method} ${path}: ${response.statusCode} ${status.message ?? text.slice(0, 300)}`,
-    Number.isFinite(retryAfter) ? retryAfter : undefined,
-  )
-}
-
-function parseStatus(text: string): { reason?: string; message?: string } {
-  try {
-    return JSON.parse(text) as { reason?: string; message?: string }
-  } catch {
-    return {}
-  }
-}
-
-async function parsed(text: string, parseLarge: ParseLarge | undefined): Promise<Json> {
-  return parseLarge === undefined ? (JSON.parse(text) as Json) : parseLarge(text)
-}
-
-/** Errors: `ApiError` for an event that is one. */
-function eventOf(event: Omit<WatchEvent, 'size'>, size: number): WatchEvent {
-  if (event.type !== 'ERROR') return { ...event, size }
-  const status = event.object as { code?: number; reason?: string; message?: string }
-  throw new ApiError(
-    status.code ?? 500,
-    status.reason ?? 'Unknown',
-    `watch: ${status.message ?? 'the server reported an error'}`,
-  )
 }

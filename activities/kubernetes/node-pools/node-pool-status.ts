@@ -23,7 +23,7 @@ async function refreshNodePool(deps: NodePoolStatusDeps, pool: NodePool): Promis
   await stampPoolHash(deps, pool)
   let changes: readonly ConditionChange[] = []
   let before: NodePool | undefined
-  const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'NodePool', ref: pool.metadata }, (current) => {
     before = current
     changes = [validated(current), nodeClassReady(deps, current)]
     const { generation } = nodeClassOf(deps, current)?.metadata ?? {}

@@ -47,13 +47,14 @@ export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE
   return `/subscriptions/${subscription}/resourceGroups/${group}`
 }
 
+/** Joiner's identity, as its token and its settings name it. */
+interface AssignedIdentity {
+  readonly owner: { readonly objectId: string; readonly clientId: string } | undefined
+  readonly clientId: string | undefined
+}
+
 /** A command that gives the identity a role. Where the token did not say who that is, it says how to find out. */
-export function roleAssignment(
-  role: string,
-  scope: string,
-  owner: { readonly objectId: string; readonly clientId: string } | undefined,
-  clientId: string | undefined,
-): string {
+export function roleAssignment(role: string, scope: string, { owner, clientId }: AssignedIdentity): string {
   const assignee =
     owner !== undefined && owner.objectId !== ''
       ? `--assignee-object-id ${owner.objectId} --assignee-principal-type ServicePrincipal`
