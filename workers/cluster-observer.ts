@@ -10,7 +10,8 @@ import { nodeGauges } from '../activities/telemetry/node-gauges.ts'
 import { podStates } from '../activities/telemetry/pod-gauges.ts'
 import { waitsFromCreation } from '../activities/telemetry/pod-waits.ts'
 import type { Config } from '../api/config.ts'
-import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../core/objects.ts'
+import type { NodeClass } from '../api/objects.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../core/objects.ts'
 
 export interface ClusterObserverDeps {
   readonly cache: ClusterCache

@@ -219,7 +219,8 @@ export function nominate(
   events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
 }
 
-function claimBody(
+/** Returns the NodeClaim to create: what is planned, and what the template of its pool gives to each of its nodes. */
+export function claimBody(
   nodePool: NodePool,
   planned: PlannedNodeClaim,
   name: string,

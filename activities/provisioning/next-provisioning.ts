@@ -1,5 +1,6 @@
+import type { NodeClass } from '../../api/objects.ts'
 import { isTrue } from '../../core/conditions.ts'
-import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../../core/objects.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable, podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Gauge, type Registry, register } from 'prom-client'
+import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type InstanceType, zoneOf } from '../../../core/instance-type.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import type { Quantity } from '../../../core/values/quantity.ts'
 import type { Catalogue } from './catalogue.ts'
 

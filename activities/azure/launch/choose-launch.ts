@@ -1,5 +1,6 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { chooseOffering, type Wanted } from '../capacity/choose-offering.ts'
 import type { LaunchOutcome } from '../contract.ts'

@@ -1,6 +1,7 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import type { NodeClass } from '../../../api/objects.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, classifyRefusal, metricsErrorCode } from '../arm/azure-error.ts'

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
-import type { NodeClass, RequirementSpec, Taint } from '../../../core/objects.ts'
+import type { RequirementSpec, Taint } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { parseResources } from '../../../core/resources.ts'

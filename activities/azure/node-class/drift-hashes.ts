@@ -1,6 +1,6 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'

@@ -1,6 +1,6 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { unread } from './finding.ts'

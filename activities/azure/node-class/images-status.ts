@@ -1,5 +1,5 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { type Finding, unread } from './finding.ts'
 import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'

@@ -1,4 +1,4 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { Finding } from './finding.ts'
@@ -30,7 +30,7 @@ export function localDnsDecision(
   kubernetesVersion: string | undefined,
 ): Decision {
   const { spec, status } = nodeClass
-  const { mode } = (spec['localDNS'] ?? {}) as { readonly mode?: string }
+  const mode = spec.localDNS?.mode
   if (mode === 'Required') return 'Enabled'
   if (mode !== 'Preferred') return 'Disabled'
   if (status.localDnsState === 'Enabled') return 'Enabled'

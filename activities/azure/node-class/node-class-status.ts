@@ -1,5 +1,5 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { ClaimUpkeepDeps } from '../../kubernetes/lifecycle/claim-upkeep.ts'

@@ -1,4 +1,4 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
 import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
 import type {
   CsiNode,
@@ -6,7 +7,6 @@ import type {
   Namespace,
   Node,
   NodeClaim,
-  NodeClass,
   NodePool,
   ObjectMeta,
   PersistentVolume,

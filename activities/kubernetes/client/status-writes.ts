@@ -1,10 +1,11 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import {
   applyConditions,
   type ConditionChange,
   type ConditionedKind,
   conditionOwner,
 } from '../../../core/conditions.ts'
-import type { Condition, NodeClaim, NodeClass, NodePool } from '../../../core/objects.ts'
+import type { Condition, NodeClaim, NodePool } from '../../../core/objects.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from '../cache/decode.ts'
 import type { EventRecorder } from '../event-recorder.ts'

@@ -22,10 +22,7 @@ export function subnetCheck(context: DoctorContext): Check {
     remedy: `look at the subnet: az network vnet subnet show ${subnetArguments(config.VNET_SUBNET_ID)}`,
     run: async (signal) => {
       const { nodeClasses } = await context.pools()
-      const ids = new Set([
-        config.VNET_SUBNET_ID,
-        ...nodeClasses.flatMap(({ spec }) => (typeof spec['vnetSubnetID'] === 'string' ? [spec['vnetSubnetID']] : [])),
-      ])
+      const ids = new Set([config.VNET_SUBNET_ID, ...nodeClasses.flatMap(({ spec }) => spec.vnetSubnetID ?? [])])
       const findings = await Promise.all([...ids].map((id) => oneSubnet(context, id, signal)))
       return worst(findings)
     },

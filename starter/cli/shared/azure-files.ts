@@ -1,7 +1,7 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
 import { type PriceItem, type PriceList, pricesOf } from '../../../activities/azure/catalogue/pricing.ts'
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { withoutNulls } from '../simulate/cluster-objects.ts'
 import {
