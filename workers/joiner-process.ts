@@ -1,29 +1,23 @@
-import { flushCompileCache } from 'node:module'
 import { hostname } from 'node:os'
 import { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
-import { whenAborted } from '../activities/abortable-wait.ts'
 import { readCloud } from '../activities/azure/access/azure-config.ts'
 import { type AzureIdentity, azureIdentity, untilIdentified } from '../activities/azure/access/azure-identity.ts'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
 import { bootstrap } from '../starter/bridge/bootstrap.ts'
-import { Bridge } from '../starter/bridge/bridge.ts'
 import { type NameOwner, nameOwner, nameProblem } from '../starter/bridge/cluster-loops.ts'
-import { dataConverter, temporalClient } from '../starter/temporal/connect.ts'
+import { temporalClient } from '../starter/temporal/connect.ts'
 import { isDenied } from '../starter/temporal/grpc-code.ts'
 import { explainTemporal, messageOf, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
 import { tellBuild } from './build-info.ts'
-import { bundleDigest, workflowBundle } from './bundle.ts'
-import { observeCluster } from './cluster-observer.ts'
 import type { ConversionService } from './conversion/conversion-service.ts'
 import { converting, startConversion } from './conversion-process.ts'
-import { createDependencies, type ProcessDeps } from './dependencies.ts'
+import { createDependencies } from './dependencies.ts'
 import {
   type Answer,
   askOwnership,
@@ -35,16 +29,12 @@ import {
 } from './identity.ts'
 import { loadClient } from './kubernetes-client.ts'
 import { Readiness } from './readiness.ts'
-import { runWorkers } from './running-workers.ts'
-import { createTaskWorkers } from './task-workers.ts'
+import { type ServingProcess, serve, working } from './serving.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
-import { giveBackWhenIdle } from './telemetry/idle-memory.ts'
 import { type GaugeSource, metricsText } from './telemetry/metrics-text.ts'
 import { TemporalLink } from './temporal-link.ts'
-import { workerVersioning } from './worker-version.ts'
 
 const connected = 'temporal'
-const working = 'workers'
 const azureToken = 'an access token of Azure'
 
 export interface JoinerProcess {
@@ -128,21 +118,13 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
   }
 }
 
-interface Work {
-  readonly config: Config
-  readonly settings: TemporalSettings
+interface Work extends ServingProcess {
   readonly cloud: Cloud
   readonly identity: AzureIdentity | undefined
   readonly kubernetes: KubernetesClient
   readonly ownership: OwnershipInput
-  readonly log: Logger
   readonly signal: AbortSignal
-  readonly link: TemporalLink
   readonly tracing: Tracing
-  /** What this process still waits for. */
-  readonly readiness: Readiness
-  /** Where what is computed for a scrape enters. */
-  readonly gauges: GaugeSource[]
 }
 
 async function work(input: Work): Promise<void> {
@@ -192,94 +174,4 @@ async function work(input: Work): Promise<void> {
     stopWatching()
   }
   lost.signal.throwIfAborted()
-}
-
-interface Serving {
-  readonly deps: ProcessDeps
-  readonly identity: string
-  readonly client: Client
-  readonly bootstrap: () => Promise<void>
-  readonly signal: AbortSignal
-}
-
-/** Runs what works for the cluster, once it is known to be this process's to work for. */
-async function serve(input: Work, { deps, identity, client, bootstrap, signal }: Serving): Promise<void> {
-  const { config, settings, log, link, readiness, gauges } = input
-  const { namespace } = settings
-  const roles = new Set(config.JOINER_ROLES)
-  const stopParts = startParts(deps, roles, readiness)
-  const bundle = await workflowBundle(
-    config.JOINER_WORKFLOW_BUNDLE,
-    settings.keys === undefined ? 'plain' : 'encrypted',
-  )
-  const workflowCode = bundleDigest(bundle.code)
-  const versioning = workerVersioning(config, workflowCode)
-  const bridge = new Bridge({
-    deps,
-    client,
-    connection: link.connection,
-    bootstrap,
-    temporalNamespace: namespace,
-    identity,
-    resyncMs: config.JOINER_RESYNC_INTERVAL,
-    version: versioning.own,
-  })
-  const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
-  gauges.push(observer.families, () => deps.metrics.families())
-  // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
-  await Promise.race([deps.cache.synced(), whenAborted(signal)])
-  const workers = await createTaskWorkers({
-    connection: link.current,
-    namespace,
-    dataConverter: dataConverter(settings),
-    roles,
-    deps,
-    identity,
-    workflowBundle: bundle,
-    version: versioning.options,
-  })
-  link.serve(workers)
-  const running = runWorkers(workers, signal)
-  readiness.has(working)
-  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
-  // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
-  flushCompileCache()
-  if (roles.has('bridge') && !signal.aborted) bridge.start()
-  const endGivingBack = giveBackWhenIdle(log)
-  try {
-    await running
-  } finally {
-    endGivingBack()
-    observer.stop()
-    await bridge.stop()
-    await stopParts()
-  }
-}
-
-/** Starts caches, catalogue and solvers. Returns what ends them. */
-function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
-  if (roles.has('planner')) {
-    deps.solver.start()
-    deps.evaluator.start()
-  }
-  deps.cache.start()
-  readiness.lacks('the watch caches')
-  void deps.cache.synced().then(() => readiness.has('the watch caches'))
-  // The bridge publishes what nodes cost.
-  if (roles.has('azure') || roles.has('planner') || roles.has('bridge')) deps.catalogue.start()
-  if (roles.has('azure') || roles.has('planner')) {
-    deps.quota.start()
-    deps.unavailable.start()
-  }
-  if (roles.has('azure')) deps.network.warm()
-  const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
-  return async () => {
-    endTracking()
-    deps.catalogue.stop()
-    deps.quota.stop()
-    deps.unavailable.stop()
-    deps.cache.stop()
-    await deps.solver.stop()
-    await deps.evaluator.stop()
-  }
 }

@@ -57,14 +57,14 @@ export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<vo
     if (claim.metadata.deletionTimestamp !== undefined) continue
     const view = views.get(claim.metadata.labels[labels.nodePool] ?? '')
     if (view === undefined || isSettled(claim, view, now)) continue
-    if (changeOf(deps, claim, view, now) === undefined) settle(claim, view, now)
+    if (changeOf(deps, claim, { view, now }) === undefined) settle(claim, view, now)
     else due.push({ claim, view })
   }
   const told = new Map<string, string[]>()
   await forEachOf(due, concurrency, async ({ claim, view }) => {
     let change: ClaimChange | undefined
     const after = await setClaimConditions(deps, claim.metadata, (current) => {
-      change = current.metadata.deletionTimestamp === undefined ? changeOf(deps, current, view, now) : undefined
+      change = current.metadata.deletionTimestamp === undefined ? changeOf(deps, current, { view, now }) : undefined
       return change
     })
     if (change === undefined || after === undefined) return
@@ -76,7 +76,11 @@ export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<vo
 }
 
 /** What would have to be written; undefined: nothing. */
-function changeOf(deps: ClaimConditionsDeps, claim: NodeClaim, view: PoolView, now: number): ClaimChange | undefined {
+function changeOf(
+  deps: ClaimConditionsDeps,
+  claim: NodeClaim,
+  { view, now }: { readonly view: PoolView; readonly now: number },
+): ClaimChange | undefined {
   const { pool } = view.wanted
   const at = consolidatableAt(claim, pool)
   const isConsolidatable = at !== undefined && at <= now

@@ -1,25 +1,22 @@
-import { conditionOf } from '../../core/conditions.ts'
 import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { replacementName } from '../../core/node-claim/node-names.ts'
-import type { Node, NodeClaim } from '../../core/objects.ts'
+import type { NodeClaim } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses/pauses.ts'
-import { annotations, taintKeys } from '../../core/requirements/labels.ts'
-import { sameTaint } from '../../core/taints.ts'
+import { annotations } from '../../core/requirements/labels.ts'
 import { activityScope } from '../activity-context.ts'
 import { forEachOf } from '../concurrency.ts'
-import { cachedClaim, setClaimConditions, updateClaim, updateNode } from '../kubernetes/client/object-writes.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import { claimNode } from '../kubernetes/lifecycle/observe.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
 import type { CreateClaimsDeps } from '../provisioning/create-claims.ts'
 import { createOne, nominate } from '../provisioning/create-claims.ts'
 import { Fence, FenceLostError } from '../provisioning/fence.ts'
 import { PoolLimits } from '../provisioning/pool-limits.ts'
+import { CommandMarks } from './command-marks.ts'
 import type { CommitOutcome, DisruptionProposal } from './contract.ts'
 import type { DisruptionEventDeps } from './events.ts'
 import { tellRejected } from './events.ts'
@@ -44,7 +41,6 @@ const concurrency = 16
 const readyMsPerNode = 80
 const shortestReadyMs = 10 * 60_000
 const longestReadyMs = 60 * 60_000
-const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
 /** What a validation depends on. */
 const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as const
 
@@ -126,13 +122,12 @@ interface Shared {
   readonly limits: PoolLimits
 }
 
-const isTainted = ({ taints }: Node) => taints.some((taint) => sameTaint(taint, disrupted))
-
 /** One proposal on its way to become a command. */
 class Commit {
   readonly #deps: CommitDeps
   readonly #shared: Shared
   readonly #proposal: DisruptionProposal
+  readonly #marks: CommandMarks
   #candidates: readonly CandidateRef[]
   #replacements: readonly ClaimRef[] = []
   #savings: number
@@ -146,6 +141,7 @@ class Commit {
     this.#deps = deps
     this.#shared = shared
     this.#proposal = proposal
+    this.#marks = new CommandMarks(deps, proposal)
     this.#candidates = proposal.candidates
     this.#savings = proposal.savings
   }
@@ -238,7 +234,7 @@ class Commit {
    */
   async finishOrUndo(): Promise<CommitOutcome> {
     const { method, candidates, replacements } = this.#proposal
-    const stamped = candidates.filter((ref) => this.#isStamped(ref))
+    const stamped = candidates.filter((ref) => this.#marks.isStamped(ref))
     const made = this.#found().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     this.#replacements = made.map(({ metadata: { name, uid } }) => ({ name, uid }))
     const isReplaced = made.length === replacements
@@ -258,28 +254,13 @@ class Commit {
     return { kind: 'rejected', message }
   }
 
-  #isStamped(ref: CandidateRef): boolean {
-    const claim = cachedClaim(this.#deps, ref)
-    return claim !== undefined && claim.metadata.deletionTimestamp === undefined && stampOf(claim) === this.#proposal.id
-  }
-
   /** Whether what an earlier attempt had begun a moment ago, and had not undone, could be ended by stamps. */
   async #isFinished(made: readonly NodeClaim[]): Promise<boolean> {
     const oldest = Math.min(...made.map(({ metadata }) => Date.parse(metadata.creationTimestamp)))
     if (made.length === 0 || this.#deps.now() - oldest > finishWithinMs) return false
-    if (!this.#candidates.every((ref) => this.#isMarked(ref))) return false
+    if (!this.#candidates.every((ref) => this.#marks.isMarked(ref))) return false
     if (this.#pausedBy(await readPauses(this.#deps, this.#deps.now())) !== undefined) return false
     return (await this.#stamp()) === undefined
-  }
-
-  #isMarked(ref: CandidateRef): boolean {
-    const claim = cachedClaim(this.#deps, ref)
-    const node = claim && claimNode(this.#deps, claim)
-    return claim !== undefined && node !== undefined && this.#saysWhy(claim) && isTainted(node)
-  }
-
-  #saysWhy({ status }: NodeClaim): boolean {
-    return conditionOf(status.conditions, 'DisruptionReason')?.reason === this.#proposal.reason
   }
 
   async undo(): Promise<void> {
@@ -318,27 +299,9 @@ class Commit {
       }
       await this.#shared.fence.checkIfStale()
       this.#hasWritten = true
-      await forEachOf(this.#candidates.slice(at, at + batchSize), batchSize, (ref) => this.#markOne(ref))
+      await forEachOf(this.#candidates.slice(at, at + batchSize), batchSize, (ref) => this.#marks.mark(ref))
     }
     return undefined
-  }
-
-  /** What is gone by now is found by the look that follows. */
-  async #markOne(ref: ClaimRef): Promise<void> {
-    const { reason } = this.#proposal
-    const claim = this.#deps.cache.nodeClaims.get(ref.name)
-    const node = claim && claimNode(this.#deps, claim)
-    if (node === undefined) return
-    await Promise.all([
-      updateNode(this.#deps, node.metadata.name, (current) =>
-        isTainted(current) ? undefined : { spec: { taints: [...current.taints, disrupted] } },
-      ),
-      setClaimConditions(this.#deps, ref, (current) =>
-        this.#saysWhy(current)
-          ? undefined
-          : { conditions: [{ type: 'DisruptionReason', status: 'True', reason, message: reason }] },
-      ),
-    ])
   }
 
   /** Empty nodes that do not stay empty are left out; of other commands nothing can be missing here. */
@@ -357,7 +320,8 @@ class Commit {
     if (paused !== undefined) return paused
     const refs: ClaimRef[] = []
     for (const [at, planned] of replacements.entries()) {
-      const made = await createOne(this.#deps, this.#shared, planned, {
+      const made = await createOne(this.#deps, this.#shared, {
+        planned,
         name: replacementName(planned.nodePool, commandDigest(id), at),
         annotations: { [annotations.replacementFor]: id },
         reason: reason.toLowerCase(),
@@ -380,15 +344,8 @@ class Commit {
   }
 
   async #stamp(): Promise<Refusal | undefined> {
-    const { id } = this.#proposal
-    let lost: string | undefined
     await this.#shared.fence.checkIfStale()
-    await forEachOf(this.#candidates, concurrency, async (ref) => {
-      const after = await updateClaim(this.#deps, ref, (current) =>
-        stampOf(current) === id ? undefined : { metadata: { annotations: { [annotations.disruptionCommand]: id } } },
-      )
-      if (after === undefined || after.metadata.deletionTimestamp !== undefined) lost = ref.name
-    })
+    const lost = await this.#marks.stamp(this.#candidates)
     return lost === undefined
       ? undefined
       : { reason: 'churn', message: `NodeClaim ${lost} was deleted by somebody else meanwhile` }

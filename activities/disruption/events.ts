@@ -46,8 +46,7 @@ function tellBlocked(deps: DisruptionEventDeps, { object, reason, message }: Blo
 function tellCandidates(
   deps: DisruptionEventDeps,
   candidates: readonly Pick<Candidate, 'node' | 'nodeClaim'>[],
-  reason: EventReason,
-  message: string,
+  { reason, message }: { readonly reason: EventReason; readonly message: string },
 ): void {
   for (const { node, nodeClaim } of candidates)
     for (const about of [node, nodeClaim]) deps.events.record({ about: subject(about), reason, message })
@@ -58,11 +57,11 @@ function tellDecided(deps: DisruptionEventDeps, command: DisruptionCommand): voi
   if (methodFacts[method].validation === 'immediate') return
   if (decision === 'replace') {
     const message = `Consolidation candidate: ${commandText(command)} (${savingsText(savings)})`
-    tellCandidates(deps, candidates, 'ConsolidationCandidate', message)
+    tellCandidates(deps, candidates, { reason: 'ConsolidationCandidate', message })
   }
   for (const score of scores) {
     const own = candidates.filter(({ nodePool }) => nodePool.metadata.name === score.nodePool)
-    tellCandidates(deps, own, 'ConsolidationApproved', scoreText(score))
+    tellCandidates(deps, own, { reason: 'ConsolidationApproved', message: scoreText(score) })
   }
 }
 
@@ -83,5 +82,5 @@ export function tellRejected(
   })
   const command = commandText({ decision, candidates: known, replacements })
   const text = `Consolidation rejected: ${command}, reason: ${reason} (${savingsText(savings)})`
-  tellCandidates(deps, known, 'ConsolidationRejected', text)
+  tellCandidates(deps, known, { reason: 'ConsolidationRejected', message: text })
 }

@@ -73,7 +73,7 @@ export async function nextDisruption(
     if (proposals.length > 0) return { kind: 'proposed', proposals }
     if (input.once) break
     const rest = Math.max(burstMs, restPerWork * (deps.now() - startedAt))
-    await untilWorthALook(deps, memory, { urgentChanges, nextMs, rest }, signal)
+    await untilWorthALook(deps, { memory, urgentChanges, nextMs, rest }, signal)
   } while (deps.now() < untilMs)
   return { kind: 'idle' }
 }
@@ -92,10 +92,10 @@ interface PassResult {
 }
 
 async function pass(deps: NextDisruptionDeps, memory: DisruptionMemory, given: PassInput): Promise<PassResult> {
-  const { input, pauses, changes } = given
+  const { input, changes } = given
   const inputs = input.forced ? [] : dependsOn(deps, given)
   if (!input.forced && memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
-  const evaluation = await evaluated(deps, memory, input, pauses)
+  const evaluation = await evaluated(deps, memory, given)
   tellEvaluation(deps, evaluation)
   tellFindings(deps, evaluation)
   if (!input.forced) recordVerdicts(deps, evaluation)
@@ -120,8 +120,7 @@ function dependsOn(deps: NextDisruptionDeps, { input, pauses }: PassInput): read
 async function evaluated(
   deps: NextDisruptionDeps,
   memory: DisruptionMemory,
-  { forced, request, validating }: DisruptionInput,
-  pauses: Pauses,
+  { input: { forced, request, validating }, pauses }: PassInput,
 ): Promise<Evaluation> {
   const { budget, by: _, ...scope } = request ?? {}
   const settings = {
@@ -159,11 +158,21 @@ function hasScheduledBudgets({ cache }: NextDisruptionDeps): boolean {
   )
 }
 
+/** What is waited for between two passes. */
+interface Rest {
+  readonly memory: DisruptionMemory
+  /** How many urgent changes had been seen when the last pass began. */
+  readonly urgentChanges: number
+  /** When time alone may bring something, in epoch ms. */
+  readonly nextMs: number
+  /** How long it lasts at least, in milliseconds. */
+  readonly rest: number
+}
+
 /** Waits until a change may have set nodes free, or until the time for a look has come. */
 async function untilWorthALook(
   deps: NextDisruptionDeps,
-  memory: DisruptionMemory,
-  { urgentChanges, nextMs, rest }: { readonly urgentChanges: number; readonly nextMs: number; readonly rest: number },
+  { memory, urgentChanges, nextMs, rest }: Rest,
   signal: AbortSignal,
 ): Promise<void> {
   const wakeMs = Math.min(lookEveryMs, Math.max(nextMs - deps.now(), 100, rest))

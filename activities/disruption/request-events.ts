@@ -24,7 +24,8 @@ export function tellConsolidateNow(
     ...(nodes === undefined ? [] : [`of the nodes ${shown(nodes)}`]),
     ...(budget === undefined ? [] : [`at most ${budget} of each NodePool`]),
   ]
-  tell(deps, 'ConsolidateNow', proposals, {
+  tell(deps, proposals, {
+    reason: 'ConsolidateNow',
     named: nodePools,
     message: (found) =>
       `A pass was asked for by ${by ?? 'somebody'}${limits.map((limit) => `, ${limit}`).join('')}: ${found}`,
@@ -37,13 +38,15 @@ export function tellPlanApplied(
   { id, by }: { readonly id: string; readonly by?: string | undefined },
   proposals: readonly DisruptionProposal[],
 ): void {
-  tell(deps, 'PlanApplied', proposals, {
+  tell(deps, proposals, {
+    reason: 'PlanApplied',
     named: [],
     message: (found) => `Plan ${id} is carried out as ${by ?? 'somebody'} asked: ${found}`,
   })
 }
 
 interface Telling {
+  readonly reason: EventReason
   /** NodePools that are told even if nothing was found of their nodes. */
   readonly named: readonly string[]
   readonly message: (found: string) => string
@@ -51,9 +54,8 @@ interface Telling {
 
 function tell(
   { cache, events, now }: RequestEventsDeps,
-  reason: EventReason,
   proposals: readonly DisruptionProposal[],
-  { named, message }: Telling,
+  { reason, named, message }: Telling,
 ): void {
   const candidates = Map.groupBy(
     proposals.flatMap((proposal) => proposal.candidates),

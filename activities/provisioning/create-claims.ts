@@ -1,11 +1,8 @@
 import { randomInt } from 'node:crypto'
 import type { Logger } from 'pino'
-import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
-import { nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
-import type { NodeClaim, NodePool, Pod } from '../../core/objects.ts'
+import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
-import { annotations, terminationFinalizer } from '../../core/requirements/labels.ts'
-import { formatResources } from '../../core/resources.ts'
+import { annotations } from '../../core/requirements/labels.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
@@ -16,6 +13,7 @@ import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
 import { milestones } from '../telemetry/milestones.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
+import { claimBody } from './claim-body.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
@@ -39,8 +37,6 @@ export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps {
 const concurrency = 16
 /** Fence and pause are read from the API server this often while claims are created: well within the 2 s after which a pause must hold. */
 const checkEveryMs = 500
-
-const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
 
 export interface CreationOutcome {
   /** `paused`: a pause came in between; the pods of what was not created stay pending. */
@@ -74,7 +70,7 @@ export async function createClaims(
         isPaused = true
         return
       }
-      const made = await createClaim(deps, fence, claim, limits)
+      const made = await createClaim(deps, { fence, limits }, claim)
       if (made.kind === 'created') names.push(made.claim.metadata.name)
       else if (made.kind === 'refused') refused += 1
     }
@@ -100,13 +96,8 @@ function sharedCheck(deps: CreateClaimsDeps, fence: Fence): () => Promise<boolea
   }
 }
 
-async function createClaim(
-  deps: CreateClaimsDeps,
-  fence: Fence,
-  planned: PlannedNodeClaim,
-  limits: PoolLimits,
-): Promise<Creation> {
-  const made = await createOne(deps, { fence, limits }, planned, { name: `${planned.nodePool}-${randomSuffix()}` })
+async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: PlannedNodeClaim): Promise<Creation> {
+  const made = await createOne(deps, guards, { planned, name: `${planned.nodePool}-${randomSuffix()}` })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)
   if (made.kind !== 'created') return made
@@ -115,7 +106,14 @@ async function createClaim(
   return made
 }
 
-export interface NewClaim {
+/** What a creation has to pass. */
+interface Guards {
+  readonly fence: Fence
+  readonly limits: PoolLimits
+}
+
+interface NewClaim {
+  readonly planned: PlannedNodeClaim
   readonly name: string
   /** Beside those of every claim. */
   readonly annotations?: Readonly<Record<string, string>>
@@ -135,9 +133,8 @@ type Creation =
  */
 export async function createOne(
   deps: CreateClaimsDeps,
-  { fence, limits }: { readonly fence: Fence; readonly limits: PoolLimits },
-  planned: PlannedNodeClaim,
-  { name, annotations: own = {}, reason }: NewClaim,
+  { fence, limits }: Guards,
+  { planned, name, annotations: own = {}, reason }: NewClaim,
 ): Promise<Creation> {
   const admission = await limits.admit(planned)
   if (admission.kind !== 'admitted') return admission
@@ -146,7 +143,7 @@ export async function createOne(
   return deps.tracing.span('create NodeClaim', { attributes: about }, async () => {
     const traceParent = deps.tracing.current()
     const added = traceParent === undefined ? own : { ...own, [annotations.traceParent]: traceParent }
-    const submitted = await submit(deps, claimBody(admission.nodePool, planned, name, added))
+    const submitted = await submit(deps, claimBody(admission.nodePool, planned, { name, annotations: added }))
     if (submitted.kind === 'refused') {
       limits.giveBack(planned)
       deps.metrics.refused(planned)
@@ -217,59 +214,6 @@ export function nominate(
   nominations.nominate(pod.metadata.uid, nodeClaim ?? node ?? '', now())
   const places = [nodeClaim && `nodeclaim/${nodeClaim}`, node && `node/${node}`].filter((place) => place !== undefined)
   events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
-}
-
-/** Returns the NodeClaim to create: what is planned, and what the template of its pool gives to each of its nodes. */
-export function claimBody(
-  nodePool: NodePool,
-  planned: PlannedNodeClaim,
-  name: string,
-  added: Readonly<Record<string, string>>,
-): Json {
-  const { annotations: own, spec, hash } = nodePool.template
-  const stamped = nodePool.metadata.annotations
-  return {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodeClaim',
-    metadata: {
-      name,
-      labels: planned.labels,
-      annotations: {
-        ...own,
-        // Not the pool's annotation: an edit of a moment ago may not be in it, and then the new node would seem to have drifted.
-        ...(hash === undefined
-          ? {}
-          : { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }),
-        ...pick(stamped, kubeletAnnotation),
-        [minValuesRelaxed]: String(planned.minValuesRelaxed ?? false),
-        ...added,
-      },
-      finalizers: [terminationFinalizer],
-      ownerReferences: [
-        {
-          apiVersion: 'karpenter.sh/v1',
-          kind: 'NodePool',
-          name: nodePool.metadata.name,
-          uid: nodePool.metadata.uid,
-          blockOwnerDeletion: true,
-        },
-      ],
-    },
-    spec: {
-      requirements: planned.requirements,
-      resources: { requests: formatResources(planned.requests) },
-      nodeClassRef: spec.nodeClassRef,
-      ...(spec.taints.length > 0 ? { taints: spec.taints } : {}),
-      ...(spec.startupTaints.length > 0 ? { startupTaints: spec.startupTaints } : {}),
-      ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
-      ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
-    },
-  }
-}
-
-function pick(from: Readonly<Record<string, string>>, key: string): Record<string, string> {
-  const value = from[key]
-  return value === undefined ? {} : { [key]: value }
 }
 
 /** Five characters as Kubernetes' own generated names have. */

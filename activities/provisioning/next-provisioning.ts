@@ -1,42 +1,27 @@
-import type { NodeClass } from '../../api/objects.ts'
-import { isTrue } from '../../core/conditions.ts'
-import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
-import { isProvisionable, podName } from '../../core/pods/pod-rules.ts'
-import { annotations } from '../../core/requirements/labels.ts'
+import type { Pod } from '../../core/objects.ts'
+import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
-import { activityScope, pauseFor } from '../activity-context.ts'
-import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
-import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
+import { activityScope } from '../activity-context.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
-import type { SolveDeps } from '../scheduler-thread/solve.ts'
-import { isHeldBack, solve } from '../scheduler-thread/solve.ts'
+import { solve } from '../scheduler-thread/solve.ts'
 import type { ThreadPlan } from '../scheduler-thread/solver-thread.ts'
 import type { ProvisioningOutcome } from './contract.ts'
 import type { CreateClaimsDeps } from './create-claims.ts'
 import { createClaims, nominate } from './create-claims.ts'
 import { Fence } from './fence.ts'
-import type { PlanningSnapshotDeps } from './planning-snapshot.ts'
 import { laggingKinds, podsToPlace } from './planning-snapshot.ts'
+import { batchWindow, podsNeedPlace, retryMs, type WaitingPodsDeps } from './waiting-pods.ts'
 
-export interface NextProvisioningDeps extends PlanningSnapshotDeps, SolveDeps, CreateClaimsDeps, PauseDeps {
-  readonly unavailable: UnavailableOfferings
-  /** A batch of pods is closed after this long without a new one, in milliseconds. */
-  readonly batchIdleMs: number
-  /** And at the latest after this long. */
-  readonly batchMaxMs: number
-}
+export interface NextProvisioningDeps extends WaitingPodsDeps, CreateClaimsDeps, PauseDeps {}
 
 /** The long poll returns by itself after this time, so that its loop can checkpoint. */
 const pollMs = 30 * 60_000
-/** A pod that found no place is tried again after this time, or when nodes, pools or offerings change. */
-const retryMs = 10_000
 /** A pod with many constraints that the pass had no time for is planned again after this time. */
 const postponedMs = 2000
 const postponed =
   'pods with many constraints and preferences are planned after all others, and the pass had no time left; use fewer'
-const burstMs = 20
 /** How the reason begins why a pod is left out that keeps itself from every NodePool. */
 const notOnOurNodes = 'configured to not run on a Karpenter provisioned node'
 
@@ -51,7 +36,7 @@ export async function nextProvisioning(deps: NextProvisioningDeps, signal: Abort
   const fence = await Fence.take(deps, activityScope().attemptId)
   const tried = new Map<string, number>()
   while (deps.now() < untilMs) {
-    if (!(await podsNeedPlace(deps, tried, untilMs, signal))) return { kind: 'idle' }
+    if (!(await podsNeedPlace(deps, { tried, untilMs }, signal))) return { kind: 'idle' }
     await batchWindow(deps, signal)
     if ((await readPause(deps, 'provisioning', deps.now())) !== undefined) return { kind: 'paused' }
     await deps.cache.catchUp(laggingKinds(deps), signal)
@@ -171,125 +156,4 @@ function tellUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string
     reason: 'FailedScheduling',
     message: `Failed to schedule pod, ${message.replace(/^ignoring pod, /, '')}`,
   })
-}
-
-/** Whether a pod needs a plan: it was not tried a moment ago, and it is not counted on by a node that is still to come. */
-function needsPlan(deps: NextProvisioningDeps, pod: Pod, tried: ReadonlyMap<string, number>): boolean {
-  if ((tried.get(pod.metadata.uid) ?? 0) > deps.now()) return false
-  if (isHeldBack(deps, pod)) return false
-  const target = deps.nominations.targetOf(pod.metadata.uid)
-  if (target === undefined) return true
-  const claim = deps.cache.nodeClaims.get(target)
-  const waitedFor = claim ?? deps.cache.nodes.get(target)
-  if (waitedFor === undefined || isDeleting(waitedFor)) return true
-  // A pod that its node could take and that is still pending does not fit after all.
-  const isUp = claim === undefined || isTrue(claim.status.conditions, 'Initialized')
-  return isUp && !deps.nominations.targets(deps.now()).has(target)
-}
-
-/** Waits until pods need a plan. False: the time is over. */
-async function podsNeedPlace(
-  deps: NextProvisioningDeps,
-  tried: Map<string, number>,
-  untilMs: number,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const concerns = ({ kind, before, after }: ClusterChange) => {
-    if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
-    if (kind === 'NodePool' || kind === 'AKSNodeClass') {
-      if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
-      tried.clear()
-      deps.heavyPods.clear()
-      return true
-    }
-    if (kind !== 'NodeClaim' && kind !== 'Node') return false
-    return (before === undefined) !== (after === undefined || isDeleting(after)) || beginsToLeave(before, after)
-  }
-  while (deps.now() < untilMs) {
-    await deps.quarantine.refresh()
-    const pods = podsToPlace(deps)
-    deps.metrics.waiting(pods)
-    deps.quarantine.report(pods)
-    if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
-    const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
-    const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))
-    const changed = await changeOrClear(deps, tried, Math.max(next - deps.now(), 10), concerns, signal)
-    // A burst of changes is looked at once.
-    if (changed) await pauseFor(burstMs, signal)
-  }
-  return false
-}
-
-/** As the cache's `changeWithin`; marks that somebody cleared are a change too, after which every pod is tried again. */
-async function changeOrClear(
-  { cache, unavailable }: NextProvisioningDeps,
-  tried: Map<string, number>,
-  ms: number,
-  concerns: Parameters<NextProvisioningDeps['cache']['changeWithin']>[1],
-  signal: AbortSignal,
-): Promise<boolean> {
-  const cleared = new AbortController()
-  const end = unavailable.onCleared(() => {
-    tried.clear()
-    cleared.abort()
-  })
-  try {
-    return await cache.changeWithin(ms, concerns, AbortSignal.any([signal, cleared.signal]))
-  } catch (error) {
-    if (!cleared.signal.aborted || signal.aborted) throw error
-    return true
-  } finally {
-    end()
-  }
-}
-
-type Provider = NodePool | NodeClass
-
-/** Whether a pool or node class changed in what plans depend on: its status counts nodes, which changes all the time. */
-function isAnother(before: Provider | undefined, after: Provider | undefined): boolean {
-  if (before === undefined || after === undefined) return true
-  const ready = (one: Provider) => isTrue(one.kind === 'NodePool' ? one.conditions : one.status.conditions, 'Ready')
-  return (
-    before.metadata.generation !== after.metadata.generation ||
-    before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp ||
-    ready(before) !== ready(after)
-  )
-}
-
-/** Whether a node or claim is on its way out by now and was not before. Of what is interrupted the Node tells first. */
-function beginsToLeave(before: unknown, after: unknown): boolean {
-  if (after === undefined || annotations.interrupted in (after as Node | NodeClaim).metadata.annotations) return false
-  const isGoing = (object: unknown) => isDeleting(object) || (object as Partial<Node>).isInterrupted === true
-  return isGoing(after) && (before === undefined || !isGoing(before))
-}
-
-function isDeleting(object: unknown): boolean {
-  return (object as { metadata: { deletionTimestamp?: string } }).metadata.deletionTimestamp !== undefined
-}
-
-/**
- * Lets a burst arrive: until no new pod came and no node began to leave for the idle time, at most for the maximum
- * (reference/karpenter-core.md 3.1). Nodes count, since Azure takes many spot VMs back at once.
- */
-async function batchWindow(deps: NextProvisioningDeps, signal: AbortSignal): Promise<void> {
-  const endMs = deps.now() + deps.batchMaxMs
-  let seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
-  let idleSinceMs = deps.now()
-  for (;;) {
-    const restMs = Math.min(idleSinceMs + deps.batchIdleMs, endMs) - deps.now()
-    if (restMs <= 0) return
-    const arrived = await deps.cache.changeWithin(
-      restMs,
-      ({ kind, before, after }) =>
-        after !== undefined &&
-        (kind === 'Pod'
-          ? isProvisionable(after as Pod) && !seen.has(after.metadata.uid)
-          : (kind === 'NodeClaim' || kind === 'Node') && beginsToLeave(before, after)),
-      signal,
-    )
-    if (!arrived) return
-    idleSinceMs = deps.now()
-    await pauseFor(burstMs, signal)
-    seen = new Set(podsToPlace(deps).map((pod) => pod.metadata.uid))
-  }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Gauge, type Registry, register } from 'prom-client'
+import { type Registry, register } from 'prom-client'
 import { CrashSearch } from '../../core/crash-search.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
@@ -12,7 +12,6 @@ import {
   quarantineId,
   withEntry,
 } from '../../core/quarantine.ts'
-import { annotations } from '../../core/requirements/labels.ts'
 import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
@@ -20,6 +19,8 @@ import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { objectFingerprint } from './object-fingerprint.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
+import { standIn } from './pod-stand-in.ts'
+import { observeQuarantine } from './quarantine-gauge.ts'
 import type { QuarantineStore } from './quarantine-store.ts'
 import type { ThreadFault } from './supervised-thread.ts'
 
@@ -61,7 +62,7 @@ export class Quarantine {
 
   constructor(deps: Deps, registry: Registry = register) {
     this.#deps = deps
-    observe(() => this.#entries, registry)
+    observeQuarantine(() => this.#entries, registry)
   }
 
   /** Calls the listener after each change, with the objects that it concerns. Returns the function that ends it. */
@@ -223,33 +224,3 @@ export class Quarantine {
 }
 
 const timeOf = (ms: number) => new Date(ms).toISOString()
-
-function standIn(pod: Pod): Pod {
-  const { affinity: _, metadata, ...rest } = pod
-  return {
-    ...rest,
-    metadata: { ...metadata, annotations: { ...metadata.annotations, [annotations.doNotDisrupt]: 'true' } },
-    nodeSelector: {},
-    tolerations: [],
-    topologySpreadConstraints: [],
-    hostPorts: [],
-    persistentVolumeClaims: [],
-    resourceClaims: [],
-  }
-}
-
-function observe(entries: () => QuarantineEntries, registry: Registry): Gauge {
-  return new Gauge({
-    name: 'joiner_quarantined_objects',
-    help: 'Objects that are left out of planning because they crashed passes of the scheduler.',
-    labelNames: ['kind'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const [kind, { length }] of Object.entries(
-        Object.groupBy([...entries().keys()], (id) => objectOf(id).kind),
-      ) as [string, readonly string[]][])
-        this.set({ kind }, length)
-    },
-  })
-}

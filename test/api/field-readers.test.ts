@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { chooseOffering } from '../../activities/azure/capacity/choose-offering.ts'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { decodeNodeClaim, decodeNodePool } from '../../activities/kubernetes/cache/decode.ts'
-import { claimBody } from '../../activities/provisioning/create-claims.ts'
+import { claimBody } from '../../activities/provisioning/claim-body.ts'
 import { nodeClaimSpec } from '../../api/node-claim.ts'
 import { nodePoolSpec } from '../../api/node-pool.ts'
 import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
@@ -144,7 +144,7 @@ const pool: Kind<NodePool> = {
     expireAfter: '1h',
   },
   readers: {
-    'new NodeClaims': (one) => claimBody(withoutHash(one), plan, 'claim', {}),
+    'new NodeClaims': (one) => claimBody(withoutHash(one), plan, { name: 'claim', annotations: {} }),
     scheduling: (one) => planned(one).newNodeClaims,
     budgets: (one) => allowedDisruptions({ budgets: one.disruption.budgets, nodes: 20, reason: 'Empty', now: noon }),
     consolidation: (one) => [consolidatableAt(sampleClaim('a'), one), methods['single-node'].suits(candidate(one), {})],
@@ -181,7 +181,7 @@ const claim: Kind<NodeClaim> = {
       }),
     lifecycle: (one) => {
       const deleted = { ...one, metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
-      return [one, deleted].map((each) => nextStep(each, each.metadata.uid, sampleTime + 2 * 3_600_000))
+      return [one, deleted].map((each) => nextStep(each, { uid: each.metadata.uid, now: sampleTime + 2 * 3_600_000 }))
     },
     'whose it is': (_, spec) => {
       const cache = new ClusterCache({} as never, pino({ level: 'silent' }))

@@ -21,8 +21,8 @@ export class Admission {
   enter(address: string, bytes: number): (() => void) | undefined {
     const own = this.#byAddress.get(address) ?? { requests: 0, bytes: 0 }
     const { requests, requestsOfAddress, bytes: mostBytes, bytesOfAddress } = this.#limits
-    if (!hasRoom(this.#all, requests, mostBytes, bytes) || !hasRoom(own, requestsOfAddress, bytesOfAddress, bytes))
-      return undefined
+    const isRoomForAll = hasRoom(this.#all, { requests, bytes: mostBytes }, bytes)
+    if (!isRoomForAll || !hasRoom(own, { requests: requestsOfAddress, bytes: bytesOfAddress }, bytes)) return undefined
     this.#byAddress.set(address, own)
     const counts = [this.#all, own]
     for (const count of counts) {
@@ -42,6 +42,6 @@ export class Admission {
   }
 }
 
-function hasRoom({ requests, bytes }: InFlight, mostRequests: number, mostBytes: number, more: number): boolean {
-  return requests < mostRequests && bytes + more <= mostBytes
+function hasRoom({ requests, bytes }: InFlight, most: Readonly<InFlight>, more: number): boolean {
+  return requests < most.requests && bytes + more <= most.bytes
 }

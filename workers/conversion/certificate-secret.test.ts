@@ -6,7 +6,7 @@ const names = ['joiner-conversion.joiner.svc']
 const now = new Date('2026-11-21T00:00:00Z')
 const later = (days: number) => new Date(now.getTime() + days * 24 * 3_600_000)
 const path = `/convert/${'0'.repeat(32)}`
-const due = (keys: Keys | undefined, at: Date, isTrusted = true) => dueKeys(keys, names, at, () => isTrusted)
+const due = (keys: Keys | undefined, at: Date, isTrusted = true) => dueKeys(keys, { names, now: at }, () => isTrusted)
 
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 const pem = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, encoded('-----BEGIN X')]))

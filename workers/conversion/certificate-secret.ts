@@ -26,8 +26,7 @@ const pathForm = /^\/convert\/[0-9a-f]{32}$/
  */
 export async function dueKeys(
   keys: Keys | undefined,
-  names: readonly string[],
-  now: Date,
+  { names, now }: { readonly names: readonly string[]; readonly now: Date },
   isTrusted: (certificate: Certificate) => boolean,
 ): Promise<Keys> {
   if (keys === undefined) {

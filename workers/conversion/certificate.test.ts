@@ -11,7 +11,8 @@ describe("the webhook's certificate", () => {
   it('is its own CA bundle to a client that checks the name', async () => {
     const certificate = await makeCertificate([name], new Date())
     const serving = { certificate, path: '/convert/secret' }
-    const webhook = await startConversionWebhook(0, serving, webhookLimits, { answered() {}, refused() {} })
+    const settings = { port: 0, serving, limits: webhookLimits }
+    const webhook = await startConversionWebhook(settings, { answered() {}, refused() {} })
     const ask = (servername: string) =>
       new Promise((resolve, reject) => {
         const options = {

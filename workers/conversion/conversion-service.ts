@@ -140,7 +140,7 @@ export class ConversionService {
     const isTrusted = ({ cert }: { readonly cert: string }) =>
       convertedCrds.every((name) => this.#listed.has(name)) &&
       [...this.#crds.values()].every((crd) => trusts(crd, cert))
-    const keys = await dueKeys(before, names, new Date(now()), isTrusted)
+    const keys = await dueKeys(before, { names, now: new Date(now()) }, isTrusted)
     if (keys === before) return keys
     try {
       this.#secret = await this.#write(client, namespace, keys)

@@ -13,13 +13,16 @@ let answered = 0
 let failure: string | undefined
 const refused = new Map<Refusal, number>()
 
-const webhook = await startConversionWebhook(listenAt, serving, limits, {
-  answered(why) {
-    answered += 1
-    failure = why ?? failure
+const webhook = await startConversionWebhook(
+  { port: listenAt, serving, limits },
+  {
+    answered(why) {
+      answered += 1
+      failure = why ?? failure
+    },
+    refused: (why) => refused.set(why, (refused.get(why) ?? 0) + 1),
   },
-  refused: (why) => refused.set(why, (refused.get(why) ?? 0) + 1),
-})
+)
 port.on('message', ({ serving: next }: ToWebhook) => webhook.use(next))
 port.postMessage({ kind: 'listening', port: webhook.port } satisfies FromWebhook)
 

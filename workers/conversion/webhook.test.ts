@@ -43,9 +43,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function start(limits: Partial<WebhookLimits> = {}): Promise<ConversionWebhook> {
   const one = await startConversionWebhook(
-    0,
-    { certificate: first, path },
-    { ...webhookLimits, ...limits },
+    { port: 0, serving: { certificate: first, path }, limits: { ...webhookLimits, ...limits } },
     { answered: (failure) => failures.push(failure), refused: (why) => refused.push(why) },
   )
   started.push(one)

@@ -41,9 +41,7 @@ export interface ConversionWebhook {
  * nothing is parsed that is larger than the limits. Errors: the port is taken, or the certificate cannot be read.
  */
 export async function startConversionWebhook(
-  port: number,
-  serving: Serving,
-  limits: WebhookLimits,
+  { port, serving, limits }: { readonly port: number; readonly serving: Serving; readonly limits: WebhookLimits },
   events: WebhookEvents,
 ): Promise<ConversionWebhook> {
   const admission = new Admission(limits)
@@ -62,7 +60,9 @@ export async function startConversionWebhook(
       maxHeaderSize: 8192,
     },
     (request, response) => {
-      answer(request, response).catch(() => refuse(events, response, 500, 'the review could not be answered'))
+      answer(request, response).catch(() =>
+        refuse(events, response, { status: 500, text: 'the review could not be answered' }),
+      )
     },
   )
   // A client that takes its time to read an answer.
@@ -73,17 +73,21 @@ export async function startConversionWebhook(
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = refusalOf(request, path, limits)
-    if (refusal !== undefined) return refuse(events, response, ...refusal)
+    if (refusal !== undefined) return refuse(events, response, refusal)
     const length = Number(request.headers['content-length'])
     const leave = admission.enter(request.socket.remoteAddress ?? '', length)
     // client-go tries again after this many seconds, ten times.
     if (leave === undefined)
-      return refuse(events, response, 429, 'too many conversions at once', { 'retry-after': '1' })
+      return refuse(events, response, {
+        status: 429,
+        text: 'too many conversions at once',
+        headers: { 'retry-after': '1' },
+      })
     response.once('close', leave)
     const body = await bodyOf(request, length)
     if (body === undefined) return
     const { status, body: text, failure } = answerReview(body, limits.values)
-    if (status !== 200) return refuse(events, response, status, text)
+    if (status !== 200) return refuse(events, response, { status, text })
     events.answered(failure)
     response.setHeader('content-type', 'application/json')
     response.end(text)
@@ -106,17 +110,23 @@ export async function startConversionWebhook(
   }
 }
 
+interface RefusedRequest {
+  readonly status: Refusal & number
+  readonly text: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Why a request is not even read; undefined: it is. */
 function refusalOf(
   { url = '', method, headers }: IncomingMessage,
   path: string,
   { bodyBytes }: WebhookLimits,
-): readonly [Refusal & number, string] | undefined {
-  if (!isSame(url.replace(/\?.*$/s, ''), path)) return [404, 'not found']
-  if (method !== 'POST') return [405, 'use POST']
+): RefusedRequest | undefined {
+  if (!isSame(url.replace(/\?.*$/s, ''), path)) return { status: 404, text: 'not found' }
+  if (method !== 'POST') return { status: 405, text: 'use POST' }
   const length = headers['content-length']
-  if (length === undefined) return [411, 'say how long the review is']
-  return Number(length) > bodyBytes ? [413, `a review has at most ${bodyBytes} bytes`] : undefined
+  if (length === undefined) return { status: 411, text: 'say how long the review is' }
+  return Number(length) > bodyBytes ? { status: 413, text: `a review has at most ${bodyBytes} bytes` } : undefined
 }
 
 /** Compares in a time that does not tell how much of the path is right. */
@@ -139,13 +149,7 @@ async function bodyOf(request: IncomingMessage, length: number): Promise<Uint8Ar
 }
 
 /** Refuses and closes, so that the rest of a body is not read. A client that is to come back keeps its connection. */
-function refuse(
-  events: WebhookEvents,
-  response: ServerResponse,
-  status: Refusal & number,
-  text: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+function refuse(events: WebhookEvents, response: ServerResponse, { status, text, headers = {} }: RefusedRequest): void {
   events.refused(status)
   if (response.headersSent) return void response.destroy()
   response.writeHead(status, { ...(status === 429 ? {} : { connection: 'close' }), ...headers })

@@ -1,0 +1,61 @@
+import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
+import { nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
+import type { NodePool } from '../../core/objects.ts'
+import { annotations, terminationFinalizer } from '../../core/requirements/labels.ts'
+import { formatResources } from '../../core/resources.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
+
+const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
+
+/** Returns the NodeClaim to create: what is planned, and what the template of its pool gives to each of its nodes. */
+export function claimBody(
+  nodePool: NodePool,
+  planned: PlannedNodeClaim,
+  { name, annotations: added }: { readonly name: string; readonly annotations: Readonly<Record<string, string>> },
+): Json {
+  const { annotations: own, spec, hash } = nodePool.template
+  const stamped = nodePool.metadata.annotations
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name,
+      labels: planned.labels,
+      annotations: {
+        ...own,
+        // Not the pool's annotation: an edit of a moment ago may not be in it, and then the new node would seem to have drifted.
+        ...(hash === undefined
+          ? {}
+          : { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }),
+        ...pick(stamped, kubeletAnnotation),
+        [minValuesRelaxed]: String(planned.minValuesRelaxed ?? false),
+        ...added,
+      },
+      finalizers: [terminationFinalizer],
+      ownerReferences: [
+        {
+          apiVersion: 'karpenter.sh/v1',
+          kind: 'NodePool',
+          name: nodePool.metadata.name,
+          uid: nodePool.metadata.uid,
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+    spec: {
+      requirements: planned.requirements,
+      resources: { requests: formatResources(planned.requests) },
+      nodeClassRef: spec.nodeClassRef,
+      ...(spec.taints.length > 0 ? { taints: spec.taints } : {}),
+      ...(spec.startupTaints.length > 0 ? { startupTaints: spec.startupTaints } : {}),
+      ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
+      ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
+    },
+  }
+}
+
+function pick(from: Readonly<Record<string, string>>, key: string): Record<string, string> {
+  const value = from[key]
+  return value === undefined ? {} : { [key]: value }
+}

@@ -1,0 +1,127 @@
+// What works for the cluster in a process: caches, workers and bridge.
+import { flushCompileCache } from 'node:module'
+import type { Client } from '@temporalio/client'
+import type { Logger } from 'pino'
+import { whenAborted } from '../activities/abortable-wait.ts'
+import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
+import type { Config } from '../api/config.ts'
+import { Bridge } from '../starter/bridge/bridge.ts'
+import { dataConverter } from '../starter/temporal/connect.ts'
+import type { TemporalSettings } from '../starter/temporal/settings.ts'
+import { bundleDigest, workflowBundle } from './bundle.ts'
+import { observeCluster } from './cluster-observer.ts'
+import type { ProcessDeps } from './dependencies.ts'
+import type { Readiness } from './readiness.ts'
+import { runWorkers } from './running-workers.ts'
+import { createTaskWorkers } from './task-workers.ts'
+import { giveBackWhenIdle } from './telemetry/idle-memory.ts'
+import type { GaugeSource } from './telemetry/metrics-text.ts'
+import type { TemporalLink } from './temporal-link.ts'
+import { workerVersioning } from './worker-version.ts'
+
+export const working = 'workers'
+
+/** What a process has before it is let in. */
+export interface ServingProcess {
+  readonly config: Config
+  readonly settings: TemporalSettings
+  readonly log: Logger
+  readonly link: TemporalLink
+  /** What this process still waits for. */
+  readonly readiness: Readiness
+  /** Where what is computed for a scrape enters. */
+  readonly gauges: GaugeSource[]
+}
+
+interface Serving {
+  readonly deps: ProcessDeps
+  readonly identity: string
+  readonly client: Client
+  readonly bootstrap: () => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** Runs what works for the cluster, once it is known to be this process's to work for. */
+export async function serve(
+  input: ServingProcess,
+  { deps, identity, client, bootstrap, signal }: Serving,
+): Promise<void> {
+  const { config, settings, log, link, readiness, gauges } = input
+  const { namespace } = settings
+  const roles = new Set(config.JOINER_ROLES)
+  const stopParts = startParts(deps, roles, readiness)
+  const bundle = await workflowBundle(
+    config.JOINER_WORKFLOW_BUNDLE,
+    settings.keys === undefined ? 'plain' : 'encrypted',
+  )
+  const workflowCode = bundleDigest(bundle.code)
+  const versioning = workerVersioning(config, workflowCode)
+  const bridge = new Bridge({
+    deps,
+    client,
+    connection: link.connection,
+    bootstrap,
+    temporalNamespace: namespace,
+    identity,
+    resyncMs: config.JOINER_RESYNC_INTERVAL,
+    version: versioning.own,
+  })
+  const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
+  gauges.push(observer.families, () => deps.metrics.families())
+  // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
+  await Promise.race([deps.cache.synced(), whenAborted(signal)])
+  const workers = await createTaskWorkers({
+    connection: link.current,
+    namespace,
+    dataConverter: dataConverter(settings),
+    roles,
+    deps,
+    identity,
+    workflowBundle: bundle,
+    version: versioning.options,
+  })
+  link.serve(workers)
+  const running = runWorkers(workers, signal)
+  readiness.has(working)
+  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
+  // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
+  flushCompileCache()
+  if (roles.has('bridge') && !signal.aborted) bridge.start()
+  const endGivingBack = giveBackWhenIdle(log)
+  try {
+    await running
+  } finally {
+    endGivingBack()
+    observer.stop()
+    await bridge.stop()
+    await stopParts()
+  }
+}
+
+/** Starts caches, catalogue and solvers. Returns what ends them. */
+function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
+  if (roles.has('planner')) {
+    deps.solver.start()
+    deps.evaluator.start()
+  }
+  deps.cache.start()
+  readiness.lacks('the watch caches')
+  void deps.cache.synced().then(() => readiness.has('the watch caches'))
+  // The bridge publishes what nodes cost.
+  if (roles.has('azure') || roles.has('planner') || roles.has('bridge')) deps.catalogue.start()
+  if (roles.has('azure') || roles.has('planner')) {
+    deps.quota.start()
+    deps.unavailable.start()
+  }
+  if (roles.has('azure')) deps.network.warm()
+  const endTracking = roles.has('planner') ? trackPodEvents(deps) : () => {}
+  return async () => {
+    endTracking()
+    deps.catalogue.stop()
+    deps.quota.stop()
+    deps.unavailable.stop()
+    deps.cache.stop()
+    await deps.solver.stop()
+    await deps.evaluator.stop()
+  }
+}
