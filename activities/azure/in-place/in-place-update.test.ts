@@ -18,7 +18,7 @@ function world(tags: Json = { team: 'x' }, claim: Json = {}, vmTags: Readonly<Re
   cluster.put('aksnodeclasses', nodeClassJson('default', { spec: { tags } }))
   cluster.put('nodeclaims', claimJson('a', claim))
   const known = azureDeps(cluster, azure)
-  const nic = `${azureIdOf('Network/networkInterfaces', 'aks-a-1', known.deps.config)}`
+  const nic = azureIdOf('Network/networkInterfaces', 'aks-a-1', known.deps.config)
   azure.put('virtualMachines', 'aks-a', {
     tags: vmTags,
     provisioningState: 'Succeeded',
@@ -65,8 +65,10 @@ describe('tags that a node class asks for', () => {
   test('that a class asks for no more go, and tags of others stay', async () => {
     const { cluster, azure, update, vmTags } = world()
     await update()
-    const { tags = {}, ...rest } = azure.get('virtualMachines', 'aks-a')?.properties as { tags?: object }
-    azure.put('virtualMachines', 'aks-a', { ...rest, tags: { ...vmTags(), ...tags, theirs: 'y' } })
+    azure.put('virtualMachines', 'aks-a', {
+      ...azure.get('virtualMachines', 'aks-a')?.properties,
+      tags: { ...vmTags(), theirs: 'y' },
+    })
     cluster.edit('aksnodeclasses', 'default', { spec: { tags: { team: null, other: 'z' } } })
     await update()
     expect(vmTags()).toMatchObject({ other: 'z', theirs: 'y' })
