@@ -24,11 +24,17 @@ function armError(
 
 /** What Temporal is told of an error. */
 async function translated(error: unknown): Promise<ApplicationFailure> {
-  const { run } = translatingFailures({ run: () => Promise.reject(error) })
-  return (run as () => Promise<never>)().then(
-    () => expect.fail('it succeeded'),
-    (failure: unknown) => failure as ApplicationFailure,
-  )
+  const { run } = translatingFailures({
+    run: async () => {
+      throw error
+    },
+  })
+  try {
+    await run()
+  } catch (failure) {
+    return failure as ApplicationFailure
+  }
+  return expect.fail('it succeeded')
 }
 
 describe('what an activity throws', () => {
