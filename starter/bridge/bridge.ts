@@ -212,7 +212,8 @@ export class Bridge {
     if (claim === undefined || isDeleting(claim)) return
     const { deps } = this.#input
     const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
-    if (leaving || needsLook(before, after, deps.nodeRules, deps.now())) this.#queue.add(`poke/${claim.metadata.name}`)
+    if (leaving || needsLook({ before, after }, deps.nodeRules, deps.now()))
+      this.#queue.add(`poke/${claim.metadata.name}`)
   }
 
   async #work(key: string): Promise<void> {

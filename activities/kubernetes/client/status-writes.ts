@@ -159,7 +159,8 @@ export function setConditions<K extends StatusKind>(
     if (wanted === undefined) return undefined
     const before = accesses[kind].conditions(object)
     const { conditions: set = [], clear = [], status } = wanted
-    const conditions = applyConditions(before, { set, clear }, kind, conditionOwner(object.metadata, deps.now()))
+    const owner = { kind, ...conditionOwner(object.metadata, deps.now()) }
+    const conditions = applyConditions(before, { set, clear }, owner)
     return status === undefined && conditions === before ? undefined : { ...status, conditions }
   })
 }

@@ -169,7 +169,7 @@ export async function awaitInitialization(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
-    const due = lookAgainAt(claim, deps.now(), startedAt, { node, rules: deps.nodeRules })
+    const due = lookAgainAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
     if (due !== undefined && due <= deps.now()) return { kind: 'lookAgain' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'

@@ -37,7 +37,7 @@ export async function observe(
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
-  const step = await acted(deps, { ref, claim }, nextStep(claim, ref.uid, deps.now(), view))
+  const step = await acted(deps, { ref, claim }, nextStep(claim, { uid: ref.uid, now: deps.now() }, view))
   return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
@@ -66,7 +66,8 @@ async function acted(
 /** Deletes a claim for what its Node's conditions say, if the Node still says so when it is read past the cache. */
 async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
-  const step = nextStep(claim, ref.uid, deps.now(), { node, rules: deps.nodeRules })
+  const at = { uid: ref.uid, now: deps.now() }
+  const step = nextStep(claim, at, { node, rules: deps.nodeRules })
   if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
     return acted(deps, { ref, claim }, step)
   if (step.kind === 'interrupt') {
@@ -74,7 +75,7 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
   } else {
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
-      const otherwise = nextStep(claim, ref.uid, deps.now(), { node, rules: { ...deps.nodeRules, repairs: [] } })
+      const otherwise = nextStep(claim, { ...at, now: deps.now() }, { node, rules: { ...deps.nodeRules, repairs: [] } })
       return otherwise.kind === 'steady' ? verdict : acted(deps, { ref, claim }, otherwise)
     }
   }

@@ -38,13 +38,13 @@ async function record(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolea
   const written = { kind: 'NodePool', ref: pool.metadata } as const
   // The outcomes first: an attempt that is repeated after a crash finds them, and still sets the condition that follows.
   await updateObject(deps, written, (current, path) => {
-    const { annotation } = healthAfter(current, generation, claim, joined)
+    const { annotation } = healthAfter(current, generation, { claim, joined })
     if (annotation === undefined) return undefined
     const patch = { metadata: { annotations: { [registrationsAnnotation]: annotation } } }
     return deps.client.mergePatch(path, lockedPatch(patch, current.metadata))
   })
   await setConditions(deps, written, (current) => {
-    const { condition } = healthAfter(current, generation, claim, joined)
+    const { condition } = healthAfter(current, generation, { claim, joined })
     if (condition === undefined) return undefined
     const seen = current.nodeClassObservedGeneration === generation
     return { conditions: [condition], ...(seen ? {} : { status: { nodeClassObservedGeneration: generation } }) }
