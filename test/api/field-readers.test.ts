@@ -181,7 +181,7 @@ const claim: Kind<NodeClaim> = {
       }),
     lifecycle: (one) => {
       const deleted = { ...one, metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
-      return [one, deleted].map((each) => nextStep(each, each.metadata.uid, sampleTime + 2 * 3_600_000))
+      return [one, deleted].map((each) => nextStep(each, { uid: each.metadata.uid, now: sampleTime + 2 * 3_600_000 }))
     },
     'whose it is': (_, spec) => {
       const cache = new ClusterCache({} as never, pino({ level: 'silent' }))
