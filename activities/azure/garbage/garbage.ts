@@ -1,5 +1,4 @@
 import type { Registry } from 'prom-client'
-import { isTrue } from '../../../core/conditions.ts'
 import {
   type FoundPart,
   type FoundVm,
@@ -7,7 +6,6 @@ import {
   garbageIn,
   type KnownClaim,
 } from '../../../core/garbage.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
@@ -24,10 +22,10 @@ import { vmName } from '../launch/virtual-machine.ts'
 import type { FoundResourcesDeps } from './found-resources.ts'
 import { type FoundResources, findResources, isUnattached, leftoverNic } from './found-resources.ts'
 import { type GarbageKind, garbageCounter, unprovenGauge } from './garbage-metrics.ts'
+import { knownClaim } from './known-claim.ts'
 import { deleted } from './last-look.ts'
 import type { LeftAloneDeps } from './left-alone.ts'
 import { ownNamespace, reportUnproven, reportWithheld } from './left-alone.ts'
-import { listedInstance } from './listed-instance.ts'
 import type { OrphanedNodesDeps } from './orphaned-nodes.ts'
 import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
 
@@ -84,7 +82,7 @@ export class GarbageCollector {
     const found = await findResources(deps)
     await deps.cache.catchUp(['NodeClaim', 'Node'])
     const claims = [...deps.cache.nodeClaims.values()]
-    const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim, found)) }, deps.now())
+    const suspects = garbageIn({ ...found, claims: claims.map((claim) => knownClaim(deps, claim, found)) }, deps.now())
     await reportWithheld(deps, suspects.withheld)
     reportUnproven(deps, found.unproven)
     this.#unproven.reset()
@@ -230,22 +228,5 @@ export class GarbageCollector {
   #about({ nodePools }: FoundResources, name: string): EventSubject {
     const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
     return pool === undefined ? ownNamespace(this.#deps) : subject(pool)
-  }
-}
-
-function isRegistered(claim: NodeClaim | undefined): boolean {
-  return claim !== undefined && isTrue(claim.status.conditions, 'Registered')
-}
-
-function known(deps: GarbageDeps, claim: NodeClaim, { listed }: FoundResources): KnownClaim {
-  const { name, uid, deletionTimestamp } = claim.metadata
-  const [node] = deps.cache.nodes.by('byProviderId', claim.status.providerId?.toLowerCase() ?? '')
-  return {
-    name,
-    uid,
-    isRegistered: isRegistered(claim),
-    isBeingDeleted: deletionTimestamp !== undefined,
-    hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
-    instance: listedInstance(claim, listed, deps.config),
   }
 }

@@ -1,8 +1,8 @@
-import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
+import type { VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
 import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
-import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
+import { isNothing } from '../../../core/node-class/in-place-update.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
@@ -10,7 +10,7 @@ import { forEachOf } from '../../concurrency.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
@@ -18,7 +18,7 @@ import type { InPlaceReport } from '../contract.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { ownershipOf, vmOwner } from '../launch/ownership.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
-import { billingExtensionName } from './billing-extension.ts'
+import { changeExtension, changeNic, changeOf, changeVm } from './in-place-requests.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
 
 export interface InPlaceUpdateDeps extends ObjectWritesDeps {
@@ -159,63 +159,6 @@ async function noteNewTags(deps: InPlaceUpdateDeps, claim: NodeClaim, { tags }: 
 /** The names of the tags that Joiner has set on a claim's resources. */
 function oursOf(claim: NodeClaim): readonly string[] {
   return tagNamesOf(claim.metadata) ?? []
-}
-
-/** What a resource should have, and the names of those of its tags that are Joiner's. */
-interface Wanted {
-  readonly state: InPlaceState
-  readonly ours: readonly string[]
-}
-
-async function changeNic(
-  { azure, config }: InPlaceUpdateDeps,
-  nic: NetworkInterface,
-  { state, ours }: Wanted,
-): Promise<void> {
-  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...state, identities: [] })
-  if (tags !== undefined)
-    await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
-}
-
-/** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
-async function changeExtension(
-  { azure, config }: InPlaceUpdateDeps,
-  claim: string,
-  { tags }: InPlaceState,
-): Promise<void> {
-  try {
-    await azure.compute.virtualMachineExtensions
-      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
-      .submitted()
-  } catch (error) {
-    if (!isNotFoundAnswer(error)) throw error
-  }
-}
-
-async function changeVm({ azure, config }: InPlaceUpdateDeps, vm: VirtualMachine, wanted: Wanted): Promise<boolean> {
-  const change = changeOf(vm, wanted)
-  if (isNothing(change)) return false
-  const { tags, identities } = change
-  await azure.compute.virtualMachines
-    .update(config.nodeResourceGroup, vm.name ?? '', {
-      ...(tags === undefined ? {} : { tags: { ...tags } }),
-      ...(identities === undefined ? {} : { identity: identityWith(vm, identities) }),
-    })
-    .submitted()
-  return true
-}
-
-function changeOf(vm: VirtualMachine, { state, ours }: Wanted) {
-  const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
-  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, state)
-}
-
-/** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
-function identityWith({ identity }: VirtualMachine, ids: readonly string[]): VirtualMachineIdentity {
-  return {
-    type: identity?.type?.includes('SystemAssigned') ? 'SystemAssigned, UserAssigned' : 'UserAssigned',
-    userAssignedIdentities: Object.fromEntries(ids.map((id) => [id, {}])),
-  }
 }
 
 /** Waits until the list of VMs, which all waits share, shows the VM as it should be. False: it did not get there in time. */

@@ -16,6 +16,12 @@ export interface ListResult {
 /** Parses the text of a large event, or of a page of a list with large items. */
 export type ParseLarge = (text: string) => Promise<Json>
 
+export interface ReadOptions {
+  readonly signal?: AbortSignal | undefined
+  /** By default large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
+  readonly parseLarge?: ParseLarge | undefined
+}
+
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
   readonly object: Json
@@ -74,13 +80,37 @@ export async function parsed(text: string, parseLarge: ParseLarge | undefined): 
   return parseLarge === undefined ? (JSON.parse(text) as Json) : parseLarge(text)
 }
 
-/** Errors: `ApiError` for an event that is one. */
-export function eventOf(event: Omit<WatchEvent, 'size'>, size: number): WatchEvent {
-  if (event.type !== 'ERROR') return { ...event, size }
+/** Events and short pages with more characters than this are parsed by whoever is good at it. */
+export const largeText = 256 * 2 ** 10
+
+/** The event of a line of a watch. Errors: `ApiError` for an event that is one. */
+export async function eventIn(line: string, parseLarge: ParseLarge | undefined): Promise<WatchEvent> {
+  const json = await parsed(line, line.length >= largeText ? parseLarge : undefined)
+  const event = json as unknown as Omit<WatchEvent, 'size'>
+  if (event.type !== 'ERROR') return { ...event, size: line.length }
   const status = event.object as { code?: number; reason?: string; message?: string }
   throw new ApiError(
     status.code ?? 500,
     status.reason ?? 'Unknown',
     `watch: ${status.message ?? 'the server reported an error'}`,
   )
+}
+
+/** Puts the lines of a stream together. Pieces of a line are joined once, however many there are. */
+export class Lines {
+  readonly #decoder = new TextDecoder()
+  #pieces: string[] = []
+
+  /** The lines that end in this chunk, without empty ones. */
+  endedBy(chunk: Uint8Array): readonly string[] {
+    const [first = '', ...others] = this.#decoder.decode(chunk, { stream: true }).split('\n')
+    this.#pieces.push(first)
+    const ended: string[] = []
+    for (const next of others) {
+      const line = this.#pieces.join('')
+      this.#pieces = [next]
+      if (line !== '') ended.push(line)
+    }
+    return ended
+  }
 }

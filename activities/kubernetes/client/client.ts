@@ -1,25 +1,20 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import { Agent, type Dispatcher, request } from 'undici'
 import {
   apiError,
-  eventOf,
+  eventIn,
   type Json,
+  Lines,
   type ListResult,
+  largeText,
   listResult,
-  type ParseLarge,
   parsed,
+  type ReadOptions,
   readAtMost,
   type WatchEvent,
 } from './answers.ts'
 import { ApiError } from './api-error.ts'
-import { tlsOptions, tokenSource } from './client-config.ts'
+import { readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
-
-interface ReadOptions {
-  readonly signal?: AbortSignal | undefined
-  /** By default large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
-  readonly parseLarge?: ParseLarge | undefined
-}
 
 /** Is told of each request for which the client lacks a right: of what the API server says about it. */
 export type OnForbidden = (message: string) => void
@@ -39,8 +34,6 @@ const listTimeoutMs = 60_000
 const pageSize = 500
 /** What a page of several objects may have in bytes: users may make objects of some MiB, and a page is in memory several times over. */
 const mostPageBytes = 8 * 2 ** 20
-/** Events and short pages with more characters than this are parsed by whoever is good at it. */
-const largeText = 256 * 2 ** 10
 
 /**
  * A small typed client over client-node's configuration loading and undici's connections.
@@ -66,21 +59,10 @@ export class KubernetesClient {
 
   /** From a kubeconfig file, or from the pod's own service account when no file is named. */
   static async load(kubeconfig: string | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
-    const config = new KubeConfig()
-    if (kubeconfig === undefined) config.loadFromCluster()
-    else config.loadFromFile(kubeconfig)
-    const cluster = config.getCurrentCluster()
-    const user = config.getCurrentUser()
-    if (cluster === null)
-      throw new Error(
-        `kubeconfig ${kubeconfig ?? '(in cluster)'}: current-context names no cluster; set current-context`,
-      )
-    const tls: { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer } = {}
-    await config.applyToHTTPSOptions(tls)
+    const { tls, ...connection } = await readConnection(kubeconfig)
     return new KubernetesClient({
-      server: cluster.server.replace(/\/$/, ''),
-      dispatcher: new Agent({ connect: tlsOptions(tls, cluster), connections: 64, keepAliveTimeout: 30_000 }),
-      token: tokenSource(user, kubeconfig),
+      ...connection,
+      dispatcher: new Agent({ connect: tls, connections: 64, keepAliveTimeout: 30_000 }),
       ...(onForbidden === undefined ? {} : { onForbidden }),
     })
   }
@@ -208,9 +190,7 @@ export class KubernetesClient {
     }
     const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
     let timer = setTimeout(() => dead.abort(), options.idleMs)
-    // Pieces of a line: it is put together once, however many there are.
-    let line: string[] = []
-    const decoder = new TextDecoder()
+    const lines = new Lines()
     try {
       for await (const chunk of response.body) {
         clearTimeout(timer)
@@ -218,14 +198,8 @@ export class KubernetesClient {
           () => dead.abort(new Error(`no event and no bookmark for ${options.idleMs} ms`)),
           options.idleMs,
         )
-        const [first, ...others] = decoder.decode(chunk as Uint8Array, { stream: true }).split('\n')
-        line.push(first ?? '')
-        for (const next of others) {
-          const whole = line.join('')
-          line = [next]
-          if (whole === '') continue
-          const event = await parsed(whole, whole.length >= largeText ? options.parseLarge : undefined)
-          yield eventOf(event as unknown as WatchEvent, whole.length)
+        for (const line of lines.endedBy(chunk as Uint8Array)) {
+          yield eventIn(line, options.parseLarge)
         }
       }
     } finally {
