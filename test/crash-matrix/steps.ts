@@ -162,6 +162,8 @@ function targetOf({ method, path }: Call): Target | undefined {
   }
   const [, rest = ''] = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(.+)$/.exec(path) ?? []
   const [resource = '', name = '', sub] = rest.replace(/^namespaces\/[^/]+\//, '').split('/')
+  // A review asks what is allowed, and changes nothing.
+  if (resource.endsWith('reviews')) return undefined
   return resource === '' ? undefined : { resource: sub === undefined ? resource : `${resource}/${sub}`, name }
 }
 
