@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 const run = promisify(execFile)
 const joiner = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))

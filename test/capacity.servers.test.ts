@@ -11,7 +11,8 @@ import { DurableDocument } from '../activities/azure/catalogue/durable-document.
 import type { VmSize } from '../activities/azure/catalogue/sku.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 const run = promisify(execFile)
 const joiner = fileURLToPath(new URL('../starter/joiner.ts', import.meta.url))

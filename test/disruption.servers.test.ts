@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { consolidateNowSignal, loopStatusQuery, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 

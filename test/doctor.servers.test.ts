@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { objectId } from '../deploy/local/azure/server/access-tokens.ts'
 import { azureIds, subnetId } from '../deploy/local/cluster.ts'
 import type { Status } from '../starter/cli/doctor/check.ts'
-import { nodeClass, nodePool, World } from './world.ts'
+import { nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 interface Seen {
   readonly name: string

@@ -9,7 +9,8 @@ import { buildWorkflowBundle } from '../workers/bundle.ts'
 import { connectNative } from '../workers/temporal-link.ts'
 import type { nodeClaimLifecycle } from '../workflows/index.ts'
 import type { LifecycleStatus } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 

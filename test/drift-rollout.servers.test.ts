@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment } from './applied-objects.ts'
 import { type Requirement, releasedPool, rollOut } from './proofs/rolling-out.ts'
-import { deployment, World } from './world.ts'
+import { World } from './world.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
 

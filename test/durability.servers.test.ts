@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { expectWhole } from './whole.ts'
-import { deployment, isTrue, nodeClass, nodePool, World } from './world.ts'
+import { isTrue, World } from './world.ts'
 
 const pods = 4
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isTrue } from '../core/conditions.ts'
 import type { Condition } from '../core/objects.ts'
-import { claimsPath, type Seen, standaloneClaim, World } from './world.ts'
+import { standaloneClaim } from './applied-objects.ts'
+import { claimsPath, type Seen, World } from './world.ts'
 
 /** Most events that a life may have in Temporal: without trouble, and with an API server that is away for a minute in it. */
 const budget = { untroubled: 38, withOutage: 80 } as const

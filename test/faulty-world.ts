@@ -1,6 +1,7 @@
+import { nodeClass } from './applied-objects.ts'
 import { type Old, traceKeys, type Write, writes } from './command-writes.ts'
 import { type Hold, Proxy } from './proxy.ts'
-import { nodeClass, type Seen, World } from './world.ts'
+import { type Seen, World } from './world.ts'
 
 const poolLabel = 'karpenter.sh/nodepool'
 const { taint, condition, stamp, replacementFor } = traceKeys

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { ArmSession } from './arm-session.ts'
-import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 let arm: ArmSession

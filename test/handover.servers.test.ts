@@ -1,7 +1,8 @@
 // Two replicas, of which one ends in order: held to seconds, so nothing runs beside it.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { expectWhole } from './whole.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { World } from './world.ts'
 
 let world: World
 

@@ -5,7 +5,8 @@ import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
 import { startLoops } from '../starter/bridge/cluster-loops.ts'
 import { connectClient } from '../starter/temporal/connect.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 let world: World
 let other: World

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { largePayloadsIn } from './histories/corpus.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 /** The NodeClaim whose Node was deleted by hand. */

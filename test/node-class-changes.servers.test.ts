@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { azureIds } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { type Seen, World } from './world.ts'
 
 const name = 'changing'
 const classPath = `/apis/karpenter.azure.com/v1beta1/aksnodeclasses/${name}`

@@ -1,7 +1,8 @@
 // Nodes that are sick, expire before they are ready, or have less than was promised; and what an older version left unlabelled.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { timeText } from '../core/values/time.ts'
-import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 

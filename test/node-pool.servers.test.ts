@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clusterName } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 

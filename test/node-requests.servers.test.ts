@@ -8,8 +8,9 @@ import {
   releaseUpdate,
   retryNowUpdate,
 } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm-session.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { consolidateUpdate, pauseUpdate, resumeUpdate } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, operatorUser, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { operatorUser, World } from './world.ts'
 
 let world: World
 let directory: string

@@ -5,8 +5,9 @@ import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
 import { nothingTold } from '../core/node-claim/drain-waits.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
 import { ArmSession } from './arm-session.ts'
-import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
+import { type Seen, World } from './world.ts'
 
 const otherGroup = 'MC_other'
 const groupId = (name: string) => `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${name}`

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 const made = 5
 

@@ -1,7 +1,8 @@
 // Held to 2 s with a hundred launches on their way, so nothing runs beside it.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 let world: World
 

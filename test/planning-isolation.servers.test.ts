@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostileShapes } from '../bench/workloads/hostile-pods.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
+import { World } from './world.ts'
 
 let world: World
 

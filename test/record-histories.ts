@@ -12,8 +12,9 @@ import {
   resumeSignal,
   retryNowUpdate,
 } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { type Forbidden, writeCorpus } from './histories/write-corpus.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { World } from './world.ts'
 
 /** Lives by story, as workflow ids. */
 interface Lives {

@@ -3,8 +3,9 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clusterName, subnetId } from '../deploy/local/cluster.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm-session.ts'
-import { claimsPath, deployment, isTrue, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { claimsPath, isTrue, type Seen, World } from './world.ts'
 
 const left = ['general-k1', 'general-k2', 'general-k3', 'general-k4', 'general-k5'] as const
 /** Karpenter ended between the PUT of this one's VM and the write of its status. */

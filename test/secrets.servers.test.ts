@@ -2,9 +2,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { ArmSession } from './arm-session.ts'
 import { largePayloadsIn, leaksIn } from './histories/corpus.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { World } from './world.ts'
 
 let world: World
 const tokens = new Set<string>()

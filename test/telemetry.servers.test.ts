@@ -1,7 +1,8 @@
 // What processes tell of a node's life: metrics, as a monitoring system reads them, and traces, as a collector gets them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { OtlpReceiver } from './otlp-receiver.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { World } from './world.ts'
 
 let world: World
 let collector: OtlpReceiver

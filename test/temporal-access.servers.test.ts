@@ -8,8 +8,9 @@ import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
 import { connectClient } from '../starter/temporal/connect.ts'
 import { searchAttributes } from '../workflows/search-attributes.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { DenyingTemporal } from './denying-temporal.ts'
-import { deployment, nodeClass, nodePool, World } from './world.ts'
+import { World } from './world.ts'
 
 let world: World
 let connection: Connection

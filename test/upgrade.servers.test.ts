@@ -16,8 +16,9 @@ import {
   pokeSignal,
   resumeSignal,
 } from '../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { keptVersions } from './bundles/kept.ts'
-import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
+import { type Seen, World } from './world.ts'
 
 let world: World
 const kept = await keptVersions()

@@ -17,6 +17,7 @@ import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import { Operator } from '../deploy/local/operator.ts'
 import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
+import { nodeClass } from './applied-objects.ts'
 import { cleanUp } from './clean-up.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
@@ -90,6 +91,13 @@ const lookEveryMs = 200
 /** The user that `World.joiner` runs commands as. */
 export const operatorUser = 'system:serviceaccount:joiner:an-operator'
 
+interface Started {
+  readonly cluster: LocalCluster
+  readonly operator: Operator
+  readonly installation: Installation
+  readonly connection: Connection
+}
+
 /** Real servers, the Azure simulator, Joiner's CRDs and RBAC, and what a test does with them. */
 export class World {
   readonly cluster: LocalCluster
@@ -98,7 +106,7 @@ export class World {
   readonly temporal: Client
   readonly #connection: Connection
 
-  private constructor(cluster: LocalCluster, operator: Operator, installation: Installation, connection: Connection) {
+  private constructor({ cluster, operator, installation, connection }: Started) {
     this.cluster = cluster
     this.operator = operator
     this.installation = installation
@@ -114,7 +122,7 @@ export class World {
     const installation = new Installation(cluster, operator)
     await installation.install()
     const connection = await connectClient(temporalSettings(cluster))
-    return new World(cluster, operator, installation, connection)
+    return new World({ cluster, operator, installation, connection })
   }
 
   /** Starts a Joiner process. Names tell replicas apart. */
@@ -375,113 +383,5 @@ export class World {
       ['nodepools', 'nodeclaims', 'nodes', 'pods'].map((kind) => this.operator.kubectl(['get', kind]).catch(String)),
     )
     return shown.map((table) => table.split('\n').slice(0, 8).join('\n')).join('\n')
-  }
-}
-
-export interface PoolOptions {
-  readonly name?: string
-  readonly requirements?: readonly {
-    readonly key: string
-    readonly operator: string
-    readonly values: readonly string[]
-  }[]
-  readonly consolidateAfter?: string
-  readonly nodeClass?: string
-  /** How many nodes may be disrupted at a time. */
-  readonly budget?: string
-}
-
-/** A NodePool of on-demand D sizes that frees idle nodes soon. */
-export function nodePool({
-  name = 'general',
-  consolidateAfter = '1s',
-  nodeClass = 'default',
-  budget = '100%',
-  requirements = [
-    { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
-    { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
-  ],
-}: PoolOptions = {}) {
-  return {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodePool',
-    metadata: { name },
-    spec: {
-      template: {
-        spec: {
-          requirements,
-          nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: nodeClass },
-          expireAfter: 'Never',
-        },
-      },
-      disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter, budgets: [{ nodes: budget }] },
-    },
-  }
-}
-
-export function nodeClass(name = 'default') {
-  return { apiVersion: 'karpenter.azure.com/v1beta1', kind: 'AKSNodeClass', metadata: { name }, spec: {} }
-}
-
-/** A NodeClaim that no NodePool made; `spec` says what differs from one for a small node that never expires. */
-export function standaloneClaim(name: string, spec: object = {}) {
-  return {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodeClaim',
-    metadata: { name },
-    spec: {
-      requirements: [
-        { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
-        { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
-      ],
-      resources: { requests: { cpu: '1' } },
-      nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' },
-      expireAfter: 'Never',
-      ...spec,
-    },
-  }
-}
-
-export interface DeploymentOptions {
-  readonly name?: string
-  readonly replicas?: number
-  readonly cpu?: string
-  /** Each pod asks for a node of its own. */
-  readonly apart?: boolean
-  readonly nodeSelector?: Readonly<Record<string, string>>
-}
-
-export function deployment({
-  name = 'inflate',
-  replicas = 0,
-  cpu = '1',
-  apart = false,
-  nodeSelector = {},
-}: DeploymentOptions = {}) {
-  const selector = { matchLabels: { app: name } }
-  const antiAffinity = {
-    podAntiAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: [
-        { topologyKey: 'kubernetes.io/hostname', labelSelector: selector },
-      ],
-    },
-  }
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: 'default' },
-    spec: {
-      replicas,
-      selector,
-      template: {
-        metadata: { labels: { app: name } },
-        spec: {
-          terminationGracePeriodSeconds: 0,
-          nodeSelector,
-          ...(apart ? { affinity: antiAffinity } : {}),
-          containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu } } }],
-        },
-      },
-    },
   }
 }

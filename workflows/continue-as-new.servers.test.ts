@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { taskQueue } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
-import { deployment, nodeClass, nodePool, World } from '../test/world.ts'
+import { deployment, nodeClass, nodePool } from '../test/applied-objects.ts'
+import { World } from '../test/world.ts'
 import {
   consolidateNowSignal,
   lifecycleStatusQuery,

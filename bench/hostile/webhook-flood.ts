@@ -1,5 +1,6 @@
+import { deployment, nodeClass, nodePool } from '../../test/applied-objects.ts'
 import { type FloodReport, flood } from '../../test/webhook-flood/flood.ts'
-import { deployment, nodeClass, nodePool, World } from '../../test/world.ts'
+import { World } from '../../test/world.ts'
 import { circumstances, table } from '../report.ts'
 import { percentile } from '../statistics.ts'
 

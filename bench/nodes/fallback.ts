@@ -1,5 +1,6 @@
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
-import { deployment, nodeClass, nodePool, World } from '../../test/world.ts'
+import { deployment, nodeClass, nodePool } from '../../test/applied-objects.ts'
+import { World } from '../../test/world.ts'
 import { circumstances, table } from '../report.ts'
 import { percentile } from '../statistics.ts'
 import { scale } from './scale.ts'

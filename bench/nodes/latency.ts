@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { claimsPath, standaloneClaim, World } from '../../test/world.ts'
+import { standaloneClaim } from '../../test/applied-objects.ts'
+import { claimsPath, World } from '../../test/world.ts'
 import { circumstances, table } from '../report.ts'
 import { percentile } from '../statistics.ts'
 import { machineCpuSeconds, usages } from '../usage.ts'

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
+import { standaloneClaim } from '../../test/applied-objects.ts'
 import { forAll } from '../../test/arm-calls.ts'
-import { claimsPath, type Seen, standaloneClaim, World } from '../../test/world.ts'
+import { claimsPath, type Seen, World } from '../../test/world.ts'
 import { nodesOnly } from '../baseline.ts'
 import { circumstances, othersCpu, seconds, table } from '../report.ts'
 import { percentile } from '../statistics.ts'

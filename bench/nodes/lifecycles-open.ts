@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { standaloneClaim } from '../../test/applied-objects.ts'
 import { forAll } from '../../test/arm-calls.ts'
-import { claimsPath, type Seen, standaloneClaim, World } from '../../test/world.ts'
+import { claimsPath, type Seen, World } from '../../test/world.ts'
 import { circumstances, seconds, table } from '../report.ts'
 import { type Usage, usages } from '../usage.ts'
 

@@ -1,4 +1,5 @@
-import { deployment, nodeClass, nodePool, World } from '../../test/world.ts'
+import { deployment, nodeClass, nodePool } from '../../test/applied-objects.ts'
+import { World } from '../../test/world.ts'
 import { baseline } from '../baseline.ts'
 import { circumstances, othersCpu, seconds, table } from '../report.ts'
 import { cpuBetween, machineCpuSeconds, type Usage, usages } from '../usage.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
-import { nodeClass, nodePool } from '../world.ts'
+import { nodeClass, nodePool } from '../applied-objects.ts'
 
 /** An object of the kinds that the chart's policies warn about. */
 export interface ClusterObject extends Readonly<Record<string, unknown>> {

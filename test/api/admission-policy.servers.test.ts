@@ -5,7 +5,7 @@ import { type Admission, type AdmissionRequest, admissionOf, type BoundPolicy } 
 import { chartAdmission, creationOf } from '../../api/rules/chart-admission.ts'
 import { withoutNulls } from '../../api/rules/schema-errors.ts'
 import { validateObject } from '../../starter/cli/validate/validate-object.ts'
-import { nodeClass, nodePool } from '../world.ts'
+import { nodeClass, nodePool } from '../applied-objects.ts'
 import {
   type ClusterObject,
   classOf,

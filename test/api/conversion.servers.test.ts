@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../workers/conversion/certificate.ts'
 import { secretData } from '../../workers/conversion/certificate-secret.ts'
-import { nodeClass, nodePool, World } from '../world.ts'
+import { nodeClass, nodePool } from '../applied-objects.ts'
+import { World } from '../world.ts'
 
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const crdNames = ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh']

@@ -13,7 +13,7 @@ import type { Condition } from '../../core/objects.ts'
 import { startCluster } from '../../deploy/local/cluster.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
-import { nodeClass, nodePool } from '../world.ts'
+import { nodeClass, nodePool } from '../applied-objects.ts'
 
 const crds = fileURLToPath(new URL('../../deploy/crds', import.meta.url))
 

@@ -1,5 +1,5 @@
+import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import type { FaultyWorld } from '../faulty-world.ts'
-import { deployment, nodeClass, nodePool } from '../world.ts'
 import type { Room, Stage } from './rows.ts'
 import type { Surroundings } from './surroundings.ts'
 

@@ -1,6 +1,6 @@
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { azureIds } from '../../deploy/local/cluster.ts'
-import { standaloneClaim } from '../world.ts'
+import { standaloneClaim } from '../applied-objects.ts'
 import type { HostileObject, Json } from './hostile-object.ts'
 import { brokenValues, deepJson, nameOf, prototypeNames, times } from './texts.ts'
 

@@ -1,5 +1,5 @@
 import { azureIds, subnetId } from '../../deploy/local/cluster.ts'
-import { nodeClass } from '../world.ts'
+import { nodeClass } from '../applied-objects.ts'
 import type { HostileObject, Json } from './hostile-object.ts'
 import { brokenValues, nameOf, prototypeNames, times } from './texts.ts'
 

@@ -1,4 +1,4 @@
-import { standaloneClaim } from '../world.ts'
+import { standaloneClaim } from '../applied-objects.ts'
 import type { HostileMachine, HostileObject, Json } from './hostile-object.ts'
 import { container } from './pod-parts.ts'
 import { hostileNamespace } from './pods.ts'

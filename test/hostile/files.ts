@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { nodePool, standaloneClaim } from '../world.ts'
+import { nodePool, standaloneClaim } from '../applied-objects.ts'
 import { hostileClaims } from './claims.ts'
 import { hostileClasses } from './classes.ts'
 import { expensivePods } from './expensive-pods.ts'

@@ -1,4 +1,4 @@
-import { deployment } from '../world.ts'
+import { deployment } from '../applied-objects.ts'
 
 type Spec = Readonly<Record<string, unknown>>
 

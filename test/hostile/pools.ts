@@ -1,5 +1,5 @@
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
-import { nodePool } from '../world.ts'
+import { nodePool } from '../applied-objects.ts'
 import type { HostileObject, Json } from './hostile-object.ts'
 import { brokenValues, deepJson, nameOf, prototypeNames, times } from './texts.ts'
 

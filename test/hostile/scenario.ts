@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import { nodeClass, nodePool } from '../applied-objects.ts'
 import { ArmSession } from '../arm-session.ts'
-import { nodeClass, nodePool, type World } from '../world.ts'
+import type { World } from '../world.ts'
 import { type Answer, send } from './apply.ts'
 import { companionOf, homonymOf } from './companions.ts'
 import type { Corpus } from './corpus.ts'

@@ -1,4 +1,5 @@
-import { deployment, nodeClass, nodePool, type World } from '../world.ts'
+import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
+import type { World } from '../world.ts'
 import {
   commandsOver,
   type Health,

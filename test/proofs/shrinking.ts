@@ -1,4 +1,5 @@
-import { nodeClass, nodePool, type World } from '../world.ts'
+import { nodeClass, nodePool } from '../applied-objects.ts'
+import type { World } from '../world.ts'
 import {
   budgetsBelow,
   commandsOver,

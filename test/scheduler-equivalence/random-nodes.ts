@@ -42,10 +42,14 @@ export function randomNodes(
   groups: readonly Group[],
 ): readonly Json[] {
   const count = draw.pick([0, 0, 1, 2, 3, 5])
-  return nodeNames.slice(0, count).flatMap((name) => randomNode(draw, about, name, draw.pick(types), groups))
+  return nodeNames.slice(0, count).flatMap((name) => randomNode(draw, about, { name, type: draw.pick(types), groups }))
 }
 
-function randomNode(draw: Draw, about: Subjects, name: string, type: TypeJson, groups: readonly Group[]) {
+function randomNode(
+  draw: Draw,
+  about: Subjects,
+  { name, type, groups }: { readonly name: string; readonly type: TypeJson; readonly groups: readonly Group[] },
+) {
   const state = draw.pick(states)
   const facts: Facts = {
     name,

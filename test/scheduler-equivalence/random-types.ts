@@ -92,15 +92,24 @@ function offerings(draw: Draw, about: Subjects, cpu: number): readonly Json[] {
   const inZones = draw.chance(0.75) ? zones : draw.someOf(zones)
   const spot = draw.chance(0.8)
   const found = inZones.flatMap((zone) => [
-    ...(spot ? draw.maybe(0.9, () => offering(draw, about, cpu, 'spot', zone)) : []),
-    ...draw.maybe(0.95, () => offering(draw, about, cpu, 'on-demand', zone)),
-    ...draw.maybe(about.overrides ? 0.15 : 0.03, () => offering(draw, about, cpu, 'on-demand', zone)),
-    ...(about.reserved ? draw.maybe(0.5, () => reserved(draw, about, cpu, zone)) : []),
+    ...(spot ? draw.maybe(0.9, () => offering(draw, about, { cpu, capacityType: 'spot', zone })) : []),
+    ...draw.maybe(0.95, () => offering(draw, about, { cpu, capacityType: 'on-demand', zone })),
+    ...draw.maybe(about.overrides ? 0.15 : 0.03, () => offering(draw, about, { cpu, capacityType: 'on-demand', zone })),
+    ...(about.reserved ? draw.maybe(0.5, () => reserved(draw, about, { cpu, zone })) : []),
   ])
   return draw.chance(0.02) ? [] : found
 }
 
-function offering(draw: Draw, about: Subjects, cpu: number, capacityType: string, zone: string): Json {
+interface Place {
+  readonly cpu: number
+  readonly zone: string
+}
+
+function offering(
+  draw: Draw,
+  about: Subjects,
+  { cpu, capacityType, zone }: Place & { readonly capacityType: string },
+): Json {
   const price = (capacityType === 'on-demand' ? 0.1 : 0.03) * cpu * draw.pick([1, 1, 1.1, 0.9])
   return {
     requirements: [
@@ -126,8 +135,8 @@ function capacityOverride(draw: Draw, cpu: number): Amounts {
   ] as readonly Amounts[])
 }
 
-function reserved(draw: Draw, about: Subjects, cpu: number, zone: string): Json {
-  const base = offering(draw, about, cpu, 'reserved', zone)
+function reserved(draw: Draw, about: Subjects, { cpu, zone }: Place): Json {
+  const base = offering(draw, about, { cpu, capacityType: 'reserved', zone })
   const id = draw.pick(['r-1', 'r-2', 'r-3'])
   return {
     ...base,

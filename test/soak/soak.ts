@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { pauseSignal, resumeSignal } from '../../workflows/messages.ts'
+import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import type { FaultyWorld } from '../faulty-world.ts'
-import { deployment, nodeClass, nodePool, type World } from '../world.ts'
+import type { World } from '../world.ts'
 import { describe, type Planned, scheduleOf, type Trouble, workloads } from './schedule.ts'
 
 export interface SoakOptions {

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
-import { deployment, nodeClass, nodePool, World } from '../world.ts'
+import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
+import { World } from '../world.ts'
 import { parts, Scenario } from './scenario.ts'
 import { SecuredTemporal } from './server.ts'
 

@@ -22,6 +22,17 @@ export interface ClientFiles {
   putKey(apiKey: string): Promise<void>
 }
 
+interface Started {
+  readonly address: string
+  readonly folder: string
+  /** Signs certificates of clients. */
+  readonly clients: Authority
+  /** Signs tokens. */
+  readonly tokens: KeyObject
+  /** Hands out the public key of tokens. */
+  readonly keys: Server
+}
+
 /**
  * The whole Temporal server, which demands client certificates and a token with a role, and what hands out both. Its client authority can be replaced while
  * it runs.
@@ -34,10 +45,10 @@ export class SecuredTemporal {
   readonly #keys: Server
   #clients: Authority
 
-  private constructor(address: string, folder: string, own: Authority, tokens: KeyObject, keys: Server) {
+  private constructor({ address, folder, clients, tokens, keys }: Started) {
     this.address = address
     this.#folder = folder
-    this.#clients = own
+    this.#clients = clients
     this.#tokens = tokens
     this.#keys = keys
   }
@@ -71,7 +82,13 @@ export class SecuredTemporal {
     await once(keys, 'listening')
     const [port = 0] = await freePorts(1)
     const jwksUri = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/`
-    const secured = new SecuredTemporal(`localhost:${port}`, folder, own, privateKey, keys)
+    const secured = new SecuredTemporal({
+      address: `localhost:${port}`,
+      folder,
+      clients: own,
+      tokens: privateKey,
+      keys,
+    })
     supervisor.start(await temporalServerSpec({ binary, folder: join(folder, 'state'), port, tls, jwksUri }))
     await secured.#prepare()
     return secured
