@@ -1,5 +1,7 @@
 import { scoreText } from '../../core/disruption/balanced.ts'
 import type { Blocked, Candidate } from '../../core/disruption/candidates.ts'
+import { isPassing } from '../../core/disruption/cause.ts'
+import { causeText } from '../../core/disruption/cause-text.ts'
 import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
 import { commandText, savingsText } from '../../core/disruption/command-text.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
@@ -13,11 +15,12 @@ import type { PlanningDeps } from '../planning/dependencies.ts'
 /** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function tellFindings(deps: PlanningDeps, evaluation: Evaluation): void {
   // A burst of new nodes would be a burst of events that say nothing to their owner.
-  for (const blocked of evaluation.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
+  for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) tellBlocked(deps, blocked)
   for (const command of evaluation.commands) tellDecided(deps, command)
 }
 
-function tellBlocked(deps: PlanningDeps, { object, reason, message }: Blocked): void {
+function tellBlocked(deps: PlanningDeps, { object, reason, cause }: Blocked): void {
+  const message = causeText(cause)
   const { nodePools, nodeClaims, nodes } = deps.cache
   const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
     object.kind === 'NodePool'

@@ -1,9 +1,9 @@
+import { parseVerdict } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
   boundedVerdict,
   formatVerdict,
   lastPassKey,
-  parseVerdict,
   sameVerdict,
   type Verdict,
   verdictMapName,

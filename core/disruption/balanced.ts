@@ -23,6 +23,13 @@ export interface Score {
   readonly disruption: number
 }
 
+/** Returns the score of a move that saves and disrupts these parts of a pool. */
+export function scoreOf(parts: Omit<Score, 'value'>): Score {
+  const { savings, disruption } = parts
+  const value = savings <= 0 ? 0 : disruption === 0 ? Number.POSITIVE_INFINITY : savings / disruption
+  return { ...parts, value }
+}
+
 export const isApproved = ({ value }: Score) => value >= balancedThreshold
 
 /** The policy Balanced: whether what a move saves is worth the disruption, both as parts of their pool's whole (reference/karpenter-core.md 4.8). */
@@ -55,11 +62,9 @@ export class BalancedPolicy {
   #score(nodePool: string, saved: number, candidates: readonly Candidate[]): Score {
     const totals = this.#totals.get(nodePool)
     if (totals === undefined || totals.cost <= 0 || totals.disruption <= 0)
-      return { nodePool, value: 0, savings: 0, disruption: 0 }
-    const savings = saved / totals.cost
+      return scoreOf({ nodePool, savings: 0, disruption: 0 })
     const disruption = candidates.reduce((sum, one) => sum + one.disruptionCost, 0) / totals.disruption
-    const value = savings <= 0 ? 0 : disruption === 0 ? Number.POSITIVE_INFINITY : savings / disruption
-    return { nodePool, value, savings, disruption }
+    return scoreOf({ nodePool, savings: saved / totals.cost, disruption })
   }
 }
 

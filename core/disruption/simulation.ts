@@ -7,6 +7,7 @@ import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { type Removal, WhatIf } from '../scheduling/what-if.ts'
 import { entryOf } from '../values/records.ts'
 import type { Candidate } from './candidates.ts'
+import { type Hindrance, mostNamedPods } from './cause.ts'
 
 /** What placement looks at, with the pods that disruption could move. */
 export interface SimulationInput {
@@ -142,13 +143,14 @@ export class Simulator {
   }
 }
 
-const mostProblems = 5
-
-/** The problems as an event tells them. */
-export function problemsText(problems: readonly Problem[]): string {
-  const shown = problems.slice(0, mostProblems).map(({ pod, message }) => `${podName(pod)} => ${message} `)
-  const rest = problems.length - mostProblems
-  return `Not all pods would schedule, ${shown.join('')}${rest >= 0 ? ` and ${rest} other(s)` : ''}`
+/** Returns the problems as a cause. */
+export function withoutPlace(problems: readonly Problem[]): Hindrance {
+  const shown = problems.slice(0, mostNamedPods)
+  return {
+    kind: 'pods-without-place',
+    pods: shown.map(({ pod, message }) => ({ name: podName(pod), constraint: message })),
+    count: problems.length,
+  }
 }
 
 /** The reservation that a node was bought with; undefined: with none. */
