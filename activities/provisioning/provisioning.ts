@@ -3,6 +3,7 @@ import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../../core/objec
 import { isProvisionable, podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
+import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
@@ -115,9 +116,9 @@ function recordPlacements(deps: PlanningDeps, plan: SchedulingPlan, tried: Map<s
   for (const { node, nodeClaim, pods } of plan.existing) {
     for (const pod of pods) nominate(deps, pod, placeOf(deps, node, nodeClaim))
   }
-  for (const { pod, message } of plan.unschedulable) {
+  for (const { pod, cause } of plan.unschedulable) {
     tried.set(pod.metadata.uid, deps.now() + retryMs)
-    tellUnschedulable(deps, pod, message)
+    tellUnschedulable(deps, pod, unschedulableText(cause))
   }
   deps.heavyPods.failed(
     plan.unschedulable.map(({ pod }) => pod),

@@ -1,7 +1,6 @@
 import type { Hold } from '../node-claim/hold.ts'
-import type { Pause } from '../pauses/pauses.ts'
-import type { Score } from './balanced.ts'
-import type { DisruptionReason } from './command.ts'
+import type { PausableReason, Pause } from '../pauses/pauses.ts'
+import type { Score } from './score.ts'
 
 /** A pod that keeps its node, as `namespace/name`, and why it would not find another place. */
 export interface BlockingPod {
@@ -94,7 +93,7 @@ export type Cause =
   | NodeCause
   | PodBlock
   /** No budget of a NodePool lets any node go for a reason. */
-  | { readonly kind: 'no-disruptions-allowed'; readonly reason: DisruptionReason }
+  | { readonly kind: 'no-disruptions-allowed'; readonly reason: PausableReason }
   | UnsuitableCause
   | NotLookedAtCause
   | Hindrance

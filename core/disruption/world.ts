@@ -6,6 +6,7 @@ import { isHeavy } from '../scheduling/pod-cost.ts'
 import type { PodVolumes, SchedulingOptions } from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { labelsOf } from '../scheduling/state-nodes.ts'
+import type { UnschedulableCause } from '../scheduling/unschedulable.ts'
 import { durationMs } from '../values/duration.ts'
 import type { DisruptionView } from './candidates.ts'
 import type { DisruptionCommand } from './command.ts'
@@ -48,8 +49,7 @@ export function disruptionView(
   }
 }
 
-const tooHeavy =
-  'spec.affinity and topologySpreadConstraints take too long to simulate; use fewer constraints and preferences'
+const tooHeavy: UnschedulableCause = { kind: 'takes-too-long', what: 'simulation' }
 
 /** Makes the world of what is known of a cluster. */
 export function disruptionWorld(

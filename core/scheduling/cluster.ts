@@ -32,6 +32,7 @@ import {
   stateNodes,
 } from './state-nodes.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './topology/spread-defaults.ts'
+import type { UnschedulableCause } from './unschedulable.ts'
 import { Storage } from './volumes.ts'
 
 /** The objects of a cluster that placement depends on. A list that is absent is not known: pods that need it are left out. */
@@ -114,12 +115,12 @@ export function preparedPods(
   settings: SnapshotSettings,
 ): Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'> {
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
-  const ignored = new Map<Pod, string>()
+  const ignored = new Map<Pod, UnschedulableCause>()
   for (const pod of candidates) {
     settings.inHand?.(pod)
-    const reason =
+    const cause =
       unresolved(pod, storage) ?? excessive(pod) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
-    if (reason !== undefined) ignored.set(pod, reason)
+    if (cause !== undefined) ignored.set(pod, cause)
   }
   const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
   const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))
@@ -164,17 +165,21 @@ export function storageOf(
 }
 
 /** A pod that needs objects which nobody looked up must not be placed where it could not run. */
-function unresolved(pod: Pod, storage: Storage | undefined): string | undefined {
-  if (pod.persistentVolumeClaims.length === 0 || storage !== undefined) return undefined
-  return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
+function unresolved(pod: Pod, storage: Storage | undefined): UnschedulableCause | undefined {
+  const { persistentVolumeClaims: claims } = pod
+  return claims.length === 0 || storage !== undefined ? undefined : { kind: 'volumes-not-looked-up', claims }
 }
 
 /** A pod of which not all is known cannot be placed, wherever it is now. */
-function excessive({ excess }: Pod): string | undefined {
-  return excess?.refused === undefined ? undefined : `ignoring pod, ${excess.refused}`
+function excessive({ excess }: Pod): UnschedulableCause | undefined {
+  return excess?.refused === undefined ? undefined : { kind: 'too-much', excess: excess.refused }
 }
 
-function invalid(pod: Pod, storage: Storage | undefined, wellKnown: ReadonlySet<string>): string | undefined {
+function invalid(
+  pod: Pod,
+  storage: Storage | undefined,
+  wellKnown: ReadonlySet<string>,
+): UnschedulableCause | undefined {
   return ignoredBecause(pod, storage?.invalid(pod), wellKnown)
 }
 

@@ -2,13 +2,20 @@ import type { Pod } from '../objects.ts'
 import { Explanations } from './explain/explanations.ts'
 import { PodFunnels, type PoolFunnel } from './explain/funnel.ts'
 import { ClaimFunnels, type ClaimReasons } from './explain/funnel-claims.ts'
-import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
+import type {
+  PlannedNodeClaim,
+  SchedulingOptions,
+  SchedulingPlan,
+  SchedulingSnapshot,
+  UnschedulablePod,
+} from './snapshot.ts'
 import type { Change } from './solver/change.ts'
 import type { SolverMemory } from './solver/memory.ts'
 import type { ClaimPlace } from './solver/places.ts'
 import { Solver } from './solver/solver.ts'
 import { SolverBase } from './solver/solver-base.ts'
 import type { Waiting } from './solver/waiting-pods.ts'
+import type { UnschedulableCause } from './unschedulable.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
@@ -31,14 +38,14 @@ export function planOf(base: SolverBase, change: Change): SchedulingPlan {
   return { ...plan, unschedulable: [...plan.unschedulable, ...failed] }
 }
 
-/** Reads its text when asked for it, and once. */
-function unschedulable(pod: Pod, explain: () => string): SchedulingPlan['unschedulable'][number] {
-  let text: string | undefined
+/** Finds its cause when asked for it, and once. */
+function unschedulable(pod: Pod, explain: () => UnschedulableCause): UnschedulablePod {
+  let cause: UnschedulableCause | undefined
   return {
     pod,
-    get message() {
-      text ??= explain()
-      return text
+    get cause() {
+      cause ??= explain()
+      return cause
     },
   }
 }
@@ -65,7 +72,7 @@ export function explainedPlan(
 
 function explained(solver: Solver): ExplainedPlan {
   const { plan: placed, failed, places } = solved(solver)
-  const told = failed.map(({ pod, message }) => ({ pod, message }))
+  const told = failed.map(({ pod, cause }) => ({ pod, cause }))
   const plan = { ...placed, unschedulable: [...placed.unschedulable, ...told] }
   return {
     plan,
@@ -80,9 +87,6 @@ function explained(solver: Solver): ExplainedPlan {
   }
 }
 
-const takesTooLong =
-  'spec.affinity and topologySpreadConstraints take longer to plan than a pass has for pods with many; use fewer constraints and preferences'
-
 interface Solved {
   /** Without the pods that failed. */
   readonly plan: SchedulingPlan
@@ -92,7 +96,7 @@ interface Solved {
 }
 
 function solved(solver: Solver): Solved {
-  const messages = new Map<Pod, string>(solver.base.snapshot.ignored ?? [])
+  const causes = new Map<Pod, UnschedulableCause>(solver.base.snapshot.ignored ?? [])
   const stopped = solver.run()
   const newNodeClaims: PlannedNodeClaim[] = []
   const places: ClaimPlace[] = []
@@ -101,17 +105,17 @@ function solved(solver: Solver): Solved {
     if (result.kind === 'claim') {
       newNodeClaims.push(result.claim)
       places.push(claim)
-    } else for (const pod of claim.pods) messages.set(pod, result.message)
+    } else for (const pod of claim.pods) causes.set(pod, result.cause)
   }
   const explanations = new Explanations(solver)
   const { postponed, tooHeavy } = solver.heavyPods
-  if (tooHeavy !== undefined) messages.set(tooHeavy.pod, takesTooLong)
+  if (tooHeavy !== undefined) causes.set(tooHeavy.pod, { kind: 'takes-too-long', what: 'pass' })
   const { inHand } = solver.options
   const explain = (one: Waiting) => {
     inHand?.(one.pod)
-    const text = explanations.of(one)
+    const cause = explanations.of(one)
     inHand?.(undefined)
-    return text
+    return cause
   }
   const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explain(one)))
   const plan = {
@@ -121,7 +125,7 @@ function solved(solver: Solver): Solved {
       ...(nodeClaim === undefined ? {} : { nodeClaim }),
       pods,
     })),
-    unschedulable: listed(messages),
+    unschedulable: listed(causes),
     incompatiblePools: incompatible(solver),
     ...(postponed.length === 0 ? {} : { postponed }),
     stopped,
@@ -131,7 +135,7 @@ function solved(solver: Solver): Solved {
 
 /** The plan where no pool can grow. */
 export function withoutPools({ ignored = new Map() }: SchedulingSnapshot, pods: readonly Pod[]): SchedulingPlan {
-  const failed = pods.map((pod) => [pod, 'no dynamic nodepools found'] as const)
+  const failed = pods.map((pod) => [pod, { kind: 'no-node-pools' }] as const)
   return { newNodeClaims: [], existing: [], unschedulable: listed(new Map([...ignored, ...failed])), stopped: false }
 }
 
@@ -143,6 +147,6 @@ function incompatible({ pools }: Solver): NonNullable<SchedulingPlan['incompatib
     .map(({ name, set, index }) => ({ nodePool: name, byMinValues: !isNone(index.typesOf(index.matching(set))) }))
 }
 
-function listed(messages: ReadonlyMap<Pod, string>): SchedulingPlan['unschedulable'] {
-  return [...messages].map(([pod, message]) => ({ pod, message }))
+function listed(causes: ReadonlyMap<Pod, UnschedulableCause>): SchedulingPlan['unschedulable'] {
+  return [...causes].map(([pod, cause]) => ({ pod, cause }))
 }

@@ -81,7 +81,7 @@ export class Topology implements ClaimTopology {
       const nodeDomains = node.get(key) ?? any
       const domains = group.next(pod, podDomains, nodeDomains)
       if (domains.length === 0) {
-        return { kind: 'unsatisfiable', explain: () => group.explain(podDomains, nodeDomains) }
+        return { kind: 'unsatisfiable', cause: () => group.refusal(podDomains, nodeDomains) }
       }
       added.push(inValues(key, domains))
     }

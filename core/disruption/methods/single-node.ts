@@ -1,7 +1,7 @@
-import { isApproved } from '../balanced.ts'
 import { type Candidate, isMarked } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { consolidate, replacementsOf } from '../consolidation.ts'
+import { isApproved } from '../score.ts'
 import { explainUnderutilized, suitsUnderutilized } from './consolidating.ts'
 import { bySavings, hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import type { Method } from './method.ts'

@@ -1,8 +1,8 @@
 import type { InstanceType } from '../../instance-type.ts'
-import { unclaimable } from '../../requirements/claim-requirements.ts'
+import { unclaimable, unclaimableText } from '../../requirements/claim-requirements.ts'
 import { labels } from '../../requirements/labels.ts'
 import { intersects, operatorOf, type Requirement, requirement } from '../../requirements/requirement.ts'
-import { incompatibility, merge } from '../../requirements/requirements.ts'
+import { incompatibility, incompatibilityText, merge, type Requirements } from '../../requirements/requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
 import { subtractQuantity, zero } from '../../values/quantity.ts'
 import { entryOf } from '../../values/records.ts'
@@ -12,6 +12,7 @@ import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import { allowsHostname, choiceOf, type Level, levelOf } from '../solver/pod-shapes.ts'
 import type { Solver } from '../solver/solver.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
+import { topologyText } from '../unschedulable-text.ts'
 import { restMiss } from './funnel-rest.ts'
 import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
 import {
@@ -88,12 +89,7 @@ export class PodFunnels {
       return refused(`a new node cannot have the hostname that the pod asks for (${hostnameOf(level)})`)
     const { sets, wellKnown } = this.#solver
     const base = sets.merged(pool.set, level.wanted, 'claim')
-    if (typeof base === 'string')
-      return refused(
-        incompatibility(pool.set.map, level.wanted.map, wellKnown) ??
-          unclaimable(merge(pool.set.map, level.wanted.map.values())) ??
-          'its requirements exclude the pod',
-      )
+    if (typeof base === 'string') return refused(exclusionText(pool.set.map, level.wanted.map, wellKnown))
     const reached = alternative === undefined ? base : sets.merged(base, alternative, 'claim')
     if (typeof reached === 'string') return refused(this.#volumeMiss(attempt, base))
     const narrowed = this.#narrowed(level, reached)
@@ -115,7 +111,7 @@ export class PodFunnels {
       const { group, pod, selectsItself } = concern
       const { key } = group
       const any = requirement({ key, operator: 'Exists' })
-      const explain = () => group.explain(pod ?? any, reached.map.get(key) ?? any)
+      const explain = () => topologyText(group.refusal(pod ?? any, reached.map.get(key) ?? any))
       if (group.isHostname) {
         if (!group.allowsHost(topology.host(newHostname), pod, selectsItself)) return explain()
         continue
@@ -220,6 +216,14 @@ export class PodFunnels {
     if (group !== undefined) return `the pod's ${group.rule.kind}`
     return `NodePool ${pool.name}`
   }
+}
+
+/** Why no claim of a pool can have what a pod wants. */
+function exclusionText(own: Requirements, wanted: Requirements, wellKnown: ReadonlySet<string>): string {
+  const problem = incompatibility(own, wanted, wellKnown)
+  if (problem !== undefined) return incompatibilityText(problem)
+  const odd = unclaimable(merge(own, wanted.values()))
+  return odd === undefined ? 'its requirements exclude the pod' : unclaimableText(odd)
 }
 
 /** The domain of a node that no pod of the pass has been on. */

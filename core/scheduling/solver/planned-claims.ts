@@ -14,17 +14,17 @@ import { hasBit } from '../offerings/bits.ts'
 import type { PoolFacts, PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
 import type { PlannedNodeClaim, SchedulingOptions } from '../snapshot.ts'
-import { structuredError } from '../structured-error.ts'
+import type { UnschedulableCause } from '../unschedulable.ts'
 import type { ClaimPlace } from './places.ts'
 
 export type Finished =
   | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }
-  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
 /** What claims of one pool with the same requirements and types have in common. */
 type Common =
   | { readonly kind: 'claim'; readonly claim: Omit<PlannedNodeClaim, 'pods' | 'requests'> }
-  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
 /** Makes NodeClaims to create of open claims. Many are alike but for their pods, and share all that follows from the rest. */
 export class ClaimFinisher {
@@ -80,7 +80,8 @@ export class ClaimFinisher {
           wanted.map,
         )
       : []
-    if (short.length > 0) return { kind: 'error', message: cutMessage(short, pool.name) }
+    if (short.length > 0)
+      return { kind: 'error', cause: { kind: 'min-values-cut', nodePool: pool.name, labels: short } }
     let capacityBits = 0
     for (const type of chosen) capacityBits |= prices.launchable[type] as number
     const instanceTypes = chosen.map((type) => (types[type] as InstanceType).name)
@@ -145,14 +146,6 @@ function templateOf({ option: { nodePool } }: PoolIndex): TemplateInput {
 
 function shortOf(types: readonly InstanceType[], wanted: Requirements): readonly string[] {
   return [...minValues(types, wanted).unsatisfied.keys()].sort()
-}
-
-function cutMessage(keys: readonly string[], pool: string): string {
-  const short = `minValues requirement is not met for label(s) (label(s)=[${keys.join(' ')}])`
-  return structuredError(
-    `pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, ${short}`,
-    { NodePool: pool },
-  )
 }
 
 /** The least that daemons take on any of the types that are left. */

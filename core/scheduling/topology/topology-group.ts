@@ -4,9 +4,10 @@ import { allows, inValues, operatorOf, type Requirement } from '../../requiremen
 import { untolerated } from '../../taints.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import type { LabelFacts } from '../solver/pod-shapes.ts'
+import type { TopologyRefusal } from '../unschedulable.ts'
 import { DomainCounts } from './domain-counts.ts'
 import { selects } from './label-selector.ts'
-import { type TopologyRule, unsatisfiable } from './topology-rules.ts'
+import { type TopologyRule, topologyRefusal } from './topology-rules.ts'
 
 const unknown = -1
 
@@ -173,15 +174,15 @@ export class TopologyGroup {
     return count > 0 || (selectsItself && !this.#hasPodsWithin(pod))
   }
 
-  /** The text that says why nothing was left to choose (see the plain rules). */
-  explain(pod: Requirement, node: Requirement): string {
+  /** Returns why nothing was left to choose, with the counts of this moment. */
+  refusal(podDomains: Requirement, nodeDomains: Requirement): TopologyRefusal {
     const counts = new Map(
       [...this.#knownDomains(), ...this.#knownHosts.flatMap((hosts) => [...hosts()])].map((domain) => [
         this.#domains.name(this.key, domain),
         this.countOf(domain),
       ]),
     )
-    return unsatisfiable(this.rule, counts, pod, node)
+    return topologyRefusal(this.rule, counts, { podDomains, nodeDomains })
   }
 
   #choose(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
