@@ -1,5 +1,6 @@
 import type { Pod } from '../objects.ts'
 import { Explanations } from './explain/explanations.ts'
+import type { FinishedPass } from './explain/finished-pass.ts'
 import { PodFunnels, type PoolFunnel } from './explain/funnel.ts'
 import { ClaimFunnels, type ClaimReasons } from './explain/funnel-claims.ts'
 import type {
@@ -34,7 +35,7 @@ export function schedule(
  * place: why it has none is found out when somebody reads it.
  */
 export function planOf(base: SolverBase, change: Change): SchedulingPlan {
-  const { plan, failed } = solved(new Solver(base, change))
+  const { plan, failed } = solved(base, change)
   return { ...plan, unschedulable: [...plan.unschedulable, ...failed] }
 }
 
@@ -67,22 +68,22 @@ export function explainedPlan(
 ): ExplainedPlan {
   if (snapshot.nodePools.length === 0)
     return { plan: withoutPools(snapshot, snapshot.pods), podFunnels: () => [], claimReasons: () => undefined }
-  return explained(new Solver(new SolverBase(snapshot, options, memory)))
+  return explained(new SolverBase(snapshot, options, memory))
 }
 
-function explained(solver: Solver): ExplainedPlan {
-  const { plan: placed, failed, places } = solved(solver)
+function explained(base: SolverBase): ExplainedPlan {
+  const { plan: placed, failed, places, pass, unplaced } = solved(base)
   const told = failed.map(({ pod, cause }) => ({ pod, cause }))
   const plan = { ...placed, unschedulable: [...placed.unschedulable, ...told] }
   return {
     plan,
     podFunnels: (pod) => {
-      const waiting = [...solver.failed].find((one) => one.pod === pod)
-      return waiting === undefined ? [] : new PodFunnels(solver).of(waiting)
+      const waiting = [...unplaced].find((one) => one.pod === pod)
+      return waiting === undefined ? [] : new PodFunnels(pass).of(waiting)
     },
     claimReasons: (claim) => {
       const place = places[plan.newNodeClaims.indexOf(claim)]
-      return place && new ClaimFunnels(solver).of(place, claim.instanceTypes, claim.price)
+      return place && new ClaimFunnels(pass).of(place, claim.instanceTypes, claim.price)
     },
   }
 }
@@ -93,44 +94,48 @@ interface Solved {
   readonly failed: SchedulingPlan['unschedulable']
   /** Of the plan's new claims. */
   readonly places: readonly ClaimPlace[]
+  readonly unplaced: ReadonlySet<Waiting>
+  readonly pass: FinishedPass
 }
 
-function solved(solver: Solver): Solved {
-  const causes = new Map<Pod, UnschedulableCause>(solver.base.snapshot.ignored ?? [])
-  const stopped = solver.run()
+function solved(base: SolverBase, change?: Change): Solved {
+  const causes = new Map<Pod, UnschedulableCause>(base.snapshot.ignored ?? [])
+  const solver = new Solver(base, change)
+  const { isStopped: stopped, claims, nodes, failed: unplaced, heavyPods } = solver.run()
+  const { context: pass } = solver
   const newNodeClaims: PlannedNodeClaim[] = []
   const places: ClaimPlace[] = []
-  for (const claim of solver.claims) {
-    const result = solver.base.finisher.finish(claim)
+  for (const claim of claims) {
+    const result = base.finisher.finish(claim)
     if (result.kind === 'claim') {
       newNodeClaims.push(result.claim)
       places.push(claim)
     } else for (const pod of claim.pods) causes.set(pod, result.cause)
   }
-  const explanations = new Explanations(solver)
-  const { postponed, tooHeavy } = solver.heavyPods
+  const explanations = new Explanations(pass)
+  const { postponed, tooHeavy } = heavyPods
   if (tooHeavy !== undefined) causes.set(tooHeavy.pod, { kind: 'takes-too-long', what: 'pass' })
-  const { inHand } = solver.options
+  const { inHand } = base.options
   const explain = (one: Waiting) => {
     inHand?.(one.pod)
     const cause = explanations.of(one)
     inHand?.(undefined)
     return cause
   }
-  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explain(one)))
+  const failed = [...unplaced].map((one) => unschedulable(one.pod, () => explain(one)))
   const plan = {
     newNodeClaims,
-    existing: solver.nodes.map(({ node: { name, nodeClaim }, pods }) => ({
+    existing: nodes.map(({ node: { name, nodeClaim }, pods }) => ({
       node: name,
       ...(nodeClaim === undefined ? {} : { nodeClaim }),
       pods,
     })),
     unschedulable: listed(causes),
-    incompatiblePools: incompatible(solver),
+    incompatiblePools: incompatible(pass),
     ...(postponed.length === 0 ? {} : { postponed }),
     stopped,
   }
-  return { plan, failed, places }
+  return { plan, failed, places, unplaced, pass }
 }
 
 /** The plan where no pool can grow. */
@@ -140,7 +145,7 @@ export function withoutPools({ ignored = new Map() }: SchedulingSnapshot, pods: 
 }
 
 /** A pool that has no types at all, for now, is not to blame. */
-function incompatible({ pools }: Solver): NonNullable<SchedulingPlan['incompatiblePools']> {
+function incompatible({ pools }: FinishedPass): NonNullable<SchedulingPlan['incompatiblePools']> {
   const isNone = (types: Uint32Array) => types.every((word) => word === 0)
   return pools
     .filter(({ usable, option }) => option.instanceTypes.length > 0 && isNone(usable))

@@ -5,22 +5,26 @@ import { merge } from '../../requirements/requirements.ts'
 import { membersOf } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import { OpenClaim, type Refusal } from '../open-claim.ts'
-import { choiceOf, type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
-import type { Solver } from '../solver/solver.ts'
+import { type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
+import { choiceOf } from '../topology/concern.ts'
 import { trialOf } from '../trial.ts'
 import type { PoolRefusal, UnschedulableCause } from '../unschedulable.ts'
+import type { FinishedPass } from './finished-pass.ts'
 
 /**
  * Why pods found no place. The pass is over and nothing has changed since they were tried last, so each is tried
  * once more on a new claim of each pool, by the plain rules, which can say what is wrong. Pods that are alike are explained once.
  */
 export class Explanations {
-  readonly #solver: Solver
+  readonly #pass: FinishedPass
+  /** Pools that can have new nodes at all. */
+  readonly #templates: readonly PoolIndex[]
   readonly #known = new Map<string, UnschedulableCause>()
 
-  constructor(solver: Solver) {
-    this.#solver = solver
+  constructor(pass: FinishedPass) {
+    this.#pass = pass
+    this.#templates = pass.pools.filter(({ isUsable }) => isUsable)
   }
 
   of(one: Waiting): UnschedulableCause {
@@ -33,8 +37,8 @@ export class Explanations {
   }
 
   #explain(one: Waiting): UnschedulableCause {
-    const { templates, levels, reservations } = this.#solver
-    if (templates.length === 0) return { kind: 'no-instance-types' }
+    const { levels, reservations } = this.#pass
+    if (this.#templates.length === 0) return { kind: 'no-instance-types' }
     // Without reservations no refusal is for now alone, and the last level decides.
     const first = reservations === undefined ? lastLevel(one, levels) : 0
     for (let number = first; ; number++) {
@@ -49,7 +53,7 @@ export class Explanations {
 
   #refusals(one: Waiting, level: Level): readonly Refusal[] {
     const refusals: Refusal[] = []
-    for (const pool of this.#solver.templates) {
+    for (const pool of this.#templates) {
       const refusal = this.#refusal(pool, one, level)
       refusals.push(refusal)
       if (refusal.isDeferred === true) break
@@ -58,11 +62,11 @@ export class Explanations {
   }
 
   #refusal(pool: PoolIndex, one: Waiting, level: Level): Refusal {
-    const { options, reservations, wellKnown } = this.#solver
+    const { options, reservations, wellKnown } = this.#pass
     const limit = limitRefusal(pool)
     if (limit !== undefined) return { cause: () => limit }
     const settings = {
-      topology: this.#topology(one, level),
+      topology: this.#topology(level),
       reservations: {
         ask: (...question: Parameters<NonNullable<typeof reservations>['ask']>) =>
           reservations?.ask(...question) ?? { kind: 'reserve' as const, ids: new Set<string>() },
@@ -78,8 +82,8 @@ export class Explanations {
     return claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? { cause: () => ({ kind: 'not-tried-again' }) }
   }
 
-  #topology(_one: Waiting, level: Level) {
-    const { topology } = this.#solver
+  #topology(level: Level) {
+    const { topology } = this.#pass
     const concerns = topology.concerning(level)
     return {
       narrow: (...[, , podOwn, node]: Parameters<OpenClaimTopology['narrow']>) => {
@@ -109,7 +113,7 @@ export class Explanations {
   }
 }
 
-function lastLevel({ shape }: Waiting, levels: Solver['levels']): number {
+function lastLevel({ shape }: Waiting, levels: FinishedPass['levels']): number {
   let number = 0
   while (levelOf(shape, number + 1, levels) !== undefined) number += 1
   return number

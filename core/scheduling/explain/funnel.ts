@@ -9,10 +9,11 @@ import { entryOf } from '../../values/records.ts'
 import { type Bits, membersOf, noBits } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
-import { allowsHostname, choiceOf, type Level, levelOf } from '../solver/pod-shapes.ts'
-import type { Solver } from '../solver/solver.ts'
+import { allowsHostname, type Level, levelOf } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
+import { choiceOf } from '../topology/concern.ts'
 import { topologyText } from '../unschedulable-text.ts'
+import type { FinishedPass } from './finished-pass.ts'
 import { restMiss } from './funnel-rest.ts'
 import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
 import {
@@ -49,18 +50,18 @@ interface Attempt {
  * all its wishes given up, which is how it was tried last, and about the state at the end of the pass.
  */
 export class PodFunnels {
-  readonly #solver: Solver
+  readonly #pass: FinishedPass
   readonly #questions: TypeQuestions
 
-  constructor(solver: Solver) {
-    this.#solver = solver
-    this.#questions = new TypeQuestions(solver)
+  constructor(pass: FinishedPass) {
+    this.#pass = pass
+    this.#questions = new TypeQuestions(pass)
   }
 
   of(one: Waiting): readonly PoolFunnel[] {
     if (one.hopeless !== undefined) return []
     const level = this.#lastLevel(one)
-    return this.#solver.pools.map((pool) => {
+    return this.#pass.pools.map((pool) => {
       const tries = one.alternatives.length === 0 ? [undefined] : one.alternatives
       const all = tries.map((alternative) => this.#ask({ pool, one, level, alternative }))
       return all.reduce((best, next) => (depthOf(next.funnel) > depthOf(best.funnel) ? next : best))
@@ -68,9 +69,9 @@ export class PodFunnels {
   }
 
   #lastLevel(one: Waiting): Level {
-    let last = levelOf(one.shape, 0, this.#solver.levels) as Level
+    let last = levelOf(one.shape, 0, this.#pass.levels) as Level
     for (let number = 1; ; number++) {
-      const next = levelOf(one.shape, number, this.#solver.levels)
+      const next = levelOf(one.shape, number, this.#pass.levels)
       if (next === undefined) return last
       last = next
     }
@@ -87,7 +88,7 @@ export class PodFunnels {
     if (taint !== undefined) return refused(`its taint ${describeTaint(taint)} is not tolerated`)
     if (!allowsHostname(level, newHostname))
       return refused(`a new node cannot have the hostname that the pod asks for (${hostnameOf(level)})`)
-    const { sets, wellKnown } = this.#solver
+    const { sets, wellKnown } = this.#pass
     const base = sets.merged(pool.set, level.wanted, 'claim')
     if (typeof base === 'string') return refused(exclusionText(pool.set.map, level.wanted.map, wellKnown))
     const reached = alternative === undefined ? base : sets.merged(base, alternative, 'claim')
@@ -105,7 +106,7 @@ export class PodFunnels {
 
   /** What topology adds for a node that is new; or why there is no domain for it. */
   #narrowed(level: Level, reached: RequirementSet): RequirementSet | string {
-    const { sets, topology } = this.#solver
+    const { sets, topology } = this.#pass
     let narrowed = reached
     for (const concern of topology.concerning(level)) {
       const { group, pod, selectsItself } = concern
@@ -186,7 +187,7 @@ export class PodFunnels {
   }
 
   #alone(key: string, own: Requirement): RequirementSet {
-    return this.#solver.sets.intern(new Map([[key, own]]))
+    return this.#pass.sets.intern(new Map([[key, own]]))
   }
 
   /** `set`: what all else asks, with which these types can be had. */
@@ -211,7 +212,7 @@ export class PodFunnels {
   /** Who asks for a key: what narrows most comes first. */
   #origin({ level, alternative, one, pool }: Attempt, key: string): string {
     if (alternative?.map.has(key) === true) return volumesOf(one)
-    const group = this.#solver.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
+    const group = this.#pass.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
     if (level.wanted.map.has(key) && group === undefined) return 'the pod'
     if (group !== undefined) return `the pod's ${group.rule.kind}`
     return `NodePool ${pool.name}`

@@ -9,15 +9,8 @@ import { isHeavy } from '../pod-cost.ts'
 import type { PodVolumes, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 import type { UnschedulableCause } from '../unschedulable.ts'
 import type { KnownPod, PodClasses } from './pod-classes.ts'
-import {
-  type Facet,
-  type FacetFacts,
-  RefusedPlaces,
-  type RequestClass,
-  type RequestFacts,
-  type Shape,
-  type ShapeFacts,
-} from './pod-shapes.ts'
+import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-facts.ts'
+import { type Facet, RefusedPlaces, type RequestClass, type Shape } from './pod-shapes.ts'
 
 /** A pod in the queue. */
 export interface Waiting {
