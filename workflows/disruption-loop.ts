@@ -13,7 +13,7 @@ import type {
   DisruptionInput,
   DisruptionOutcome,
   DisruptionProposal,
-} from '../activities/planning/contract.ts'
+} from '../activities/disruption/contract.ts'
 import { type DisruptionMethod, methodFacts } from '../core/disruption/command.ts'
 import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan/plan-requests.ts'
 import { type Pause, pauseText } from '../core/pauses/pauses.ts'

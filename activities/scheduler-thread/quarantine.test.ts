@@ -7,9 +7,9 @@ import { sampleType } from '../../core/sample-objects.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { ApiError, type Json } from '../kubernetes/client/client.ts'
 import type { EventInput } from '../kubernetes/event-recorder.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
 import { Quarantine } from './quarantine.ts'
 import { QuarantineStore } from './quarantine-store.ts'
+import type { SolveDeps } from './solve.ts'
 import { solve } from './solve.ts'
 import { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
@@ -98,7 +98,7 @@ function addPod(
   })
 }
 
-interface Planner extends Pick<PlanningDeps, 'quarantine' | 'solver'> {
+interface Planner extends Pick<SolveDeps, 'quarantine' | 'solver'> {
   /** Runs passes until all pods have been planned or are held. Returns how many crashed. */
   readonly run: () => Promise<number>
   readonly planned: Set<string>
@@ -131,7 +131,7 @@ function start(): Planner {
     refusedClaims: never,
     heavyPods: never,
     metrics: { passBegins: () => () => {} },
-  } as unknown as PlanningDeps
+  } as unknown as SolveDeps
   const planned = new Set<string>()
   const run = async () => {
     let crashed = 0

@@ -1,8 +1,9 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
 import type { CachedKind, CachedObject } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
-import type { PlanningDeps } from '../../activities/planning/dependencies.ts'
+import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
+import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim, NodeClass } from '../../core/objects.ts'
 import { terminationFinalizer } from '../../core/requirements/labels.ts'
@@ -10,12 +11,21 @@ import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queue
 import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
+import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { WorkQueue } from './work-queue.ts'
 
+interface BridgeDeps extends NodePoolCounterDeps {
+  /** Namespace of Joiner's own Leases. */
+  readonly namespace: string
+  readonly cluster: string
+  readonly nodeRules: NodeRules
+  readonly lifecycles: LifecycleStarter
+}
+
 export interface BridgeInput {
-  readonly deps: PlanningDeps
+  readonly deps: BridgeDeps
   readonly client: Client
   readonly connection: ConnectionLike
   /** Search attributes, loops and schedules. */
@@ -66,7 +76,7 @@ export class Bridge {
       spacingMs: 500,
       maxBackoffMs: 30_000,
       onError: (key, error, attempt) => {
-        if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'a poke failed; trying again')
+        if (attempt % 5 === 1) input.deps.log.warn({ key, attempt, err: error }, 'failed to signal workflow, retrying')
       },
     })
   }
@@ -99,7 +109,7 @@ export class Bridge {
     await this.#lease
       .release()
       .catch((error: unknown) =>
-        this.#input.deps.log.debug({ err: error }, 'the bridge lease was not released; it runs out'),
+        this.#input.deps.log.debug({ err: error }, 'failed to release bridge lease, it will expire'),
       )
   }
 
@@ -115,7 +125,7 @@ export class Bridge {
         this.#pokeAll()
       }
     } catch (error) {
-      deps.log.warn({ err: error }, 'the bridge lease could not be renewed; trying again')
+      deps.log.warn({ err: error }, 'failed to renew bridge lease, retrying')
     } finally {
       this.#isHolding = false
     }
@@ -135,7 +145,7 @@ export class Bridge {
     try {
       await this.#input.bootstrap()
     } catch (error) {
-      deps.log.warn({ err: error }, 'bootstrap in Temporal failed; the next resync tries again')
+      deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }
     if (!this.isLeader) return
     this.#queue.add(versionKey)
@@ -154,7 +164,7 @@ export class Bridge {
     } catch (error) {
       // A Temporal that is too old refuses the question each time: it is told once in ten minutes.
       if (this.#failedLooks++ % 20 === 0)
-        deps.log.warn({ err: error }, 'stuck workflow runs cannot be looked for (it takes Temporal 1.30); trying again')
+        deps.log.warn({ err: error }, 'failed to search for stuck workflow runs (needs Temporal 1.30), retrying')
     }
   }
 

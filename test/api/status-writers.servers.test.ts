@@ -10,7 +10,8 @@ import { type ObjectRef, type StatusKind, setConditions } from '../../activities
 import { EventRecorder } from '../../activities/kubernetes/event-recorder.ts'
 import { conditionOf, dependents, isTrueAt } from '../../core/conditions.ts'
 import type { Condition } from '../../core/objects.ts'
-import { type LocalCluster, startCluster } from '../../deploy/local/cluster.ts'
+import { startCluster } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
 import { nodeClass, nodePool } from '../world.ts'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../../api/config.ts'
-import { pauseOf } from '../../../workers/pause.ts'
+import { pauseOf } from '../../abortable-wait.ts'
 import { isNotFound, type KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'

@@ -1,9 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import type { ArmBudget } from './arm-budget.ts'
 import type { ArmBucket } from './arm-limits.ts'
+
+export interface ArmTurnDeps extends ObjectWritesDeps {
+  /** Tokens for requests of `azure`, which takes them by itself. */
+  readonly budget: ArmBudget
+}
 
 /** Tokens that were taken for one request before it is known what it will say. */
 interface Turn {
@@ -43,7 +48,7 @@ export function takeTurn(budget: ArmBudget, buckets: readonly ArmBucket[]): bool
 
 /** As `inTurn`, for work on a claim: a claim that is deleted meanwhile is `gone`, and waits no longer. */
 export async function inTurnWhileWanted<T>(
-  deps: AzureDeps,
+  deps: ArmTurnDeps,
   ref: ClaimRef,
   buckets: readonly ArmBucket[],
   { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },

@@ -164,7 +164,7 @@ export class UnavailableOfferings {
     this.#stored = stored
     this.#refresh()
     if (!isFirst) return
-    this.#log.info({ marks: this.#marks.size }, 'unavailable offerings are known')
+    this.#log.info({ marks: this.#marks.size }, 'loaded unavailable offerings')
     for (const resolve of this.#onSynced) resolve()
     this.#onSynced = []
   }

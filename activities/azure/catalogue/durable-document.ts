@@ -56,7 +56,7 @@ export class DurableDocument {
       if (map === undefined) return
       this.#stored(map).then(
         (document) => document !== undefined && changed(document),
-        (error: unknown) => log.warn({ err: error }, 'stored document cannot be read'),
+        (error: unknown) => log.warn({ err: error }, 'failed to read stored document'),
       )
     }
     const path = `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${this.#name}`

@@ -12,19 +12,28 @@ import { inParallel } from '../../in-parallel.ts'
 import { isNotFound } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
+import type { ObserveDeps } from '../../kubernetes/lifecycle/observe.ts'
 import { countDisruption } from '../../kubernetes/lifecycle/observe.ts'
+import type { ArmBudget } from '../arm/arm-budget.ts'
 import { inTurn } from '../arm/arm-turn.ts'
 import { armErrorCode, isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { ownershipOf } from '../launch/ownership.ts'
 import { vmName } from '../launch/virtual-machine.ts'
+import type { FoundResourcesDeps } from './found-resources.ts'
 import { type FoundResources, findResources, isUnattached, leftoverNic } from './found-resources.ts'
 import { type GarbageKind, garbageCounter, unprovenGauge } from './garbage-metrics.ts'
+import type { LeftAloneDeps } from './left-alone.ts'
 import { ownNamespace, reportUnproven, reportWithheld } from './left-alone.ts'
 import { listedInstance } from './listed-instance.ts'
+import type { OrphanedNodesDeps } from './orphaned-nodes.ts'
 import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
+
+export interface GarbageDeps extends FoundResourcesDeps, LeftAloneDeps, OrphanedNodesDeps, ObserveDeps {
+  /** Tokens for requests of `azure`, which takes them by itself. */
+  readonly budget: ArmBudget
+}
 
 /** Requests of a pass that are under way at once. */
 const width = 16
@@ -52,13 +61,13 @@ const heldCodes: ReadonlySet<string> = new Set([
  * What no lifecycle owns: VMs, NICs and OS disks of this cluster without a NodeClaim, registered NodeClaims without a VM, Nodes that are being deleted and whose claim and VM are gone. Finding any is an alarm, told by an event, a metric and a log line: lifecycles clean up after themselves.
  */
 export class GarbageCollector {
-  readonly #deps: AzureDeps
+  readonly #deps: GarbageDeps
   readonly #collected: ReturnType<typeof garbageCounter>
   readonly #unproven: ReturnType<typeof unprovenGauge>
   /** When a NIC or disk was seen without an owner first, by its name. */
   readonly #seen = new Map<string, number>()
 
-  constructor(deps: AzureDeps, registry?: Registry) {
+  constructor(deps: GarbageDeps, registry?: Registry) {
     this.#deps = deps
     this.#collected = garbageCounter(registry)
     this.#unproven = unprovenGauge(registry)
@@ -92,7 +101,7 @@ export class GarbageCollector {
       ),
     }
     if (Object.values(report).some((names: readonly string[]) => names.length > 0))
-      deps.log.warn(report, 'garbage collection found what no lifecycle had cleaned up')
+      deps.log.warn(report, 'found leaked resources')
     return report
   }
 
@@ -109,8 +118,8 @@ export class GarbageCollector {
       } catch (error) {
         const held = heldCodes.has(armErrorCode(error) ?? '')
         const fields = { name: item.name, reason: scrubbedMessage(error) }
-        if (held) this.#deps.log.info(fields, 'Azure still holds what is garbage; the next pass tries again')
-        else this.#deps.log.warn(fields, 'garbage could not be deleted; the next pass tries again')
+        if (held) this.#deps.log.info(fields, 'leaked resource is still in use, retrying in the next pass')
+        else this.#deps.log.warn(fields, 'failed to delete leaked resource, retrying in the next pass')
       }
     }
     await inParallel(items, width, one, signal)
@@ -218,7 +227,7 @@ function isRegistered(claim: NodeClaim | undefined): boolean {
   return claim !== undefined && isTrue(claim.status.conditions, 'Registered')
 }
 
-function known(deps: AzureDeps, claim: NodeClaim, { listed }: FoundResources): KnownClaim {
+function known(deps: GarbageDeps, claim: NodeClaim, { listed }: FoundResources): KnownClaim {
   const { name, uid, deletionTimestamp } = claim.metadata
   const [node] = deps.cache.nodes.by('byProviderId', claim.status.providerId?.toLowerCase() ?? '')
   return {

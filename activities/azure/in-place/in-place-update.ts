@@ -1,21 +1,32 @@
 import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
+import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { VmList } from '../arm/vm-list.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import type { InPlaceReport } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { ownershipOf, vmOwner } from '../launch/ownership.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
 import { billingExtensionName } from './billing-extension.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
+
+export interface InPlaceUpdateDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly vms: VmList
+}
 
 const concurrency = 10
 /** So many claims are changed, looked at and written down together: a crash repeats no more than that. */
@@ -35,7 +46,7 @@ interface Due {
  * crash cut off is found again, and found done (reference/azure-provider.md 8.3).
  * Errors: what ARM says of a VM, once all others were tried; an event on the claim tells it too.
  */
-export async function updateInPlace(deps: AzureDeps, signal: AbortSignal): Promise<InPlaceReport> {
+export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal): Promise<InPlaceReport> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodeClaim'])
   const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
   const isChanged = ({ claim, goal }: Due) =>
@@ -56,7 +67,7 @@ export async function updateInPlace(deps: AzureDeps, signal: AbortSignal): Promi
 }
 
 /** A claim that is going, or whose node has not joined yet, is left alone: a launch may still replace its VM. */
-function dueOf({ cache, config }: AzureDeps, claim: NodeClaim): readonly Due[] {
+function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly Due[] {
   const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const { metadata, status } = claim
   const isSettled = metadata.deletionTimestamp === undefined && isTrue(status.conditions, 'Registered')
@@ -72,7 +83,7 @@ interface Found {
   readonly nics: ReadonlyMap<string, NetworkInterface>
 }
 
-async function resourcesOf({ azure, config }: AzureDeps): Promise<Found> {
+async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found> {
   const vms = new Map<string, VirtualMachine>()
   const nics = new Map<string, NetworkInterface>()
   for await (const vm of azure.compute.virtualMachines.list(config.nodeResourceGroup)) vms.set(vm.name ?? '', vm)
@@ -82,7 +93,12 @@ async function resourcesOf({ azure, config }: AzureDeps): Promise<Found> {
 }
 
 /** Returns how many VMs of the batch are as they should be now. */
-async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found, signal: AbortSignal): Promise<number> {
+async function updateBatch(
+  deps: InPlaceUpdateDeps,
+  batch: readonly Due[],
+  found: Found,
+  signal: AbortSignal,
+): Promise<number> {
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
   const failures: unknown[] = []
   await forEachOf(batch, concurrency, async (due) => {
@@ -101,7 +117,7 @@ async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found,
     await stamp(deps, due)
     updated += 1
   })
-  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'tags and identities were changed in place')
+  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'updated tags and identities in place')
   if (failures.length > 0) throw failures[0]
   return updated
 }
@@ -110,7 +126,7 @@ async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found,
 type Answer = 'left' | 'asItShouldBe' | 'settling'
 
 /** Asks for what a claim's VM and its NICs lack. */
-async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
+async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
   const { name, uid } = claim.metadata
   const vm = vms.get(vmName(name))
   if (vm === undefined) return 'left'
@@ -136,7 +152,7 @@ async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found):
 
 /** The names of tags that are about to be set are written down first: after a crash it is known still that they are Joiner's. */
 async function noteNewTags(
-  deps: AzureDeps,
+  deps: InPlaceUpdateDeps,
   claim: NodeClaim,
   ours: readonly string[],
   { tags }: InPlaceState,
@@ -148,7 +164,7 @@ async function noteNewTags(
 }
 
 async function changeNic(
-  { azure, config }: AzureDeps,
+  { azure, config }: InPlaceUpdateDeps,
   nic: NetworkInterface,
   ours: readonly string[],
   wanted: InPlaceState,
@@ -159,7 +175,11 @@ async function changeNic(
 }
 
 /** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
-async function changeExtension({ azure, config }: AzureDeps, claim: string, { tags }: InPlaceState): Promise<void> {
+async function changeExtension(
+  { azure, config }: InPlaceUpdateDeps,
+  claim: string,
+  { tags }: InPlaceState,
+): Promise<void> {
   try {
     await azure.compute.virtualMachineExtensions
       .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
@@ -170,7 +190,7 @@ async function changeExtension({ azure, config }: AzureDeps, claim: string, { ta
 }
 
 async function changeVm(
-  { azure, config }: AzureDeps,
+  { azure, config }: InPlaceUpdateDeps,
   vm: VirtualMachine,
   ours: readonly string[],
   wanted: InPlaceState,
@@ -201,7 +221,7 @@ function identityWith({ identity }: VirtualMachine, ids: readonly string[]): Vir
 }
 
 /** Waits until the list of VMs, which all waits share, shows the VM as it should be. False: it did not get there in time. */
-async function hasSettled(deps: AzureDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
+async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
   const limit = AbortSignal.timeout(settleMs)
   try {
     return await deps.vms.waitFor(
@@ -225,7 +245,7 @@ async function hasSettled(deps: AzureDeps, { claim, goal }: Due, signal: AbortSi
 }
 
 /** Writes down that a claim's VM is as it should be. */
-async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
+async function stamp(deps: InPlaceUpdateDeps, { claim, goal }: Due): Promise<void> {
   const stamps = inPlaceStamps(goal)
   await updateClaim(deps, claim.metadata, ({ metadata }) =>
     Object.entries(stamps).every(([key, value]) => metadata.annotations[key] === value)
@@ -234,9 +254,9 @@ async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
   )
 }
 
-function report(deps: AzureDeps, claim: NodeClaim, why: string): void {
+function report(deps: InPlaceUpdateDeps, claim: NodeClaim, why: string): void {
   const message = `tags and identities could not be changed in place: ${why}; it is tried again`
-  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'tags and identities could not be changed in place')
+  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'failed to update tags and identities in place')
   deps.events.record({
     about: subject(claim),
     reason: 'InPlaceUpdateFailed',

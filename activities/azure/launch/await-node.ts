@@ -1,9 +1,13 @@
+import type { JoiningDeps } from '../../kubernetes/lifecycle/joining.ts'
 import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/lifecycle/joining.ts'
+import type { ClaimSpansDeps } from '../../telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
 import type { ClaimRef, JoinOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
+import type { InstanceDeps } from './instance.ts'
 import { awaitInstance } from './instance.ts'
+
+export interface AwaitNodeDeps extends ClaimSpansDeps, JoiningDeps, InstanceDeps {}
 
 /** A Node that is ready soon after it joined needs no step of its own; one that takes longer is a phase that an operator should see. */
 const soonMs = 30_000
@@ -12,7 +16,7 @@ const soonMs = 30_000
  * Waits until a claim's VM has failed or its Node has joined, and for a while longer until the Node is ready. A Node that has joined wins over
  * whatever Azure still says of its VM, and its bootstrap token is deleted. Errors: as `awaitInstance` and `awaitRegistration`.
  */
-export async function awaitNode(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
+export async function awaitNode(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const outcome = await joinedOrFailed(deps, ref, signal)
   if (outcome.kind !== 'registered') return outcome
   const [joined] = await Promise.all([
@@ -23,7 +27,7 @@ export async function awaitNode(deps: AzureDeps, ref: ClaimRef, signal: AbortSig
 }
 
 async function readySoon(
-  deps: AzureDeps,
+  deps: AwaitNodeDeps,
   ref: ClaimRef,
   outcome: Extract<JoinOutcome, { kind: 'registered' }>,
   signal: AbortSignal,
@@ -37,7 +41,7 @@ async function readySoon(
   return { ...ready, nodeName: outcome.nodeName }
 }
 
-async function joinedOrFailed(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
+async function joinedOrFailed(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
   const joined = claimSpan(deps, 'awaitRegistration', ref, () => awaitRegistration(deps, ref, both))

@@ -2,15 +2,19 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { askedText } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { liveClaim } from '../../kubernetes/client/object-writes.ts'
+import type { FinalizeDeps } from '../../kubernetes/draining/finalize.ts'
 import { finalize } from '../../kubernetes/draining/finalize.ts'
+import type { NodeRequestsDeps } from '../../kubernetes/lifecycle/node-requests.ts'
 import { tellAsked } from '../../kubernetes/lifecycle/node-requests.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
+import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
 import { vmId, vmName } from './virtual-machine.ts'
+
+export interface ForceFinishDeps extends NodeRequestsDeps, FinalizeDeps, ClaimVmDeps {}
 
 type Input = Parameters<AzureActivities['forceFinish']>[0]
 
@@ -19,7 +23,7 @@ type Input = Parameters<AzureActivities['forceFinish']>[0]
  * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
  * Where the VM is gone (`isVmGone`), the lifecycle has the last step done by the role core.
  */
-export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceFinishOutcome> {
+export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<ForceFinishOutcome> {
   const outcome = await finish(deps, input)
   const { claim, asked } = input
   const why = askedText(asked)
@@ -29,11 +33,11 @@ export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceF
     const left = outcome.left === undefined ? '' : `; ${outcome.left}`
     tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${left}`, asked)
   }
-  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'an operator ends a life by force')
+  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'force-finished nodeclaim')
   return outcome
 }
 
-async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
+async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
   const refused = (message: string) => ({ kind: 'refused' as const, message })
   // A signal can come without one; an update is refused before.
   if (asked.reason === undefined) return refused('the message gives no reason, and without one no life is cut short')
@@ -65,7 +69,7 @@ type Look =
   | { readonly kind: 'unknown'; readonly message: string }
 
 /** A VM of that name that is not proven to be the claim's, and that its status does not name, is not this claim's business. */
-async function look(deps: AzureDeps, claim: NodeClaim): Promise<Look> {
+async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
   const { name } = claim.metadata
   try {
     const found = await findClaimVm(deps, name, claimIdentity(claim))
@@ -85,7 +89,7 @@ async function look(deps: AzureDeps, claim: NodeClaim): Promise<Look> {
  * a claim that is gone, which makes it garbage as well.
  */
 async function abandon(
-  { azure, config, log }: AzureDeps,
+  { azure, config, log }: ForceFinishDeps,
   ref: ClaimRef,
   found: Exclude<Look, { kind: 'gone' }>,
   atMs: number,
@@ -103,7 +107,7 @@ async function abandon(
     await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
     return { vm: id, left }
   } catch (error) {
-    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'a VM that is left could not be tagged')
+    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
     return warn(scrubbedMessage(error))
   }
 }

@@ -7,19 +7,24 @@ import { labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
+import type { ObserveDeps } from '../../kubernetes/lifecycle/observe.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
 import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { ClaimRef, LaunchOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
+import type { InvalidClaimDeps } from './invalid-claim.ts'
 import { refuseInvalid } from './invalid-claim.ts'
+import type { PutVmDeps } from './put-vm.ts'
 import { putVm } from './put-vm.ts'
+import type { TakeOverDeps } from './take-over.ts'
 import { takeOver } from './take-over.ts'
+
+export interface LaunchDeps extends TakeOverDeps, InvalidClaimDeps, ObserveDeps, PutVmDeps {}
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000
@@ -38,7 +43,7 @@ const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProvider
  * Errors: what Azure or the API server says besides capacity; a node class that is being looked at; a catalogue not loaded yet.
  */
 export async function launch(
-  deps: AzureDeps,
+  deps: LaunchDeps,
   ref: ClaimRef,
   attempt: number,
   signal: AbortSignal,
@@ -59,7 +64,7 @@ export async function launch(
 }
 
 async function launchOnce(
-  deps: AzureDeps,
+  deps: LaunchDeps,
   ref: ClaimRef,
   attempt: number,
   signal: AbortSignal,
@@ -119,7 +124,7 @@ interface Looks {
  * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, has
  * its token, and finds in the cache the claim whose condition was written just now. What turns out not to be needed may fail.
  */
-function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
+function beginLooking(deps: LaunchDeps, ref: ClaimRef, attempt: number): Looks {
   const left = deps.refusedAttempts.take(ref.uid, attempt)
   const isFirst = attempt === 1 && activityScope().isFirst
   const written = left === undefined ? undefined : cachedClaim(deps, ref)
@@ -139,19 +144,19 @@ function beginLooking(deps: AzureDeps, ref: ClaimRef, attempt: number): Looks {
  * The claim, with its finalizer. A first attempt follows the claim's creation, of which the cache tells; should it be deleted meanwhile, what was
  * made for it goes as well.
  */
-async function claimToLaunch(deps: AzureDeps, ref: ClaimRef, isFirst: boolean): Promise<NodeClaim | undefined> {
+async function claimToLaunch(deps: LaunchDeps, ref: ClaimRef, isFirst: boolean): Promise<NodeClaim | undefined> {
   const claim = (isFirst ? cachedClaim(deps, ref) : undefined) ?? (await liveClaim(deps, ref))
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
 /** One that is not used goes when the claim ends. */
-function tokenExpiresAtMs(deps: AzureDeps): number {
+function tokenExpiresAtMs(deps: LaunchDeps): number {
   return deps.now() + registrationMs + tokenMarginMs
 }
 
 /** Why a node class cannot be used. One that nobody has looked at since its last change is waited for, by trying again. */
 async function unreadiness(
-  deps: AzureDeps,
+  deps: LaunchDeps,
   claim: NodeClaim,
   nodeClass: NodeClass | undefined,
 ): Promise<string | undefined> {
@@ -172,7 +177,7 @@ async function unreadiness(
 }
 
 async function choose(
-  deps: AzureDeps,
+  deps: LaunchDeps,
   claim: NodeClaim,
   nodeClass: NodeClass,
   attempt: number,
@@ -195,7 +200,7 @@ async function choose(
   return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
 }
 
-function nothingLeft({ catalogue, unavailable, quota }: AzureDeps, types: readonly InstanceType[], wanted: Wanted) {
+function nothingLeft({ catalogue, unavailable, quota }: LaunchDeps, types: readonly InstanceType[], wanted: Wanted) {
   return whyExhausted(types, wanted, {
     sizeOf: (name) => catalogue.size(name),
     markOf: (offering) => unavailable.markOf(offering),

@@ -1,11 +1,14 @@
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
 import type { NodeClass } from '../../../core/objects.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { type Finding, unread } from './finding.ts'
+import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'
 import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily } from './images.ts'
+import type { MaintenanceWindowDeps } from './maintenance-window.ts'
 import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+
+export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps {}
 
 const type = 'ImagesReady'
 const unknown = 'ImagesUnknownError'
@@ -16,7 +19,7 @@ const open = { kind: 'open' } as const
  * for (reference/azure-provider.md 1.6 and 6.4).
  */
 export async function findImages(
-  deps: AzureDeps,
+  deps: ImagesStatusDeps,
   nodeClass: NodeClass,
   settings: NodeClassSettings,
   kubernetesVersion: { readonly version: string; readonly isNew: boolean } | undefined,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
 import { ApiError } from '../../kubernetes/client/client.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { LocalDnsDeps } from './local-dns.ts'
 import { findLocalDns, localDnsDecision } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 
@@ -55,7 +55,7 @@ describe('what in the cluster stands in the way of local DNS', () => {
     const deps = {
       client: { list, get },
       config: { ...config, networkPolicy: change.networkPolicy ?? 'cilium' },
-    } as unknown as AzureDeps
+    } as unknown as LocalDnsDeps
     const finding = await findLocalDns(deps, preferred(), nodeClassSettings(preferred(), config), '1.99.0')
     return { finding, asked }
   }

@@ -1,11 +1,16 @@
 import type { NodeClass } from '../../../core/objects.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import type { Finding } from './finding.ts'
 import { resolveImageFamily } from './images.ts'
 import { compareVersions } from './kubernetes-version.ts'
+import type { LocalDnsClusterDeps } from './local-dns-cluster.ts'
 import { clusterForbidsLocalDns } from './local-dns-cluster.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+
+export interface LocalDnsDeps extends LocalDnsClusterDeps {
+  readonly config: AzureConfig
+}
 
 const type = 'LocalDNSReady'
 
@@ -37,7 +42,7 @@ export function localDnsDecision(
 
 /** The state and its condition. What cannot be found out leaves the state as it is. */
 export async function findLocalDns(
-  deps: AzureDeps,
+  deps: LocalDnsDeps,
   nodeClass: NodeClass,
   settings: NodeClassSettings,
   kubernetesVersion: string | undefined,

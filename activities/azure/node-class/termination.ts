@@ -1,9 +1,11 @@
 import type { NodeClass } from '../../../core/objects.ts'
 import { nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
+import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'
 import { setConditions, updateObject } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import type { AzureDeps } from '../dependencies.ts'
+
+export interface TerminationDeps extends StatusWritesDeps {}
 
 const namesShown = 5
 
@@ -11,7 +13,7 @@ const namesShown = 5
  * Lets an AKSNodeClass that is being deleted go once no NodeClaim names it, since until then it tells what their nodes are like
  * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next look.
  */
-export async function terminateNodeClass(deps: AzureDeps, nodeClass: NodeClass): Promise<void> {
+export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeClass): Promise<void> {
   const { name } = nodeClass.metadata
   const claims = [...deps.cache.nodeClaims.values()].filter(({ spec }) => spec.nodeClassRef.name === name)
   if (claims.length > 0) {

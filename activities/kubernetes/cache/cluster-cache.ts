@@ -188,7 +188,10 @@ export class ClusterCache {
     if (this.#reported.get(`${kind}/${key}`) === version) return
     if (this.#reported.size >= mostReported) this.#reported.clear()
     this.#reported.set(`${kind}/${key}`, version)
-    this.#log.error({ kind, object: key, err: error }, 'object cannot be read; correct the value named in the error')
+    this.#log.error(
+      { kind, object: key, err: error },
+      'failed to decode object; correct the value that the error names',
+    )
   }
 
   /** Calls the listener after each change. Returns the function that ends it. */
@@ -319,7 +322,7 @@ export class ClusterCache {
       try {
         listener(kind, key, before, after)
       } catch (error) {
-        this.#log.error({ kind, object: key, err: error }, 'a listener of the cluster cache failed')
+        this.#log.error({ kind, object: key, err: error }, 'cluster cache listener failed')
       }
     }
   }

@@ -73,7 +73,7 @@ export class LargeReader {
 
   #ended(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return
-    this.#log.warn({ err: error }, 'reader of large objects ended')
+    this.#log.warn({ err: error }, 'large-object reader ended')
     this.#worker = undefined
     for (const { reject } of this.#asked.splice(0)) reject(error)
   }

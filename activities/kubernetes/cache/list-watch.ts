@@ -85,19 +85,19 @@ export class ListWatch {
   }
 
   #recovered(): void {
-    if (this.#failures > 1) this.#log.info({ path: this.#path }, 'watch works again')
+    if (this.#failures > 1) this.#log.info({ path: this.#path }, 'watch recovered')
     this.#failures = 0
   }
 
   async #afterFailure(error: unknown): Promise<void> {
     if (isGone(error)) {
       this.#resourceVersion = undefined
-      this.#log.debug({ path: this.#path }, 'the watched version is forgotten; listing anew')
+      this.#log.debug({ path: this.#path }, 'watched version expired, listing again')
       return
     }
     this.#failures += 1
     if (this.#failures === 2)
-      this.#log.warn({ path: this.#path, err: error }, 'watch interrupted; trying again with growing delay')
+      this.#log.warn({ path: this.#path, err: error }, 'watch interrupted, retrying with back-off')
     const ceiling = Math.min(maxBackoffMs, 100 * 2 ** Math.min(this.#failures, 10))
     const delayMs = ceiling / 2 + (Math.random() * ceiling) / 2
     await new Promise<void>((resolve) => {

@@ -8,17 +8,23 @@ import { timeText } from '../../../core/values/time.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
 import type { CachedKind, CachedObject, ChangeFilter } from '../cache/cluster-cache.ts'
 import { cachedClaim, claimBeingDeleted, setClaimConditions, updateClaim } from '../client/object-writes.ts'
+import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
 import type { DrainOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
 import { nodeDrained } from './drain-record.ts'
+import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ToldAs } from './drain-report.ts'
+import type { EvictionsDeps } from './evictions.ts'
 import { Evictions } from './evictions.ts'
+import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
+import type { VolumesDeps } from './volumes.ts'
 import { attachmentsInTheWay } from './volumes.ts'
+
+export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, CommandObjectsDeps {}
 
 /** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
 const lateBindingMs = 5000
@@ -32,9 +38,9 @@ const lookAgainMs = 1000
  * claim's conditions and in events. Run again, it goes on where the cluster stands. `told`: what the lifecycle knows, so that it hears of news.
  */
 export async function drain(
-  deps: KubernetesDeps,
+  deps: DrainDeps,
   ref: ClaimRef,
-  told: DrainTold | undefined,
+  told: DrainTold,
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
@@ -45,7 +51,7 @@ export async function drain(
 }
 
 /** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
-async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+async function stampTermination(deps: DrainDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const claim = await claimBeingDeleted(deps, ref)
   const deadline = claim && terminationDeadline(claim)
   if (claim === undefined || deadline === undefined) return claim
@@ -55,7 +61,7 @@ async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<No
   return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
 }
 
-function tellDeadline(deps: KubernetesDeps, object: Node | NodeClaim, time: string): void {
+function tellDeadline(deps: DrainDeps, object: Node | NodeClaim, time: string): void {
   const message = `All pods will be deleted by ${time}`
   deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }
@@ -78,7 +84,7 @@ const asVolumes: ToldAs = {
 
 /** One run of the activity. */
 class Drain {
-  readonly #deps: KubernetesDeps
+  readonly #deps: DrainDeps
   readonly #nodes: readonly Node[]
   readonly #names: readonly string[]
   readonly #report: DrainReport
@@ -87,13 +93,7 @@ class Drain {
   /** The claim as it was seen last: its deadline may be moved while it drains. */
   #claim: NodeClaim
 
-  constructor(
-    deps: KubernetesDeps,
-    claim: NodeClaim,
-    nodes: readonly Node[],
-    report: DrainReport,
-    signal: AbortSignal,
-  ) {
+  constructor(deps: DrainDeps, claim: NodeClaim, nodes: readonly Node[], report: DrainReport, signal: AbortSignal) {
     this.#deps = deps
     this.#claim = claim
     this.#nodes = nodes

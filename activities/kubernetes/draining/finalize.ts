@@ -4,14 +4,19 @@ import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
 import { inParallel } from '../../in-parallel.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import { isConflict, isNotFound, type Json } from '../client/client.ts'
 import { claimBeingDeleted, updateClaim, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
+import type { DrainRecordDeps } from './drain-record.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
+import type { NodeDeletionDeps } from './node-deletion.ts'
 import { deleteNode } from './node-deletion.ts'
+
+export interface FinalizeDeps extends DrainRecordDeps, CommandObjectsDeps, NodeDeletionDeps {}
 
 /** How long one attempt waits for Nodes that others hold; Temporal tries again. Below the limit of the activity. */
 const patienceMs = 5000
@@ -28,7 +33,7 @@ const width = 16
  * Kubernetes collects them, most of a minute later.
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
  */
-export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
+export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
   const claim = await claimBeingDeleted(deps, ref)
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
@@ -36,11 +41,12 @@ export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone =
   if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
   await Promise.all(nodes.map((node) => removeNode(deps, claim, node, giveUpAt)))
   await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
+  milestones.deleted(deps.log, claim)
   claimTerminated(deps, claim)
 }
 
 /** Daemons would be made anew as long as the Node is there. */
-async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<void> {
+async function deleteLostPods(deps: FinalizeDeps, nodeName: string): Promise<void> {
   const pods = (await livePodsOn(deps, nodeName)).filter((pod) => !isDaemonPod(pod) && !isMirrorPod(pod))
   const deleteOne = async (pod: Pod) => {
     const { name, namespace, uid } = pod.metadata
@@ -54,7 +60,7 @@ async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<v
   await inParallel(pods, width, deleteOne, never)
 }
 
-async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
+async function removeNode(deps: FinalizeDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
   const left = await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
   nodeTerminated(deps, node, claim)
   if (left === undefined || isGoneWithoutFinalizers(left)) return
@@ -76,7 +82,7 @@ function isGoneWithoutFinalizers({ metadata: { deletionTimestamp, finalizers } }
 }
 
 /** The finalizers that a Node which is being deleted still has; undefined: it is gone. */
-async function holdersOf(deps: KubernetesDeps, { metadata }: Node): Promise<readonly string[] | undefined> {
+async function holdersOf(deps: FinalizeDeps, { metadata }: Node): Promise<readonly string[] | undefined> {
   let json: Json
   try {
     json = await deps.client.get(resourcePath('nodes', metadata.name))

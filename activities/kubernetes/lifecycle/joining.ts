@@ -11,12 +11,15 @@ import { initializationState, nodeNotFound, registrationPatch } from '../../../c
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import type { ClaimRef } from '../../azure/contract.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { ObserveDeps } from './observe.ts'
 import { claimNode, nodesOfVm } from './observe.ts'
+
+export interface JoiningDeps extends ObserveDeps {}
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000
@@ -25,7 +28,7 @@ const tellAfterMs = 2000
 const lookAgainMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
-function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
+function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
   return (kind: string, key: string, before: unknown, after: unknown): boolean => {
     if (kind === 'NodeClaim') return key === ref.name
     if (kind !== 'Node') return false
@@ -36,14 +39,14 @@ function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
 }
 
 /** The claim while it lives; `gone` when it is deleted, being deleted or another one's. */
-function livingClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | 'gone' {
+function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
   const claim = cachedClaim(deps, ref)
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? 'gone' : claim
 }
 
 /** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
 export async function awaitRegistration(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
@@ -70,6 +73,7 @@ export async function awaitRegistration(
   }))
   if (written === undefined) return { kind: 'claimGone' }
   deps.lifecycleMetrics.nodeCreated(written)
+  milestones.registered(deps.log, written)
   return { kind: 'registered', nodeName }
 }
 
@@ -80,7 +84,7 @@ interface Joined {
 }
 
 async function untilRegistrationEnds<T>(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   claim: NodeClaim,
   look: () => T | undefined,
@@ -101,14 +105,14 @@ async function untilRegistrationEnds<T>(
 
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
 async function awaitFailedRegistration(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   { nodes }: Joined,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
   const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
-  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several Nodes have the provider id of one NodeClaim')
+  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several nodes have the provider id of one nodeclaim')
   const written = await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
   }))
@@ -119,13 +123,13 @@ async function awaitFailedRegistration(
 }
 
 /** With what was found out about the VM meanwhile. */
-function timeoutMessage(deps: KubernetesDeps, ref: ClaimRef): string {
+function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
   return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
-async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: string): Promise<void> {
+async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<void> {
   await updateNode(deps, nodeName, (node) => {
     if (
       node.metadata.labels[labels.registered] === 'true' &&
@@ -153,7 +157,7 @@ async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: st
 
 /** Waits until the Node can take pods; what it still lacks stands in the claim's Initialized condition. */
 export async function awaitInitialization(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
@@ -180,7 +184,7 @@ export async function awaitInitialization(
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
       ).catch((error: unknown) =>
-        deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized'),
       )
     }
     return undefined
@@ -206,7 +210,9 @@ export async function awaitInitialization(
       ? undefined
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
-  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const written = await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
+    milestones.initialized(deps.log, written)
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
 }

@@ -1,10 +1,13 @@
 import { conditionOf } from '../../../core/conditions.ts'
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
+import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions } from '../client/status-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
+import type { PauseDeps } from './pauses.ts'
 import { removeOverPauses } from './pauses.ts'
+
+export interface PauseConditionsDeps extends StatusWritesDeps, PauseDeps {}
 
 const type = 'DisruptionPaused'
 
@@ -12,7 +15,7 @@ const type = 'DisruptionPaused'
  * Removes pauses whose time is over and shows those in force: the pass that whoever looks at the cluster regularly makes. It writes only
  * where something differs.
  */
-export async function refreshPauses(deps: KubernetesDeps): Promise<Pauses> {
+export async function refreshPauses(deps: PauseConditionsDeps): Promise<Pauses> {
   const { pauses, removed } = await removeOverPauses(deps, deps.now())
   await keepPauseConditions(deps, pauses, removed > 0 ? 'its time is over' : 'no pause is in force any more')
   return pauses
@@ -23,7 +26,7 @@ export async function refreshPauses(deps: KubernetesDeps): Promise<Pauses> {
  * pool and of a reason; on NodeClaims for those of the very node, since a NodePool tells of all its nodes at once. `whyLifted` is told where
  * it goes.
  */
-export async function keepPauseConditions(deps: KubernetesDeps, pauses: Pauses, whyLifted: string): Promise<void> {
+export async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pauses, whyLifted: string): Promise<void> {
   const { nodePools, nodeClaims } = deps.cache
   await Promise.all([
     ...[...nodePools.values()].map((pool) =>
@@ -48,7 +51,7 @@ interface Kinds {
 }
 
 async function keep<K extends keyof Kinds>(
-  deps: KubernetesDeps,
+  deps: PauseConditionsDeps,
   kind: K,
   object: Kinds[K],
   conditionsOf: (object: Kinds[K]) => NodePool['conditions'],

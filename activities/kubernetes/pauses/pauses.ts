@@ -16,7 +16,7 @@ import type { PauseChange, PausesWritten } from '../contract.ts'
 
 const configMapName = 'joiner-pauses'
 
-interface PauseDeps {
+export interface PauseDeps {
   readonly client: KubernetesClient
   readonly namespace: string
 }

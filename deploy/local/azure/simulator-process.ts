@@ -33,6 +33,16 @@ interface AdminState {
   readonly disks: readonly string[]
 }
 
+/** What a simulator runs with. */
+interface Started {
+  readonly folder: string
+  readonly port: number
+  readonly supervisor: Supervisor
+  readonly pki: Pki
+  /** Its CA as PEM. */
+  readonly ca: string
+}
+
 /** How long the simulator may take to listen, or a condition to come true. */
 const deadlineMs = 20_000
 
@@ -48,7 +58,7 @@ export class SimulatorProcess {
   readonly #pki: Pki
   readonly #trusted: readonly string[]
 
-  private constructor(folder: string, port: number, supervisor: Supervisor, pki: Pki, ca: string) {
+  private constructor({ folder, port, supervisor, pki, ca }: Started) {
     this.#pki = pki
     this.#folder = folder
     this.url = `https://127.0.0.1:${port}`
@@ -69,7 +79,8 @@ export class SimulatorProcess {
       console.error(`${name} ended by itself: ${reason}`),
     )
     const port = await freePort()
-    const simulator = new SimulatorProcess(folder, port, supervisor, pki, await readFile(pki.caFile, 'utf8'))
+    const ca = await readFile(pki.caFile, 'utf8')
+    const simulator = new SimulatorProcess({ folder, port, supervisor, pki, ca })
     const config: SimulatorConfig = {
       port,
       stateDir: join(folder, 'state'),
@@ -206,7 +217,11 @@ export class SimulatorProcess {
   }
 
   /** A request whose answer does not matter but for its status. */
-  async raw(method: 'PUT' | 'DELETE', path: string, token: string, body?: string): Promise<number> {
+  async raw(
+    method: 'PUT' | 'DELETE',
+    path: string,
+    { token, body }: { readonly token: string; readonly body?: string },
+  ): Promise<number> {
     const answer = await request(`${this.url}${path}`, {
       method,
       dispatcher: this.#agent,

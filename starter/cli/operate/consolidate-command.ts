@@ -15,9 +15,9 @@ export function registerConsolidate(program: Command): void {
       program
         .command('consolidate')
         .description(
-          'evaluate now and begin what is found, without waiting for consolidateAfter or the validation delay',
+          'Evaluate disruption now and start its commands, ignoring consolidateAfter and the validation delay',
         )
-        .option('--no-wait', 'do not wait until the commands have ended'),
+        .option('--no-wait', 'return before the commands end'),
     ),
   )
     .addHelpText(
