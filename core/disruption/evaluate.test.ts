@@ -12,7 +12,7 @@ import {
   sampleTime,
   sampleType,
 } from '../sample-objects.ts'
-import { indexOf } from '../scheduling/cluster-index.ts'
+import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'
 import { validate } from './validate.ts'

@@ -12,7 +12,7 @@ import {
   sampleTime,
   sampleType,
 } from '../sample-objects.ts'
-import { indexOf } from '../scheduling/cluster-index.ts'
+import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { podsOf } from './cause.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy } from './policy.ts'

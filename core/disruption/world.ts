@@ -65,10 +65,11 @@ export function disruptionWorld(
   // What pods ask for with their volumes is looked up when somebody asks where they would go.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
   const known = new Map<string, Movable>()
+  const moment = { budgets: podDisruptionBudgets, now }
   const movable = (node: string): Movable => {
     const before = known.get(node)
     if (before !== undefined) return before
-    const moving = podsOn(node).filter((pod) => hasToMove(pod, podDisruptionBudgets, now))
+    const moving = podsOn(node).filter((pod) => hasToMove(pod, moment))
     const { pods, podVolumes: own = [], ignored = [] } = source.prepare(moving)
     for (const [pod, volumes] of own) podVolumes.set(pod, volumes)
     const heavy = pods.filter(isHeavy).map((pod) => [pod, tooHeavy] as const)

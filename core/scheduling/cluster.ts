@@ -74,23 +74,26 @@ export function podsToPlace(
       .map(({ claim, node }) => [node?.metadata.name, isInterrupted(claim, node)]),
   )
   const budgets = cluster.podDisruptionBudgets
-  return inRuleOrder(
-    cluster.pods.filter(
-      (pod) =>
-        isProvisionable(pod) || (leaving.has(pod.nodeName) && hasToMove(pod, budgets, now, leaving.get(pod.nodeName))),
-    ),
-  )
+  const isMoving = (pod: Pod) => {
+    const interrupted = leaving.get(pod.nodeName)
+    return interrupted !== undefined && hasToMove(pod, { budgets, now, isInterrupted: interrupted })
+  }
+  return inRuleOrder(cluster.pods.filter((pod) => isProvisionable(pod) || isMoving(pod)))
+}
+
+/** When a node lets its pods go. */
+export interface MoveMoment {
+  readonly budgets: readonly PodDisruptionBudget[]
+  /** Epoch ms. */
+  readonly now: number
+  /** Whether the cloud takes the node. */
+  readonly isInterrupted?: boolean
 }
 
 /** Whether a pod of a node on its way out needs another place. An interruption asks neither the pod nor its budget. */
-export function hasToMove(
-  pod: Pod,
-  budgets: readonly PodDisruptionBudget[],
-  now: number,
-  interrupted = false,
-): boolean {
+export function hasToMove(pod: Pod, { budgets, now, isInterrupted: isUrgent = false }: MoveMoment): boolean {
   if (pod.nodeName === undefined || !isReschedulable(pod)) return false
-  return interrupted || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
+  return isUrgent || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
 }
 
 /** The order in which pods state their topology rules: those that wait before those that have to move, then by name. */
@@ -102,16 +105,17 @@ export function inRuleOrder(pods: readonly Pod[]): readonly Pod[] {
 export function schedulingSnapshot(cluster: ClusterObjects, settings: SnapshotSettings): SchedulingSnapshot {
   const storage = storageOf(cluster)
   const candidates = podsToPlace(cluster, settings.now)
-  return { ...preparedPods(candidates, cluster, storage, settings), ...placesOf(cluster, candidates, storage) }
+  return { ...preparedPods(candidates, { ...cluster, storage }, settings), ...placesOf(cluster, candidates, storage) }
 }
 
-type PodContext = Pick<ClusterObjects, 'services' | 'controllers'>
+interface PodContext extends Pick<ClusterObjects, 'services' | 'controllers'> {
+  readonly storage: Storage | undefined
+}
 
 /** Pods as the scheduler takes them: without those that cannot be tried, with default spread and what their volumes ask. */
 export function preparedPods(
   candidates: readonly Pod[],
-  { services = [], controllers = [] }: PodContext,
-  storage: Storage | undefined,
+  { services = [], controllers = [], storage }: PodContext,
   settings: SnapshotSettings,
 ): Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'> {
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels

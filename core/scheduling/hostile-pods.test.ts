@@ -11,7 +11,7 @@ import {
   sampleTime,
   sampleType,
 } from '../sample-objects.ts'
-import { indexOf } from './cluster-index.ts'
+import { indexOf } from './cluster-index/index-of.ts'
 import { Amounts } from './offerings/amounts.ts'
 import { isHeavy, podCost } from './pod-cost.ts'
 import { schedule } from './schedule.ts'

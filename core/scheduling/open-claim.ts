@@ -25,10 +25,17 @@ export type TopologyAnswer =
   | { readonly kind: 'narrowed'; readonly requirements: Requirements }
   | { readonly kind: 'unsatisfiable'; readonly cause: () => TopologyRefusal }
 
+interface NarrowedRequirements {
+  /** What the pod itself strictly requires. */
+  readonly pod: Requirements
+  /** What its node would require with the pod. */
+  readonly node: Requirements
+}
+
 /** What a claim asks of topology, and tells it. */
 export interface ClaimTopology {
   /** The node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
-  narrow(pod: Pod, taints: readonly Taint[], podOwn: Requirements, node: Requirements): TopologyAnswer
+  narrow(pod: Pod, taints: readonly Taint[], wanted: NarrowedRequirements): TopologyAnswer
   register(hostname: string): void
   record(pod: Pod, taints: readonly Taint[], node: Requirements): void
 }
@@ -46,6 +53,14 @@ interface Fit {
   readonly reservations: ReadonlySet<string>
 }
 
+/** A pod that the claim's taints, labels and volume limits admit. */
+interface Admitted {
+  readonly types: readonly InstanceType[]
+  /** The claim's requirements with the pod's. */
+  readonly base: Requirements
+  readonly relaxMinValues: boolean
+}
+
 /** What a claim needs to know of its pool. */
 export interface ClaimPool {
   readonly taints: readonly Taint[]
@@ -54,6 +69,12 @@ export interface ClaimPool {
 }
 
 const refuse = (cause: () => PoolRefusal): Refusal => ({ cause })
+
+/** A claim without pods. */
+interface NewClaim {
+  readonly hostname: string
+  readonly types: readonly InstanceType[]
+}
 
 /** A NodeClaim in the making: what its pods leave of a pool's instance types. */
 export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
@@ -67,7 +88,7 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
   #requests: Resources = noResources
   #volumes: VolumesByDriver = {}
 
-  constructor(pool: Pool, hostname: string, types: readonly InstanceType[], settings: ClaimSettings) {
+  constructor(pool: Pool, { hostname, types }: NewClaim, settings: ClaimSettings) {
     this.pool = pool
     this.hostname = hostname
     this.#settings = settings
@@ -107,7 +128,7 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
     if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'pod', problem }))
     let refusal: Refusal | undefined
     for (const alternative of trial.alternatives) {
-      const fit = this.#fit(trial, types, base, alternative, relaxMinValues)
+      const fit = this.#fit(trial, alternative, { types, base, relaxMinValues })
       if (!('cause' in fit)) {
         this.#commit(pod, fit, volumes)
         return undefined
@@ -118,20 +139,14 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
   }
 
   /** Whether the pod fits if its volumes are reached in this way. Topology comes last: it may settle on one of several domains. */
-  #fit(
-    { pod, strict }: Trial,
-    types: readonly InstanceType[],
-    base: Requirements,
-    alternative: Requirements,
-    relaxMinValues: boolean,
-  ): Fit | Refusal {
+  #fit({ pod, strict }: Trial, alternative: Requirements, { types, base, relaxMinValues }: Admitted): Fit | Refusal {
     const { wellKnown, topology, reservations } = this.#settings
     if (!isCompatible(base, alternative, wellKnown))
       return refuse(() => this.#incompatible('volumes', base, alternative))
     const withVolumes = merge(base, alternative.values())
     const problem = unclaimable(withVolumes)
     if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'volumes', problem }))
-    const answer = topology.narrow(pod, this.pool.taints, strict, withVolumes)
+    const answer = topology.narrow(pod, this.pool.taints, { pod: strict, node: withVolumes })
     if (answer.kind === 'unsatisfiable') return refuse(answer.cause)
     if (!isCompatible(withVolumes, answer.requirements, wellKnown))
       return refuse(() => this.#incompatible('topology', withVolumes, answer.requirements))

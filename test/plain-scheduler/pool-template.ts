@@ -50,7 +50,7 @@ export class PoolTemplate {
       inValues(labels.initialized, ['true']),
     ])
     this.types = usableTypes(instanceTypes, this.requirements, settings)
-    this.groups = daemonGroups(this.types, settings.daemonSets, this, settings.wellKnown)
+    this.groups = daemonGroups(this.types, this, settings)
     this.#remaining = subtractResources(nodePool.limits, usage)
   }
 

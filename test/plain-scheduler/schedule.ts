@@ -156,7 +156,7 @@ class Pass {
       }
       this.#hostnames += 1
       const hostname = `hostname-placeholder-${String(this.#hostnames).padStart(4, '0')}`
-      const claim = new OpenClaim(pool, hostname, allowed.types, this.#settings)
+      const claim = new OpenClaim(pool, { hostname, types: allowed.types }, this.#settings)
       const refusal = claim.add(trial, this.#relaxMinValues)
       if (refusal === undefined) {
         this.#claims.push(claim)

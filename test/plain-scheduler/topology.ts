@@ -72,7 +72,11 @@ export class Topology implements ClaimTopology {
   }
 
   /** The node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
-  narrow(pod: Pod, taints: readonly Taint[], podOwn: Requirements, node: Requirements): TopologyAnswer {
+  narrow(
+    pod: Pod,
+    taints: readonly Taint[],
+    { pod: podOwn, node }: Parameters<ClaimTopology['narrow']>[2],
+  ): TopologyAnswer {
     const added: Requirement[] = []
     for (const group of this.#about(pod, taints, node)) {
       const { key } = group.rule

@@ -11,7 +11,7 @@ import {
   sampleTime,
   sampleType,
 } from '../../sample-objects.ts'
-import { indexOf } from '../../scheduling/cluster-index.ts'
+import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
 import type { Cause } from '../cause.ts'
 import { type EvaluationSettings, evaluate } from '../evaluate.ts'
 import { joinerPolicy } from '../policy.ts'

@@ -4,7 +4,7 @@ import { inValues, requirement } from '../../requirements/requirement.ts'
 import { merge } from '../../requirements/requirements.ts'
 import { membersOf } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
-import { OpenClaim, type Refusal } from '../open-claim.ts'
+import { type ClaimTopology, OpenClaim, type Refusal } from '../open-claim.ts'
 import { type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
 import { choiceOf } from '../topology/concern.ts'
@@ -75,18 +75,18 @@ export class Explanations {
       wellKnown,
     }
     const hostname = 'hostname-placeholder-0000'
-    const claim = new OpenClaim(asTemplate(pool), hostname, typesOf(pool, pool.withinLimits), settings)
+    const claim = new OpenClaim(asTemplate(pool), { hostname, types: typesOf(pool, pool.withinLimits) }, settings)
     // The level's pod stands for all of its shape, whatever they request.
     const pod = { ...level.pod, requests: one.pod.requests }
     const trial = trialOf(pod, one.volumes, options.preferencePolicy === 'Ignore')
     return claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? { cause: () => ({ kind: 'not-tried-again' }) }
   }
 
-  #topology(level: Level) {
+  #topology(level: Level): ClaimTopology {
     const { topology } = this.#pass
     const concerns = topology.concerning(level)
     return {
-      narrow: (...[, , podOwn, node]: Parameters<OpenClaimTopology['narrow']>) => {
+      narrow: (_pod, _taints, { pod: podOwn, node }) => {
         const added = []
         for (const concern of concerns) {
           const { group, selectsItself } = concern
@@ -101,11 +101,11 @@ export class Explanations {
           if (choice === 'any') continue
           if (choice === undefined) {
             const cause = () => group.refusal(podOwn.get(key) ?? any, node.get(key) ?? any)
-            return { kind: 'unsatisfiable' as const, cause }
+            return { kind: 'unsatisfiable', cause }
           }
           added.push(choice)
         }
-        return { kind: 'narrowed' as const, requirements: merge(node, added) }
+        return { kind: 'narrowed', requirements: merge(node, added) }
       },
       register: () => {},
       record: () => {},
@@ -118,8 +118,6 @@ function lastLevel({ shape }: Waiting, levels: FinishedPass['levels']): number {
   while (levelOf(shape, number + 1, levels) !== undefined) number += 1
   return number
 }
-
-type OpenClaimTopology = ConstructorParameters<typeof OpenClaim>[3]['topology']
 
 function limitRefusal(pool: PoolIndex): PoolRefusal | undefined {
   const { name: nodePool } = pool

@@ -45,7 +45,7 @@ export class ClaimFunnels {
 
   of(claim: ClaimPlace, named: readonly string[], price: number): ClaimReasons {
     const { pool, set, requests, types } = claim
-    const stages = this.#questions.ask(pool, set, requests, allBits(pool.index.types.length))
+    const stages = this.#questions.ask(pool, set, { requests, within: allBits(pool.index.types.length) })
     return {
       funnel: funnelOf(pool, { ...stages, limits: types }),
       named: named.length,

@@ -43,11 +43,12 @@ export class ClaimFinisher {
   finish(claim: ClaimPlace): Finished {
     const { pool, types } = claim
     const wanted = this.#withReservations(claim)
-    const common = memo(this.#common, pool.facts, `${wanted.id}/${types.join()}`, () =>
+    const text = types.join()
+    const common = memo(ofPool(this.#common, pool.facts), `${wanted.id}/${text}`, () =>
       this.#finishCommon(claim, wanted),
     )
     if (common.kind === 'error') return common
-    const overhead = memo(this.#overheads, pool.facts, types.join(), () => daemonOverhead(claim))
+    const overhead = memo(ofPool(this.#overheads, pool.facts), text, () => daemonOverhead(claim))
     return {
       kind: 'claim',
       claim: {
@@ -105,16 +106,20 @@ export class ClaimFinisher {
   }
 }
 
-function memo<T>(all: Map<PoolFacts, Map<string, T>>, pool: PoolFacts, key: string, make: () => T): T {
+function ofPool<T>(all: Map<PoolFacts, Map<string, T>>, pool: PoolFacts): Map<string, T> {
   let own = all.get(pool)
   if (own === undefined) {
     own = new Map()
     all.set(pool, own)
   }
-  let known = own.get(key)
+  return own
+}
+
+function memo<T>(all: Map<string, T>, key: string, make: () => T): T {
+  let known = all.get(key)
   if (known === undefined) {
     known = make()
-    own.set(key, known)
+    all.set(key, known)
   }
   return known
 }

@@ -55,7 +55,7 @@ export function statements(pod: Pod, context: RuleContext): readonly Statement[]
 export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): TopologyRule {
   return statement.kind === 'topology spread'
     ? spreadRule(pod, statement.source)
-    : affinityRule(statement.kind, pod, statement.source, context)
+    : affinityRule(statement, pod, context)
 }
 
 /** The rules that a pod states. */
@@ -66,7 +66,7 @@ export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRu
 /** The rules by which a pod keeps others away: its required anti-affinity. */
 export function inverseRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
   const terms = pod.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
-  return terms.map((term) => affinityRule('pod anti-affinity', pod, term, context))
+  return terms.map((source) => affinityRule({ kind: 'pod anti-affinity', source }, pod, context))
 }
 
 type Terms = NonNullable<Pod['affinity']>['podAffinity']
@@ -80,9 +80,8 @@ function termsOf(terms: Terms, { ignorePreferences }: RuleContext): readonly Pod
 }
 
 function affinityRule(
-  kind: 'pod affinity' | 'pod anti-affinity',
+  { kind, source: term }: Exclude<Statement, { readonly kind: 'topology spread' }>,
   pod: Pod,
-  term: PodAffinityTerm,
   context: RuleContext,
 ): TopologyRule {
   return withId({
