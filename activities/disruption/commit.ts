@@ -1,6 +1,6 @@
 import { conditionOf } from '../../core/conditions.ts'
 import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
-import type { Proposed, Validation } from '../../core/disruption/validate.ts'
+import { invalidText, type Proposed, type Validation } from '../../core/disruption/validate.ts'
 import { replacementName } from '../../core/node-claim/node-names.ts'
 import type { Node, NodeClaim } from '../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../core/pauses/pauses.ts'
@@ -172,7 +172,7 @@ class Commit {
 
   heed(validation: Validation): void {
     if (validation.kind === 'invalid') {
-      this.#refusal = validation
+      this.#refusal = { reason: validation.reason, message: invalidText(validation) }
       return
     }
     const { command } = validation

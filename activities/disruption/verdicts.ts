@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
+import { parseVerdict } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
   boundedVerdict,
   formatVerdict,
   lastPassKey,
-  parseVerdict,
   sameVerdict,
   type Verdict,
   verdictMapName,

@@ -4,6 +4,7 @@ import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable, podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
+import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
 import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
@@ -129,9 +130,9 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   for (const { node, nodeClaim, pods } of plan.existing) {
     for (const pod of pods) nominate(deps, pod, placeOf(deps, node, nodeClaim))
   }
-  for (const { pod, message } of plan.unschedulable) {
+  for (const { pod, cause } of plan.unschedulable) {
     tried.set(pod.metadata.uid, deps.now() + retryMs)
-    tellUnschedulable(deps, pod, message)
+    tellUnschedulable(deps, pod, unschedulableText(cause))
   }
   deps.heavyPods.failed(
     plan.unschedulable.map(({ pod }) => pod),

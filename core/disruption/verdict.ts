@@ -1,3 +1,4 @@
+import type { Cause } from './cause.ts'
 import type { DisruptionMethod } from './command.ts'
 
 /**
@@ -5,26 +6,22 @@ import type { DisruptionMethod } from './command.ts'
  * `budget`, `rejected`: it could go, but budgets or its policy say no; `unsuitable`: the method is not about such a node; `not-looked-at`: the
  * method has not come to it, or only together with others.
  */
-const moveOutcomes = ['chosen', 'hindered', 'budget', 'rejected', 'blocked', 'unsuitable', 'not-looked-at'] as const
+export const moveOutcomes = [
+  'chosen',
+  'hindered',
+  'budget',
+  'rejected',
+  'blocked',
+  'unsuitable',
+  'not-looked-at',
+] as const
 export type MoveOutcome = (typeof moveOutcomes)[number]
-
-/** A pod that keeps its node, as `namespace/name`, and why it would not find another place. */
-export interface BlockingPod {
-  readonly name: string
-  readonly constraint?: string
-}
 
 /** One thing that could have been done with a node, for all methods to which it looked the same. */
 export interface Move {
   readonly methods: readonly DisruptionMethod[]
   readonly outcome: MoveOutcome
-  readonly message: string
-  /** The first few. */
-  readonly pods?: readonly BlockingPod[]
-  /** How many pods there are beyond those. */
-  readonly morePods?: number
-  /** PodDisruptionBudgets that forbid an eviction, as `namespace/name`. */
-  readonly podDisruptionBudgets?: readonly string[]
+  readonly cause: Cause
   /** At most so much is not saved, in USD an hour: what the node costs. Absent: nothing is forgone, or nobody knows. */
   readonly savingsForgone?: number
 }
@@ -41,14 +38,17 @@ export interface Verdict {
   readonly moves: readonly Move[]
 }
 
-/** How long texts of a verdict may be, and how many pods it names, from generous to scant. */
+/** How long texts of a verdict may be, and how many items its lists have, from generous to scant. */
 const cuts = [
-  { text: 300, pods: 5 },
-  { text: 150, pods: 5 },
-  { text: 150, pods: 2 },
-  { text: 80, pods: 1 },
-  { text: 40, pods: 0 },
+  { text: 300, items: 5 },
+  { text: 150, items: 5 },
+  { text: 150, items: 2 },
+  { text: 80, items: 1 },
+  { text: 40, items: 0 },
 ] as const
+
+/** What a cut leaves whole: a part of a name names nothing. */
+const names: ReadonlySet<string> = new Set(['kind', 'name', 'pod', 'nodePool', 'label', 'instanceType'])
 
 /** The verdict, cut until its text has at most so many characters. */
 export function boundedVerdict(verdict: Verdict, most: number): Verdict {
@@ -60,20 +60,19 @@ export function boundedVerdict(verdict: Verdict, most: number): Verdict {
   return { ...bounded, moves: bounded.moves.slice(0, 1) }
 }
 
-function cutMove(move: Move, { text, pods: most }: (typeof cuts)[number]): Move {
-  const { pods = [], morePods = 0, podDisruptionBudgets = [], ...rest } = move
-  const shown = pods.slice(0, most).map(({ name, constraint }) => ({
-    name,
-    ...(constraint === undefined ? {} : { constraint: shortened(constraint, text) }),
-  }))
-  const more = morePods + pods.length - shown.length
-  return {
-    ...rest,
-    message: shortened(move.message, text),
-    ...(shown.length === 0 ? {} : { pods: shown }),
-    ...(more === 0 ? {} : { morePods: more }),
-    ...(podDisruptionBudgets.length === 0 ? {} : { podDisruptionBudgets: podDisruptionBudgets.slice(0, most) }),
+function cutMove(move: Move, cut: (typeof cuts)[number]): Move {
+  return { ...move, cause: cutData(move.cause, cut) }
+}
+
+/** Plain data with shorter texts and lists. */
+function cutData<T>(value: T, { text, items }: (typeof cuts)[number]): T {
+  const cut = (one: unknown, key: string): unknown => {
+    if (typeof one === 'string') return names.has(key) ? one : shortened(one, text)
+    if (Array.isArray(one)) return one.slice(0, items).map((each) => cut(each, 'name'))
+    if (typeof one !== 'object' || one === null) return one
+    return Object.fromEntries(Object.entries(one).map(([own, each]) => [own, cut(each, own)]))
   }
+  return cut(value, '') as T
 }
 
 function shortened(text: string, most: number): string {
@@ -93,14 +92,7 @@ export function sameVerdict(a: Verdict, b: Verdict): boolean {
 
 /** Whether moves say the same, whatever their methods. */
 export function sameMove(a: Move, b: Move): boolean {
-  return (
-    a.outcome === b.outcome &&
-    a.message === b.message &&
-    a.morePods === b.morePods &&
-    a.savingsForgone === b.savingsForgone &&
-    sameList(a.pods, b.pods, (one, other) => one.name === other.name && one.constraint === other.constraint) &&
-    sameList(a.podDisruptionBudgets, b.podDisruptionBudgets, isSame)
-  )
+  return a.outcome === b.outcome && a.savingsForgone === b.savingsForgone && isSameData(a.cause, b.cause)
 }
 
 function sameList<T>(a: readonly T[] = [], b: readonly T[] = [], same: (one: T, other: T) => boolean): boolean {
@@ -109,55 +101,19 @@ function sameList<T>(a: readonly T[] = [], b: readonly T[] = [], same: (one: T, 
 
 const isSame = <T>(a: T, b: T) => a === b
 
+/** Whether plain data is equal; a field that is undefined is one that is absent. */
+function isSameData(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  const [one, other] = [a, b] as [Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>]
+  for (const key in one) if (!isSameData(one[key], other[key])) return false
+  for (const key in other) if (other[key] !== undefined && one[key] === undefined) return false
+  return true
+}
+
 /** The verdict as it is stored under the name of its NodeClaim. */
 export function formatVerdict({ node, nodePool, since, price, moves }: Verdict): string {
   return JSON.stringify({ node, nodePool, since, price, moves })
-}
-
-/** Reads a stored verdict; undefined: it is none, or of another version. */
-export function parseVerdict(nodeClaim: string, text: string): Verdict | undefined {
-  try {
-    const { node, nodePool, since, price, moves } = JSON.parse(text) as Readonly<Record<string, unknown>>
-    if (typeof nodePool !== 'string' || typeof since !== 'string' || !Array.isArray(moves) || !moves.every(isMove))
-      return undefined
-    return {
-      nodeClaim,
-      nodePool,
-      since,
-      moves,
-      ...(typeof node === 'string' ? { node } : {}),
-      ...(typeof price === 'number' ? { price } : {}),
-    }
-  } catch {
-    return undefined
-  }
-}
-
-const isTextOrNone = (value: unknown) => value === undefined || typeof value === 'string'
-const isNumberOrNone = (value: unknown) => value === undefined || typeof value === 'number'
-const isTexts = (value: unknown) => Array.isArray(value) && value.every((one) => typeof one === 'string')
-
-function isMove(value: unknown): value is Move {
-  if (typeof value !== 'object' || value === null) return false
-  const { methods, outcome, message, pods, morePods, podDisruptionBudgets, savingsForgone } = value as Record<
-    keyof Move,
-    unknown
-  >
-  return (
-    isTexts(methods) &&
-    moveOutcomes.some((one) => one === outcome) &&
-    typeof message === 'string' &&
-    (pods === undefined || (Array.isArray(pods) && pods.every(isBlockingPod))) &&
-    isNumberOrNone(morePods) &&
-    (podDisruptionBudgets === undefined || isTexts(podDisruptionBudgets)) &&
-    isNumberOrNone(savingsForgone)
-  )
-}
-
-function isBlockingPod(value: unknown): value is BlockingPod {
-  if (typeof value !== 'object' || value === null) return false
-  const { name, constraint } = value as Record<keyof BlockingPod, unknown>
-  return typeof name === 'string' && isTextOrNone(constraint)
 }
 
 /** Verdicts are spread over so many ConfigMaps, since one holds no more than a megabyte. */

@@ -12,10 +12,11 @@ import {
   sampleTime,
   sampleType,
 } from '../sample-objects.ts'
-import { indexOf } from '../scheduling/cluster-index.ts'
+import { indexOf } from '../scheduling/cluster-index/index-of.ts'
+import { podsOf } from './cause.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy } from './policy.ts'
-import { boundedVerdict, formatVerdict, parseVerdict, type Verdict, verdictShard, verdictShards } from './verdict.ts'
+import { boundedVerdict, formatVerdict, type Verdict, verdictShard, verdictShards } from './verdict.ts'
 import { verdictsOf } from './verdicts.ts'
 import { disruptionWorld } from './world.ts'
 
@@ -115,8 +116,7 @@ describe('what keeps a node', () => {
           {
             methods: ['emptiness', 'drift', 'multi-node', 'single-node'],
             outcome: 'blocked',
-            message: 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/web)',
-            pods: [{ name: 'default/web' }],
+            cause: { kind: 'pod-do-not-disrupt', pod: 'default/web' },
             savingsForgone: 0.4,
           },
         ],
@@ -127,7 +127,7 @@ describe('what keeps a node', () => {
   it('so are a PodDisruptionBudget and the pod that it keeps', () => {
     const pods = [running('web', 'a', { metadata: { labels: { app: 'web' } } })]
     expect(movesOf({ pods, budgets: [budget()] })).toMatchObject([
-      { outcome: 'blocked', pods: [{ name: 'default/web' }], podDisruptionBudgets: ['default/keep'] },
+      { outcome: 'blocked', cause: { kind: 'pdb', pod: 'default/web', podDisruptionBudgets: ['default/keep'] } },
     ])
   })
 
@@ -138,12 +138,12 @@ describe('what keeps a node', () => {
     const move = movesOf({ pods })?.find(({ methods }) => methods.includes('single-node'))
     expect(move).toMatchObject({
       outcome: 'hindered',
-      message: 'Not all pods would find another place',
-      morePods: 1,
+      cause: { kind: 'pods-without-place', count: 6 },
       savingsForgone: 0.4,
     })
-    expect(move?.pods).toHaveLength(5)
-    expect(move?.pods?.[0]?.constraint).toContain('zone-9')
+    const { pods: named = [], more } = move === undefined ? {} : podsOf(move.cause)
+    expect([named.length, more]).toEqual([5, 1])
+    expect(named[0]?.constraint).toContain('zone-9')
   })
 
   it('nothing is forgone where nothing is cheaper', () => {
@@ -152,7 +152,7 @@ describe('what keeps a node', () => {
     expect(move).toEqual({
       methods: ['single-node'],
       outcome: 'hindered',
-      message: "Can't replace with a cheaper node",
+      cause: { kind: 'nothing-cheaper' },
     })
   })
 
@@ -160,7 +160,7 @@ describe('what keeps a node', () => {
     const pool = samplePool('default', { disruption: { budgets: [{ nodes: '0' }] } })
     expect(movesOf({ pool })).toMatchObject([
       { methods: ['emptiness'], outcome: 'budget', savingsForgone: 0.4 },
-      { methods: ['drift'], outcome: 'unsuitable', message: 'the node has not drifted' },
+      { methods: ['drift'], outcome: 'unsuitable', cause: { kind: 'not-drifted' } },
       { methods: ['multi-node', 'single-node'], outcome: 'unsuitable' },
     ])
   })
@@ -171,16 +171,14 @@ describe('what keeps a node', () => {
     expect(moves?.at(-1)).toMatchObject({
       methods: ['multi-node', 'single-node'],
       outcome: 'unsuitable',
-      message: 'NodePool "default" has consolidation policy WhenEmpty, but node is not empty',
+      cause: { kind: 'only-when-empty', nodePool: 'default' },
     })
   })
 
   it('a command that failed a moment ago', () => {
     const resting = { nodePools: {}, nodeClaims: ['a-claim'] }
     const moves = movesOf({ pods: [running('web', 'a')] }, { resting })
-    expect(moves).toMatchObject([
-      { outcome: 'not-looked-at', message: expect.stringContaining('a command failed') as string },
-    ])
+    expect(moves).toMatchObject([{ outcome: 'not-looked-at', cause: { kind: 'command-failed' } }])
   })
 
   it('consolidateAfter that is not over', () => {
@@ -188,7 +186,7 @@ describe('what keeps a node', () => {
     expect(first).toMatchObject({
       methods: ['emptiness', 'multi-node', 'single-node'],
       outcome: 'unsuitable',
-      message: 'not consolidatable yet: no pod may have come or gone for consolidateAfter (30s)',
+      cause: { kind: 'not-consolidatable', consolidateAfter: '30s' },
     })
   })
 })
@@ -220,9 +218,7 @@ describe('what is found later', () => {
       status: { conditions: consolidatable },
     })
     expect(verdicts({ claims: [stamped] }, { earlier })).toEqual(earlier)
-    expect(movesOf({ claims: [stamped] })).toMatchObject([
-      { outcome: 'blocked', message: 'Node is deleting or marked for deletion' },
-    ])
+    expect(movesOf({ claims: [stamped] })).toMatchObject([{ outcome: 'blocked', cause: { kind: 'leaving' } }])
   })
 })
 
@@ -236,23 +232,23 @@ describe('a stored verdict', () => {
     moves: (['drift', 'single-node'] as const).map((method) => ({
       methods: [method],
       outcome: 'hindered',
-      message: text,
-      pods: Array.from({ length: 9 }, (_, index) => ({ name: `default/web-${index}`, constraint: text })),
+      cause: {
+        kind: 'pods-without-place',
+        pods: Array.from({ length: 9 }, (_, index) => ({ name: `default/web-${index}`, constraint: text })),
+        count: 9,
+      },
     })),
   }
 
   it('is cut to its length, and says how many pods are left out', () => {
     const bounded = boundedVerdict(long, 2000)
     expect(formatVerdict(bounded).length).toBeLessThanOrEqual(2000)
-    expect(bounded.moves[0]).toMatchObject({ morePods: 7, pods: [{ name: 'default/web-0' }, {}] })
-    expect(boundedVerdict(long, 100_000).moves[0]?.pods).toHaveLength(5)
-  })
-
-  it('is read as it was written, and nothing else is', () => {
-    const bounded = boundedVerdict(long, 2000)
-    expect(parseVerdict('a-claim', formatVerdict(bounded))).toEqual(bounded)
-    for (const other of ['', '{}', 'null', '{"nodePool":"p","since":"s","moves":[{"methods":["drift"]}]}'])
-      expect(parseVerdict('a-claim', other)).toBeUndefined()
+    expect(bounded.moves.map(({ cause }) => podsOf(cause))).toMatchObject([
+      { pods: [{ name: 'default/web-0' }, {}], more: 7 },
+      { pods: [{}, {}], more: 7 },
+    ])
+    expect(boundedVerdict(long, 100_000).moves.map(({ cause }) => podsOf(cause).more)).toEqual([4, 4])
+    expect(boundedVerdict(long, 100).moves).toHaveLength(1)
   })
 
   it('lies in one of the ConfigMaps, spread evenly', () => {

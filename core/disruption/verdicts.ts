@@ -1,5 +1,4 @@
 import type { NodeClaim } from '../objects.ts'
-import { podName } from '../pods/pod-rules.ts'
 import { labels } from '../requirements/labels.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import type { Blocked, DisruptionView } from './candidates.ts'
@@ -8,6 +7,7 @@ import { priceNow } from './costs.ts'
 import type { Evaluation } from './evaluate.ts'
 import { type DisruptionScope, isInScope, isResting } from './filters.ts'
 import type { Note } from './methods/context.ts'
+import { type Explanation, notLookedAt } from './methods/method.ts'
 import { methods } from './methods/methods.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
@@ -20,8 +20,6 @@ interface Findings {
   readonly blocked: Map<DisruptionMethod, Blocked>
 }
 
-/** The most pods that a verdict names. */
-const mostPods = 5
 /** What is forgone where a method could have done something: not where it is not about the node, and not where nothing is cheaper. */
 const forgoing: ReadonlySet<MoveOutcome> = new Set(['hindered', 'budget', 'rejected', 'blocked'])
 
@@ -87,7 +85,7 @@ function isKept(
     const pool = claim?.metadata.labels[labels.nodePool] ?? ''
     if (!isInScope(pool, names, scope)) return true
   }
-  const isLeaving = notes.size === 0 && [...blocked.values()].some((one) => one.isLeaving === true)
+  const isLeaving = notes.size === 0 && [...blocked.values()].some(({ cause }) => cause.kind === 'leaving')
   return isLeaving && before?.moves.some(({ outcome }) => outcome === 'chosen') === true
 }
 
@@ -112,32 +110,15 @@ function moveOf(method: DisruptionMethod, input: MoveInput): Move | undefined {
   if (block === undefined) return { methods: [method], ...untold(method, input) }
   // What was decided a moment ago for another reason is told once.
   const isChosen = [...own.notes.values()].some(({ outcome }) => outcome === 'chosen')
-  if (block.isLeaving === true && isChosen) return undefined
-  const { message, pod, podDisruptionBudgets } = block
+  const { cause } = block
+  if (cause.kind === 'leaving' && isChosen) return undefined
   const outcome = block.reason === 'Unconsolidatable' ? 'unsuitable' : 'blocked'
-  return {
-    methods: [method],
-    outcome,
-    message,
-    ...(pod === undefined ? {} : { pods: [{ name: pod }] }),
-    ...(podDisruptionBudgets === undefined ? {} : { podDisruptionBudgets }),
-    ...forgone(method, outcome, price),
-  }
+  return { methods: [method], outcome, cause, ...forgone(method, outcome, price) }
 }
 
-function noted(method: DisruptionMethod, { outcome, message, problems = [] }: Note, price: number): Move {
-  const saves = !message.includes("Can't replace with a cheaper")
-  const pods = problems.slice(0, mostPods).map(({ pod, message: constraint }) => ({ name: podName(pod), constraint }))
-  const more = problems.length - pods.length
-  return {
-    methods: [method],
-    outcome,
-    // The pods and their reasons are told one by one.
-    message: pods.length === 0 ? message : 'Not all pods would find another place',
-    ...(pods.length === 0 ? {} : { pods }),
-    ...(more === 0 ? {} : { morePods: more }),
-    ...(saves ? forgone(method, outcome, price) : {}),
-  }
+function noted(method: DisruptionMethod, { outcome, cause }: Note, price: number): Move {
+  const saves = cause.kind !== 'nothing-cheaper'
+  return { methods: [method], outcome, cause, ...(saves ? forgone(method, outcome, price) : {}) }
 }
 
 /** Drift brings a node up to date; it does not save. Whatever blocks a node altogether is told once. */
@@ -147,14 +128,13 @@ function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number):
 }
 
 /** Why a method has nothing to say about a node. */
-function untold(method: DisruptionMethod, input: MoveInput): Pick<Move, 'outcome' | 'message'> {
+function untold(method: DisruptionMethod, input: MoveInput): Explanation {
   const { claim, own, evaluation, view } = input
   const pool = view.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { resting } = evaluation.asked
   if (resting !== undefined && pool !== undefined) {
     const isLeftAlone = isResting({ nodePool: pool, nodeClaim: claim }, methodFacts[method].reason, resting)
-    if (isLeftAlone)
-      return { outcome: 'not-looked-at', message: 'a command failed; it is tried again after 5 minutes at the latest' }
+    if (isLeftAlone) return notLookedAt({ kind: 'command-failed' })
   }
   return methods[method].explain({
     claim,

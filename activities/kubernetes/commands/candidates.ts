@@ -1,5 +1,5 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { heldText } from '../../../core/disruption/candidates.ts'
+import { heldText } from '../../../core/disruption/cause-text.ts'
 import { type DisruptionMethod, methodFacts } from '../../../core/disruption/command.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { NodeClaim } from '../../../core/objects.ts'

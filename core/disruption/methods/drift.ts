@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../conditions.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
-import { problemsText, reservationOf, type Simulation } from '../simulation.ts'
+import { reservationOf, type Simulation, withoutPlace } from '../simulation.ts'
 import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
 
@@ -56,14 +56,8 @@ function replace(candidate: Candidate, context: MethodContext): DisruptionComman
   }
   const refilled = refillable(candidate, context)
   if (refilled !== undefined) return command(candidate, 'terminate-first', [], refilled, context)
-  const { problems } = simulation
-  context.note({
-    candidate,
-    outcome: 'hindered',
-    message: problemsText(problems),
-    problems,
-    event: 'DisruptionBlocked',
-  })
+  const cause = withoutPlace(simulation.problems)
+  context.note({ candidate, outcome: 'hindered', cause, event: 'DisruptionBlocked' })
   return undefined
 }
 
@@ -84,7 +78,7 @@ function command(
   context: MethodContext,
 ): DisruptionCommand {
   takeBudget(context, candidate)
-  context.note({ candidate, outcome: 'chosen', decision, message: 'the node has drifted' })
+  context.note({ candidate, outcome: 'chosen', decision, cause: { kind: 'chosen-drifted' } })
   const candidates = [candidate]
   return { method: 'drift', decision, candidates, replacements, savings: savingsOf(candidates, replacements), plan }
 }
@@ -98,9 +92,9 @@ function refillable(candidate: Candidate, { settings, simulator }: MethodContext
 }
 
 function explain({ claim, nodePool }: Unnoted): Explanation {
-  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
-  if (nodePool?.isStatic === true) return unsuitable('drifted nodes of a NodePool with replicas are not replaced')
-  return notLookedAt('other drifted nodes of its NodePool go first')
+  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable({ kind: 'not-drifted' })
+  if (nodePool?.isStatic === true) return unsuitable({ kind: 'static-pool-not-replaced' })
+  return notLookedAt({ kind: 'other-drifted-first' })
 }
 
 export const drift = {

@@ -42,9 +42,7 @@ function blocker(
     nodePool,
     price,
     moves: (told.length === 0 ? moves : told).map((move) =>
-      move.outcome === 'budget' && isOwnBudget
-        ? { ...move, message: `the budget that was asked for, ${budget} of each NodePool, is used up` }
-        : move,
+      move.outcome === 'budget' && isOwnBudget ? { ...move, cause: { kind: 'requested-budget', nodes: budget } } : move,
     ),
     forgone: Math.max(0, ...moves.map(({ savingsForgone = 0 }) => savingsForgone)),
     ...(waitsUntil === undefined ? {} : { waitsUntil }),

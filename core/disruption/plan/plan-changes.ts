@@ -3,10 +3,11 @@ import { type Pauses, pauseText } from '../../pauses/pauses.ts'
 import { isReschedulable, podName } from '../../pods/pod-rules.ts'
 import { labelsOf, type StateNode } from '../../scheduling/state-nodes.ts'
 import { type DisruptionView, eligibility } from '../candidates.ts'
+import { causeText } from '../cause-text.ts'
 import { methodFacts } from '../command.ts'
 import { consolidatableAt } from '../consolidatable.ts'
 import { priceNow } from '../costs.ts'
-import type { Proposed, Validation } from '../validate.ts'
+import { invalidText, type Proposed, type Validation } from '../validate.ts'
 import type { DisruptionPlan, PlannedCandidate, PlannedDisruption } from './plan.ts'
 import { claimsOf, poolNamesOf } from './plan-of.ts'
 
@@ -56,7 +57,7 @@ function nodeChanges(
     .filter((pod) => isReschedulable(pod) && !known.has(pod.metadata.uid))
   const now = priceNow(labelsOf(one), view.instanceTypes)
   return [
-    ...(found.kind === 'blocked' ? [`node ${node}: ${found.blocked.message}`] : []),
+    ...(found.kind === 'blocked' ? [`node ${node}: ${causeText(found.blocked.cause)}`] : []),
     ...(reason === 'Drifted' && !isTrue(one.claim.status.conditions, 'Drifted')
       ? [`node ${node} has not drifted any more`]
       : []),
@@ -92,7 +93,7 @@ export function proposedOf({ method, decision, candidates, replacements }: Plann
 
 /** What a new simulation of a command found otherwise than the plan; undefined: the same, at no higher price. */
 export function simulationChange(planned: PlannedDisruption, validation: Validation): string | undefined {
-  if (validation.kind === 'invalid') return validation.message
+  if (validation.kind === 'invalid') return invalidText(validation)
   const { command } = validation
   const [was, is] = [planned.replacements, command.replacements]
   if (command.candidates.length !== planned.candidates.length)

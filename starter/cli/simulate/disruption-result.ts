@@ -1,4 +1,5 @@
 import type { Blocked } from '../../../core/disruption/candidates.ts'
+import { causeText } from '../../../core/disruption/cause-text.ts'
 import { type DisruptionCommand, type DisruptionMethod, reasonOf } from '../../../core/disruption/command.ts'
 import type { Evaluation } from '../../../core/disruption/evaluate.ts'
 import { staticClaimRequirements } from '../../../core/node-pool/node-claim-template.ts'
@@ -70,7 +71,8 @@ function replacementJson({ nodePool, instanceTypes: names, price, wanted }: Plan
   }
 }
 
-function blockedJson({ object, reason: event, message: reason }: Blocked): readonly BlockedJson[] {
+function blockedJson({ object, reason: event, cause }: Blocked): readonly BlockedJson[] {
+  const reason = causeText(cause)
   if (object.kind === 'NodePool') return [{ event, reason, nodePool: object.name }]
   return object.nodeName === undefined ? [] : [{ event, reason, node: object.nodeName }]
 }

@@ -3,7 +3,7 @@ import type { EvaluationSettings } from '../../../core/disruption/evaluate.ts'
 import { joinerPolicy, karpenterPolicy } from '../../../core/disruption/policy.ts'
 import { type DisruptionWorld, disruptionWorld } from '../../../core/disruption/world.ts'
 import type { NodePool } from '../../../core/objects.ts'
-import { indexOf } from '../../../core/scheduling/cluster-index.ts'
+import { indexOf } from '../../../core/scheduling/cluster-index/index-of.ts'
 import type { SchedulingOptions } from '../../../core/scheduling/snapshot.ts'
 import type { clusterObjects } from './cluster-objects.ts'
 
