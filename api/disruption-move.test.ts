@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { sampleCauses } from '../core/disruption/sample-causes.ts'
-import { boundedVerdict, formatVerdict, type Verdict } from '../core/disruption/verdict.ts'
+import { sampleCauses } from '../core/disruption/verdicts/sample-causes.ts'
+import { boundedVerdict, formatVerdict, type Verdict } from '../core/disruption/verdicts/verdict.ts'
 import { parseVerdict } from './disruption-move.ts'
 
 const verdict: Verdict = {

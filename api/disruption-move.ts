@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Cause } from '../core/disruption/cause.ts'
 import { methodNames } from '../core/disruption/command.ts'
-import { type Move, moveOutcomes, type Verdict } from '../core/disruption/verdict.ts'
+import type { Cause } from '../core/disruption/verdicts/cause.ts'
+import { type Move, moveOutcomes, type Verdict } from '../core/disruption/verdicts/verdict.ts'
 import type { Hold } from '../core/node-claim/hold.ts'
 import { type Pause, type PauseScope, pausableReasons } from '../core/pauses/pauses.ts'
 

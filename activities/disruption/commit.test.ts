@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Validation } from '../../core/disruption/validate.ts'
+import { type Invalid, invalidText } from '../../core/disruption/validate.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { samplePod } from '../../core/sample-objects.ts'
 import {
@@ -104,16 +104,16 @@ describe('a proposal that holds', () => {
 })
 
 describe('a proposal that does not hold', () => {
-  const invalid = (reason: 'budget' | 'scheduling' | 'churn'): Validation => ({
-    kind: 'invalid',
-    reason,
-    message: `no: ${reason}`,
-  })
+  const invalid = (reason: 'budget' | 'scheduling' | 'churn'): Invalid => {
+    if (reason === 'budget') return { kind: 'invalid', reason }
+    if (reason === 'scheduling') return { kind: 'invalid', reason, cause: { kind: 'new-results' } }
+    return { kind: 'invalid', reason, change: { kind: 'missing', candidates: 1, example: undefined } }
+  }
 
   test.each(['budget', 'scheduling', 'churn'] as const)('(%s) at the first look changes nothing', async (reason) => {
     const { cluster, commit, told } = await world(['a', 'b'], () => invalid(reason))
     const [outcome] = await commit([proposal(['a', 'b'])])
-    expect(outcome).toEqual({ kind: 'rejected', message: `no: ${reason}` })
+    expect(outcome).toEqual({ kind: 'rejected', message: invalidText(invalid(reason)) })
     expect(marksOf(cluster)).toEqual(free)
     expect(replacementsIn(cluster)).toEqual([])
     expect(told.filter(({ reason: why }) => why === 'ConsolidationRejected').map(({ about }) => about)).toEqual([

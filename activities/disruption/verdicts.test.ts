@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { parseVerdict } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
-import { lastPassKey, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'
+import { lastPassKey, verdictMapName, verdictShard } from '../../core/disruption/verdicts/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Gauge, type Registry, register } from 'prom-client'
+import { type Registry, register } from 'prom-client'
 import { CrashSearch } from '../../core/crash-search.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
@@ -20,11 +20,13 @@ import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { objectFingerprint } from './object-fingerprint.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
+import { observeQuarantine } from './quarantine-metrics.ts'
 import type { QuarantineStore } from './quarantine-store.ts'
 import type { ThreadFault } from './supervised-thread.ts'
 
-interface QuarantineDeps {
+interface Deps {
   readonly cache: ClusterCache
+  readonly store: QuarantineStore
   readonly events: EventRecorder
   readonly log: Logger
   /** Epoch milliseconds. */
@@ -35,11 +37,6 @@ interface QuarantineDeps {
 const readEveryMs = 5000
 /** Without its Node a NodeClaim looks like a node to come, and pods would wait for it. */
 const neverLeftOut: ReadonlySet<string> = new Set(['Node', 'NodeClaim'])
-
-interface Deps extends QuarantineDeps {
-  readonly cache: ClusterCache
-  readonly store: QuarantineStore
-}
 
 type Listener = (isConcerned: (object: CachedObject) => boolean) => void
 
@@ -61,7 +58,7 @@ export class Quarantine {
 
   constructor(deps: Deps, registry: Registry = register) {
     this.#deps = deps
-    observe(() => this.#entries, registry)
+    observeQuarantine(() => this.#entries, registry)
   }
 
   /** Calls the listener after each change, with the objects that it concerns. Returns the function that ends it. */
@@ -236,20 +233,4 @@ function standIn(pod: Pod): Pod {
     persistentVolumeClaims: [],
     resourceClaims: [],
   }
-}
-
-function observe(entries: () => QuarantineEntries, registry: Registry): Gauge {
-  return new Gauge({
-    name: 'joiner_quarantined_objects',
-    help: 'Objects that are left out of planning because they crashed passes of the scheduler.',
-    labelNames: ['kind'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const [kind, { length }] of Object.entries(
-        Object.groupBy([...entries().keys()], (id) => objectOf(id).kind),
-      ) as [string, readonly string[]][])
-        this.set({ kind }, length)
-    },
-  })
 }

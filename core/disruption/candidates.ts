@@ -8,9 +8,9 @@ import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../pods/pod
 import { annotations, labels } from '../requirements/labels.ts'
 import { isLeaving, labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import { evictionBlockedBy } from './budgets/pod-disruption-budgets.ts'
-import type { Cause, PodBlock } from './cause.ts'
 import { nodePrice, rescheduleCost } from './costs.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
+import type { Cause, PodBlock } from './verdicts/cause.ts'
 
 /** What disruption decides on, read at one moment. */
 export interface DisruptionView {

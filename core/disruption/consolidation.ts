@@ -2,7 +2,6 @@ import { minValues } from '../instance-type.ts'
 import { labels } from '../requirements/labels.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../scheduling/snapshot.ts'
 import type { Candidate } from './candidates.ts'
-import type { Hindrance } from './cause.ts'
 import {
   allowsCapacityType,
   asSpot,
@@ -14,6 +13,7 @@ import {
   sold,
 } from './replacement.ts'
 import { type Simulator, withoutPlace } from './simulation.ts'
+import type { Hindrance } from './verdicts/cause.ts'
 
 /** Cheaper types that a spot node must have before it is replaced by another spot node, and how many of them are asked for. */
 const spotToSpotTypes = 15
@@ -62,7 +62,8 @@ function cheaper(claim: PlannedNodeClaim, candidates: readonly Candidate[], sett
   const replacement = replacementOf(claim, settings)
   const price = candidates.reduce((sum, one) => sum + one.price, 0)
   const allSpot = candidates.every(({ node }) => node.metadata.labels[labels.capacityType] === 'spot')
-  if (allSpot && allowsCapacityType(replacement, 'spot')) return spotToSpot(replacement, price, candidates, settings)
+  if (allSpot && allowsCapacityType(replacement, 'spot'))
+    return spotToSpot(replacement, { price, isSingle: candidates.length === 1 }, settings)
   const fitted = within(replacement, price, settings)
   if (fitted.kind === 'none') return fitted
   // What saves as spot need not save on demand: then the launch shall fail rather than cost more.
@@ -83,13 +84,12 @@ function within(replacement: Replacement, price: number, market: Market): Fitted
  */
 function spotToSpot(
   replacement: Replacement,
-  price: number,
-  candidates: readonly Candidate[],
+  { price, isSingle }: { readonly price: number; readonly isSingle: boolean },
   settings: ConsolidationSettings,
 ): Fitted {
   if (!settings.spotToSpot) return hindered({ kind: 'spot-to-spot-disabled' })
   const fitted = within(sold(asSpot(replacement), settings), price, settings)
-  if (fitted.kind === 'none' || candidates.length > 1) return fitted
+  if (fitted.kind === 'none' || !isSingle) return fitted
   const { types, wanted } = fitted.replacement
   if (types.length < spotToSpotTypes)
     return hindered({ kind: 'few-spot-types', needed: spotToSpotTypes, found: types.length })

@@ -15,7 +15,7 @@ import { unschedulableText } from '../scheduling/unschedulable-text.ts'
 import { type Removal, WhatIf } from '../scheduling/what-if.ts'
 import { entryOf } from '../values/records.ts'
 import type { Candidate } from './candidates.ts'
-import { type Hindrance, mostNamedPods } from './cause.ts'
+import { type Hindrance, mostNamedPods } from './verdicts/cause.ts'
 
 /** What placement looks at, with the pods that disruption could move. */
 export interface SimulationInput {

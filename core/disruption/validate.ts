@@ -1,13 +1,13 @@
 import { remainingBudgets } from './budgets/pool-budgets.ts'
 import type { Blocked } from './candidates.ts'
-import type { Cause } from './cause.ts'
-import { causeText } from './cause-text.ts'
 import { type Decision, type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
 import { methodContext } from './evaluate.ts'
 import type { FilterSettings } from './filters.ts'
 import { candidatesFor } from './method-candidates.ts'
 import type { MethodSettings, Note } from './methods/context.ts'
 import { methods } from './methods/methods.ts'
+import type { Cause } from './verdicts/cause.ts'
+import { causeText } from './verdicts/cause-text.ts'
 import { type DisruptionWorld, worldAfter } from './world.ts'
 
 /** A command as it was proposed. */

@@ -1,6 +1,6 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { heldText } from '../../../core/disruption/cause-text.ts'
 import { type DisruptionMethod, methodFacts } from '../../../core/disruption/command.ts'
+import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'

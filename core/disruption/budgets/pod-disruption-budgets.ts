@@ -2,7 +2,7 @@ import type { Pod, PodDisruptionBudget } from '../../objects.ts'
 import { isEvictable, podName } from '../../pods/pod-rules.ts'
 import { selects } from '../../scheduling/topology/label-selector.ts'
 import { labelKey } from '../../scheduling/topology/running-pods.ts'
-import type { EvictionBlock } from '../cause.ts'
+import type { EvictionBlock } from '../verdicts/cause.ts'
 
 /** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
 export function evictionBlockedBy(

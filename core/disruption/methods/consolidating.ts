@@ -2,8 +2,8 @@
 import { labels } from '../../requirements/labels.ts'
 import { durationMs } from '../../values/duration.ts'
 import { type Candidate, isEmpty } from '../candidates.ts'
-import type { Cause } from '../cause.ts'
 import { type FilterSettings, isConsolidatable } from '../filters.ts'
+import type { Cause } from '../verdicts/cause.ts'
 import { type Explanation, notLookedAt, type Suitability, type Unnoted, unsuitable } from './method.ts'
 
 /** Whether the node's pods could move to save money. */

@@ -2,12 +2,12 @@ import type { SchedulingOptions } from '../../scheduling/snapshot.ts'
 import type { BalancedPolicy } from '../balanced.ts'
 import type { PoolBudget } from '../budgets/pool-budgets.ts'
 import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
-import type { Cause } from '../cause.ts'
 import type { Decision } from '../command.ts'
 import type { ConsolidationSettings } from '../consolidation.ts'
 import type { DisruptionPolicy } from '../policy.ts'
 import type { Score } from '../score.ts'
 import type { Simulator } from '../simulation.ts'
+import type { Cause } from '../verdicts/cause.ts'
 
 export interface MethodSettings extends ConsolidationSettings {
   readonly policy: DisruptionPolicy

@@ -52,10 +52,12 @@ function replace(candidate: Candidate, context: MethodContext): DisruptionComman
   const simulation = context.simulator.without([candidate], { isConsolidation: false })
   if (simulation.problems.length === 0) {
     const replacements = replacementsFor(candidate, simulation, context)
-    return command(candidate, replacements.length === 0 ? 'delete' : 'replace', replacements, simulation, context)
+    const decision = replacements.length === 0 ? 'delete' : 'replace'
+    return decided(candidate, { decision, replacements, plan: simulation.plan }, context)
   }
   const refilled = refillable(candidate, context)
-  if (refilled !== undefined) return command(candidate, 'terminate-first', [], refilled, context)
+  if (refilled !== undefined)
+    return decided(candidate, { decision: 'terminate-first', replacements: [], plan: refilled.plan }, context)
   const cause = withoutPlace(simulation.problems)
   context.note({ candidate, outcome: 'hindered', cause, event: 'DisruptionBlocked' })
   return undefined
@@ -70,17 +72,16 @@ function replacementsFor(
   return newNodeClaims.filter(({ pods }) => pods.some(({ nodeName }) => nodeName === node.metadata.name))
 }
 
-function command(
+/** The decision, taken off the candidate's budget. */
+function decided(
   candidate: Candidate,
-  decision: DisruptionCommand['decision'],
-  replacements: DisruptionCommand['replacements'],
-  { plan }: Simulation,
+  { decision, replacements, plan }: Pick<DisruptionCommand, 'decision' | 'replacements' | 'plan'>,
   context: MethodContext,
 ): DisruptionCommand {
   takeBudget(context, candidate)
   context.note({ candidate, outcome: 'chosen', decision, cause: { kind: 'chosen-drifted' } })
-  const candidates = [candidate]
-  return { method: 'drift', decision, candidates, replacements, savings: savingsOf(candidates, replacements), plan }
+  const savings = savingsOf([candidate], replacements)
+  return { method: 'drift', decision, candidates: [candidate], replacements, savings, ...(plan && { plan }) }
 }
 
 /** Where the pods go if the node's place in its full reservation is free again; undefined: not even then (reference/karpenter-1.15.md 4.8b). */

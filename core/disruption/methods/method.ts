@@ -1,9 +1,9 @@
 import type { NodeClaim, NodePool } from '../../objects.ts'
 import type { Candidate } from '../candidates.ts'
-import type { Cause } from '../cause.ts'
 import type { DisruptionCommand, DisruptionMethod } from '../command.ts'
 import type { FilterSettings } from '../filters.ts'
-import type { Move } from '../verdict.ts'
+import type { Cause } from '../verdicts/cause.ts'
+import type { Move } from '../verdicts/verdict.ts'
 import type { MethodContext } from './context.ts'
 
 /** Whether a method takes a candidate; a cause: it does not, and an event says why. */

@@ -2,8 +2,8 @@ import { labels } from '../../requirements/labels.ts'
 import type { DisruptionView } from '../candidates.ts'
 import { consolidatableAt } from '../consolidatable.ts'
 import type { Evaluation } from '../evaluate.ts'
-import type { Move, Verdict } from '../verdict.ts'
-import { verdictsOf } from '../verdicts.ts'
+import type { Move, Verdict } from '../verdicts/verdict.ts'
+import { verdictsOf } from '../verdicts/verdicts.ts'
 import type { PlanBlocker, PlanOptions } from './plan.ts'
 
 /** What stands in the way of a node that could go; else only what is not about it can be told. */

@@ -12,10 +12,10 @@ import {
   sampleType,
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
-import type { Cause } from '../cause.ts'
 import { type EvaluationSettings, evaluate } from '../evaluate.ts'
 import { joinerPolicy } from '../policy.ts'
 import { validateTogether } from '../validate.ts'
+import type { Cause } from '../verdicts/cause.ts'
 import { type DisruptionWorld, disruptionWorld } from '../world.ts'
 import { methodsFor, type PlanOptions, scopeFor } from './plan.ts'
 import { pausesOn, planChanges, proposedOf, simulationChange } from './plan-changes.ts'

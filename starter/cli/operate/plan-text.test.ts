@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
-import { causeText, causeTitle } from '../../../core/disruption/cause-text.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { causeText, causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import { planText } from './plan-text.ts'
 
 const node = {

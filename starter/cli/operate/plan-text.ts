@@ -1,4 +1,3 @@
-import { causeTitle } from '../../../core/disruption/cause-text.ts'
 import type {
   DisruptionPlan,
   PlanBlocker,
@@ -7,6 +6,7 @@ import type {
   PlannedDisruption,
   PlannedReplacement,
 } from '../../../core/disruption/plan/plan.ts'
+import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { shownMove } from '../shared/shown-move.ts'
 import { aligned, counted, monthly } from '../simulate/words.ts'

@@ -1,5 +1,5 @@
-import { causeTitle } from '../../../core/disruption/cause-text.ts'
-import type { Move } from '../../../core/disruption/verdict.ts'
+import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
+import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 
 /** A move with the text of its cause, as people and scripts read it. */
 export interface ShownMove extends Move {

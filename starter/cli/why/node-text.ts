@@ -1,5 +1,5 @@
-import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../../core/disruption/cause.ts'
-import type { Move } from '../../../core/disruption/verdict.ts'
+import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../../core/disruption/verdicts/cause.ts'
+import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 import { printable } from '../../../core/values/printable.ts'
 import type { ShownMove } from '../shared/shown-move.ts'
 import { counted, monthly } from '../simulate/words.ts'

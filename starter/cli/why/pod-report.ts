@@ -1,7 +1,7 @@
 import { conditionOf } from '../../../core/conditions.ts'
 import { evictionBlockedBy } from '../../../core/disruption/budgets/pod-disruption-budgets.ts'
-import { podsOf } from '../../../core/disruption/cause.ts'
 import { evictionCost } from '../../../core/disruption/costs.ts'
+import { podsOf } from '../../../core/disruption/verdicts/cause.ts'
 import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import {
   hasDoNotDisrupt,

@@ -13,7 +13,7 @@ import { readConfigMap } from '../../../activities/kubernetes/client/config-map.
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { parseVerdict } from '../../../api/disruption-move.ts'
-import { lastPassKey, verdictMapName, verdictShard } from '../../../core/disruption/verdict.ts'
+import { lastPassKey, verdictMapName, verdictShard } from '../../../core/disruption/verdicts/verdict.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { kubeconfig } from '../shared/kubeconfig.ts'

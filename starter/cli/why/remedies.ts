@@ -1,4 +1,4 @@
-import type { Move } from '../../../core/disruption/verdict.ts'
+import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { annotations } from '../../../core/requirements/labels.ts'

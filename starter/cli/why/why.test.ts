@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { causeText } from '../../../core/disruption/cause-text.ts'
-import type { Verdict } from '../../../core/disruption/verdict.ts'
+import { causeText } from '../../../core/disruption/verdicts/cause-text.ts'
+import type { Verdict } from '../../../core/disruption/verdicts/verdict.ts'
 import { Pauses } from '../../../core/pauses/pauses.ts'
 import {
   ownedBy,

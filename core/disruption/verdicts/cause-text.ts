@@ -1,8 +1,8 @@
-import { type Hold, holdText } from '../node-claim/hold.ts'
-import { pauseText } from '../pauses/pauses.ts'
-import { annotations, labels } from '../requirements/labels.ts'
+import { type Hold, holdText } from '../../node-claim/hold.ts'
+import { pauseText } from '../../pauses/pauses.ts'
+import { annotations, labels } from '../../requirements/labels.ts'
+import { scoreOf, scoreText } from '../score.ts'
 import { type BlockingPod, type Cause, mostNamedPods } from './cause.ts'
-import { scoreOf, scoreText } from './score.ts'
 
 type Texts = { readonly [Kind in Cause['kind']]: (cause: Extract<Cause, { readonly kind: Kind }>) => string }
 

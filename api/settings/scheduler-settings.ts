@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { qualifiedNameErrors } from '../core/requirements/label-syntax.ts'
-import type { DefaultSpreadConstraint } from '../core/scheduling/topology/spread-defaults.ts'
-import { readOneYaml } from './yaml/read.ts'
+import { qualifiedNameErrors } from '../../core/requirements/label-syntax.ts'
+import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
+import { readOneYaml } from '../yaml/read.ts'
 
 /** The gates that Karpenter knows, as they stand when nobody sets them (reference/karpenter-core.md 7). */
 const gateDefaults: Readonly<Record<string, boolean>> = {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseGoDuration } from '../core/values/duration.ts'
+import { parseGoDuration } from '../../core/values/duration.ts'
 
 /** A Go duration in the environment, in milliseconds. */
 export const duration = z.string().transform((text, context) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cloudNames, knownCloud } from './azure-cloud.ts'
+import { cloudNames, knownCloud } from '../azure-cloud.ts'
 import { commaList, flag, isTrue, optionalText, required } from './setting-types.ts'
 
 const subnetPattern =

@@ -1,11 +1,11 @@
-import type { DisruptionView } from '../../../core/disruption/candidates.ts'
-import type { EvaluationSettings } from '../../../core/disruption/evaluate.ts'
-import { joinerPolicy, karpenterPolicy } from '../../../core/disruption/policy.ts'
-import { type DisruptionWorld, disruptionWorld } from '../../../core/disruption/world.ts'
-import type { NodePool } from '../../../core/objects.ts'
-import { indexOf } from '../../../core/scheduling/cluster-index/index-of.ts'
-import type { SchedulingOptions } from '../../../core/scheduling/snapshot.ts'
-import type { clusterObjects } from './cluster-objects.ts'
+import type { DisruptionView } from '../../../../core/disruption/candidates.ts'
+import type { EvaluationSettings } from '../../../../core/disruption/evaluate.ts'
+import { joinerPolicy, karpenterPolicy } from '../../../../core/disruption/policy.ts'
+import { type DisruptionWorld, disruptionWorld } from '../../../../core/disruption/world.ts'
+import type { NodePool } from '../../../../core/objects.ts'
+import { indexOf } from '../../../../core/scheduling/cluster-index/index-of.ts'
+import type { SchedulingOptions } from '../../../../core/scheduling/snapshot.ts'
+import type { clusterObjects } from '../cluster-objects.ts'
 
 export const policies = { joiner: joinerPolicy, karpenter: karpenterPolicy } as const
 export type PolicyName = keyof typeof policies

@@ -1,10 +1,10 @@
-import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { consolidatableAt } from '../../../core/disruption/consolidatable.ts'
-import { nodeClaimDrift } from '../../../core/drift/pool-drift.ts'
-import type { InstanceType } from '../../../core/instance-type.ts'
-import type { Condition, NodeClaim, NodePool } from '../../../core/objects.ts'
-import { labels } from '../../../core/requirements/labels.ts'
-import { emptyRecord } from '../../../core/values/records.ts'
+import { conditionOf, isTrue } from '../../../../core/conditions.ts'
+import { consolidatableAt } from '../../../../core/disruption/consolidatable.ts'
+import { nodeClaimDrift } from '../../../../core/drift/pool-drift.ts'
+import type { InstanceType } from '../../../../core/instance-type.ts'
+import type { Condition, NodeClaim, NodePool } from '../../../../core/objects.ts'
+import { labels } from '../../../../core/requirements/labels.ts'
+import { emptyRecord } from '../../../../core/values/records.ts'
 
 export interface ConditionsJson {
   /** The reason; null: it has not drifted. */

@@ -1,14 +1,14 @@
-import type { DisruptionMethod } from '../../../core/disruption/command.ts'
-import { evaluate } from '../../../core/disruption/evaluate.ts'
-import { karpenterPolicy } from '../../../core/disruption/policy.ts'
-import type { InstanceType } from '../../../core/instance-type.ts'
-import type { NodeClassRef } from '../../../core/objects.ts'
-import { annotations, coreWellKnownLabels } from '../../../core/requirements/labels.ts'
+import type { DisruptionMethod } from '../../../../core/disruption/command.ts'
+import { evaluate } from '../../../../core/disruption/evaluate.ts'
+import { karpenterPolicy } from '../../../../core/disruption/policy.ts'
+import type { InstanceType } from '../../../../core/instance-type.ts'
+import type { NodeClassRef } from '../../../../core/objects.ts'
+import { annotations, coreWellKnownLabels } from '../../../../core/requirements/labels.ts'
+import { clusterObjects, type Json, withMetadata, withoutNulls } from '../cluster-objects.ts'
+import { instanceTypes, type TypeJson } from '../instance-types.ts'
 import { type ConditionsJson, withFoundConditions } from './claim-conditions.ts'
-import { clusterObjects, type Json, withMetadata, withoutNulls } from './cluster-objects.ts'
 import { type PolicyName, policies, type ReadyDecision, readyDecision } from './disruption.ts'
 import { type DisruptionResultJson, disruptionResult } from './disruption-result.ts'
-import { instanceTypes, type TypeJson } from './instance-types.ts'
 
 /** A question about disruption as a file holds it. */
 interface DisruptionScenarioJson {

@@ -1,6 +1,6 @@
-import type { Hold } from '../node-claim/hold.ts'
-import type { PausableReason, Pause } from '../pauses/pauses.ts'
-import type { Score } from './score.ts'
+import type { Hold } from '../../node-claim/hold.ts'
+import type { PausableReason, Pause } from '../../pauses/pauses.ts'
+import type { Score } from '../score.ts'
 
 /** A pod that keeps its node, as `namespace/name`, and why it would not find another place. */
 export interface BlockingPod {

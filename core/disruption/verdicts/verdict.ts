@@ -1,5 +1,5 @@
+import type { DisruptionMethod } from '../command.ts'
 import type { Cause } from './cause.ts'
-import type { DisruptionMethod } from './command.ts'
 
 /**
  * What came of looking at a node in one way. `blocked`: it may not be disrupted at all now; `hindered`: its pods, or prices, do not allow it;

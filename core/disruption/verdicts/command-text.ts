@@ -1,8 +1,8 @@
-import { labels } from '../requirements/labels.ts'
-import { allows } from '../requirements/requirement.ts'
-import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
-import type { Candidate } from './candidates.ts'
-import type { Decision } from './command.ts'
+import { labels } from '../../requirements/labels.ts'
+import { allows } from '../../requirements/requirement.ts'
+import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
+import type { Candidate } from '../candidates.ts'
+import type { Decision } from '../command.ts'
 
 /** Names of types that a text lists before it only counts the rest. */
 const mostTypes = 5

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { knownCloud, parseEnvironmentFile } from './azure-cloud.ts'
+import { knownCloud, parseEnvironmentFile } from '../azure-cloud.ts'
+import { readConfig } from '../config.ts'
 import { certificateForm } from './azure-settings.ts'
-import { readConfig } from './config.ts'
 
 const group = '/subscriptions/sub/resourceGroups/group/providers'
 const required = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { InstanceType } from '../instance-type.ts'
-import type { NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
+import type { InstanceType } from '../../instance-type.ts'
+import type { NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../objects.ts'
 import {
   ownedBy,
   sampleClaim,
@@ -11,14 +11,14 @@ import {
   samplePool,
   sampleTime,
   sampleType,
-} from '../sample-objects.ts'
-import { indexOf } from '../scheduling/cluster-index/index-of.ts'
+} from '../../sample-objects.ts'
+import { indexOf } from '../../scheduling/cluster-index/index-of.ts'
+import { type EvaluationSettings, evaluate } from '../evaluate.ts'
+import { joinerPolicy } from '../policy.ts'
+import { disruptionWorld } from '../world.ts'
 import { podsOf } from './cause.ts'
-import { type EvaluationSettings, evaluate } from './evaluate.ts'
-import { joinerPolicy } from './policy.ts'
 import { boundedVerdict, formatVerdict, type Verdict, verdictShard, verdictShards } from './verdict.ts'
 import { verdictsOf } from './verdicts.ts'
-import { disruptionWorld } from './world.ts'
 
 const now = sampleTime + 3_600_000
 const types = [sampleType('small', 2), sampleType('large', 8)]

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { decide } from './disruption-scenario.ts'
 
-const joiner = new URL('../../joiner.ts', import.meta.url).pathname
+const joiner = new URL('../../../joiner.ts', import.meta.url).pathname
 const now = '2026-03-01T12:00:00Z'
 const entry = (key: string, ...values: readonly string[]) => ({ key, operator: 'In', values })
 
