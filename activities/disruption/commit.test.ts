@@ -128,7 +128,7 @@ describe('a proposal that does not hold', () => {
     let looks = 0
     const { cluster, commit, deps } = await world(['a', 'b'], () => (++looks === 2 ? invalid('churn') : undefined))
     const [outcome] = await commit([proposal(['a', 'b'])])
-    expect(outcome).toEqual({ kind: 'rejected', message: 'no: churn' })
+    expect(outcome).toEqual({ kind: 'rejected', message: invalidText(invalid('churn')) })
     expect(marksOf(cluster)).toEqual(free)
     expect([...memoryOf(deps).resting().nodeClaims].sort()).toEqual(['a', 'b'])
   })
