@@ -17,6 +17,7 @@ const layers = [
   'test/fuzz-cli',
   'test/hostile',
   'test/soak',
+  'test/structure',
   'test/proofs',
   'test/scheduler-equivalence',
 ]

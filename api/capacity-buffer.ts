@@ -16,22 +16,24 @@ export const capacityBufferSpec = z
     provisioningStrategy: z
       .string()
       .default('buffer.x-k8s.io/active-capacity')
-      .describe('How the room is kept: buffer.x-k8s.io/active-capacity keeps nodes running for it.'),
+      .describe('Provisioning strategy: buffer.x-k8s.io/active-capacity keeps nodes running for the buffer.'),
     podTemplateRef: localName
       .optional()
-      .describe('What one pod of the buffer asks for. Goes with replicas or limits, and not with scalableRef.'),
+      .describe('Shape of one pod of the buffer. Requires replicas or limits, and excludes scalableRef.'),
     scalableRef: scalableRef
       .optional()
-      .describe("A workload whose pods the buffer's are like, such as a Deployment. Not together with podTemplateRef."),
-    replicas: count.optional().describe('For how many pods there is to be room.'),
+      .describe(
+        "Workload whose pods define the shape of the buffer's pods, such as a Deployment. Excludes podTemplateRef.",
+      ),
+    replicas: count.optional().describe('Number of pods to keep room for.'),
     percentage: count
       .optional()
       .describe(
         'The same as a share of the replicas of scalableRef, rounded up. With replicas too, the smaller counts.',
       ),
-    limits: resourceList.optional().describe('The most that the pods of the buffer may ask for together.'),
+    limits: resourceList.optional().describe("Maximum sum of the resources that the buffer's pods request."),
   })
-  .describe('How much room is kept free for pods to come, and of which shape.')
+  .describe('Desired spare capacity.')
   .register(crdExtensions, {
     cel: [
       {
@@ -47,14 +49,14 @@ export const capacityBufferSpec = z
 
 export const capacityBufferStatus = z
   .object({
-    podTemplateRef: localName.optional().describe('The PodTemplate that is in use.'),
-    replicas: z.int().optional().meta({ format: 'int32' }).describe('How many pods the buffer stands for now.'),
+    podTemplateRef: localName.optional().describe('PodTemplate in use.'),
+    replicas: z.int().optional().meta({ format: 'int32' }).describe('Current number of pods of the buffer.'),
     podTemplateGeneration: z
       .int()
       .optional()
       .meta({ format: 'int64' })
-      .describe('The generation of the PodTemplate that is in use.'),
-    provisioningStrategy: z.string().optional().describe('The strategy that is in use.'),
+      .describe('Generation of the PodTemplate in use.'),
+    provisioningStrategy: z.string().optional().describe('Provisioning strategy in use.'),
     conditions: conditionList.optional(),
   })
-  .describe('What became of the buffer.')
+  .describe('Observed state of the buffer.')

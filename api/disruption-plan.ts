@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { methodNames } from '../core/disruption/command.ts'
 import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { isPlanId } from '../core/disruption/plan/plan-requests.ts'
 import { pausableReasons } from '../core/pauses/pauses.ts'
@@ -32,7 +33,7 @@ const replacement = z.object({
 })
 
 const command = z.object({
-  method: z.enum(['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node']),
+  method: z.enum(methodNames),
   reason: z.enum(pausableReasons),
   decision: z.enum(['delete', 'replace', 'terminate-first']),
   candidates: z.array(candidate).min(1),

@@ -45,18 +45,15 @@ export const nillableDuration = z.string().regex(/^(([0-9]+(s|m|h))+|Never)$/)
 
 const conditionType =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$/
-const reason = z
-  .string()
-  .max(1024)
-  .describe('One word for why the condition has its status; scripts and alerts may rely on it.')
-const message = z.string().max(32768).describe('The same for people: what is wrong, and the remedy. Empty when True.')
+const reason = z.string().max(1024).describe("Machine-readable reason for the last change of the condition's status.")
+const message = z.string().max(32768).describe('Human-readable details: what is wrong, and the remedy.')
 
 const conditionField = z.object({
-  type: z.string().max(316).regex(conditionType).describe('What the condition is about, such as Ready.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds; Unknown while nobody could tell yet.'),
+  type: z.string().max(316).regex(conditionType).describe('Type of the condition, such as Ready.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Status of the condition: True, False or Unknown.'),
   reason: reason.min(1).regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/),
   message,
-  lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('When the status last changed.'),
+  lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('Time of the last change of the status.'),
   observedGeneration: z
     .int()
     .min(0)
@@ -76,7 +73,7 @@ const lenientConditionField = conditionField.extend({
 const conditionsByType = <T extends z.ZodType>(field: T) =>
   z
     .array(field)
-    .describe('How the object is doing, one entry per type; Ready sums the others up.')
+    .describe('Conditions of the object. Ready summarizes the others.')
     .register(crdExtensions, { listType: 'map', listMapKeys: ['type'] })
 
 export const conditionList = conditionsByType(conditionField)
@@ -85,8 +82,8 @@ export const lenientConditionList = conditionsByType(lenientConditionField)
 const taintEffect = z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
 export const taintField = z.object({
-  key: z.string().min(1).regex(qualifiedName).describe('Key of the taint, with or without a domain.'),
-  value: z.string().regex(qualifiedName).optional().describe('Value of the taint, which tolerations may ask for.'),
+  key: z.string().min(1).regex(qualifiedName).describe('Taint key, with or without a domain.'),
+  value: z.string().regex(qualifiedName).optional().describe('Taint value.'),
   effect: taintEffect.describe(
     'What happens to pods that do not tolerate the taint: NoSchedule keeps them away, PreferNoSchedule does so where there is a choice, NoExecute also evicts them.',
   ),
@@ -94,7 +91,7 @@ export const taintField = z.object({
     .string()
     .optional()
     .meta({ format: 'date-time' })
-    .describe('When the taint was put on; counts for NoExecute alone.'),
+    .describe('Time at which the taint was added. Set for NoExecute taints only.'),
 })
 
 /** How much of a pool a disruption budget allows. */
@@ -121,7 +118,9 @@ export const budgetSchedule = z
 export const budgetDuration = z
   .string()
   .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
-  .describe('How long the budget holds from each hit of its schedule, in hours and minutes such as 8h or 1h30m.')
+  .describe(
+    'Duration that the budget is active after each hit of its schedule, in hours and minutes such as 8h or 1h30m.',
+  )
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'] as const
 
@@ -163,7 +162,7 @@ function requirementEntry(options: { readonly nodePoolAllowed: boolean }) {
     .string()
     .max(316)
     .regex(qualifiedName)
-    .describe('The label key, such as karpenter.azure.com/sku-family or topology.kubernetes.io/zone.')
+    .describe('Label key, such as karpenter.azure.com/sku-family or topology.kubernetes.io/zone.')
   return z.object({
     key: key.register(crdExtensions, { cel: keyRules('self', options, (rule) => rule) }),
     operator: z
@@ -175,7 +174,7 @@ function requirementEntry(options: { readonly nodePoolAllowed: boolean }) {
     values: z
       .array(z.string())
       .optional()
-      .describe('Label values; In needs at least one, the comparing operators exactly one.')
+      .describe('Label values. In requires at least one value, Gt, Gte, Lt and Lte exactly one.')
       .register(crdExtensions, { listType: 'atomic' }),
   })
 }
@@ -218,7 +217,7 @@ export const overlayRequirementList = z
 export const templateLabels = z
   .record(z.string(), z.string().max(63).regex(labelValue))
   .meta({ maxProperties: 100 })
-  .describe('Labels of the nodes. Pods may select them; keys that Karpenter or AKS sets are refused.')
+  .describe('Labels applied to the nodes. Keys that Karpenter or AKS manages are rejected.')
   .register(crdExtensions, {
     mapType: 'atomic',
     cel: keyRules('x', { nodePoolAllowed: false }, (rule) => `self.all(x, ${rule})`),

@@ -10,18 +10,18 @@ export const kubelet = z
     cpuManagerPolicy: z
       .enum(['none', 'static'])
       .default('none')
-      .describe('Whether pods of class Guaranteed with whole CPUs have them to themselves (static).'),
-    cpuCFSQuota: z.boolean().default(true).describe("Whether containers' CPU limits are enforced."),
+      .describe('CPU manager policy: static gives Guaranteed pods with whole CPUs exclusive CPUs.'),
+    cpuCFSQuota: z.boolean().default(true).describe('Enforces the CPU limits of containers (CFS quota).'),
     cpuCFSQuotaPeriod: z
       .string()
       .default('100ms')
-      .describe('The period over which CPU limits are enforced, from 1ms to 1s.'),
+      .describe('Period over which CPU limits are enforced, from 1ms to 1s.'),
     imageGCHighThresholdPercent: percent
       .optional()
-      .describe('Disk usage in percent above which unused images are removed.'),
+      .describe('Disk usage in percent above which image garbage collection always runs.'),
     imageGCLowThresholdPercent: percent
       .optional()
-      .describe('Disk usage in percent down to which unused images are removed.'),
+      .describe('Disk usage in percent down to which image garbage collection removes images.'),
     topologyManagerPolicy: z
       .enum(['none', 'restricted', 'best-effort', 'single-numa-node'])
       .default('none')
@@ -34,24 +34,24 @@ export const kubelet = z
       .describe('Unsafe sysctls that pods may set, such as net.core.somaxconn or kernel.msg*.'),
     containerLogMaxSize: sizeText
       .default('50Mi')
-      .describe('Size at which a container log file is closed, such as 50Mi.'),
+      .describe('Size at which a container log file is rotated, such as 50Mi.'),
     containerLogMaxFiles: z
       .int()
       .min(2)
       .default(5)
       .meta({ format: 'int32' })
-      .describe('How many log files are kept of a container.'),
+      .describe('Maximum number of log files per container.'),
     podPidsLimit: z
       .int()
       .optional()
       .meta({ format: 'int64' })
-      .describe('How many processes a pod may have; -1 or unset sets no limit.'),
+      .describe('Maximum number of processes per pod. -1 or unset means no limit.'),
     failSwapOn: z
       .boolean()
       .optional()
-      .describe('Whether kubelet refuses to start where there is swap; false goes with linuxOSConfig.swapFileSize.'),
+      .describe('Makes kubelet fail to start when swap is enabled. Must be false with linuxOSConfig.swapFileSize.'),
   })
-  .describe('Settings of kubelet. Where the object is there, what it leaves out has the defaults shown.')
+  .describe('Settings of kubelet. The defaults shown apply when the object is set.')
   .register(crdExtensions, {
     cel: [
       {
@@ -140,11 +140,11 @@ export const linuxOsConfig = z
     transparentHugePageDefrag: z
       .enum(['always', 'defer', 'defer+madvise', 'madvise', 'never'])
       .optional()
-      .describe('When memory is put in order to make huge pages.'),
+      .describe('Transparent huge page defragmentation.'),
     transparentHugePageEnabled: z
       .enum(['always', 'madvise', 'never'])
       .optional()
-      .describe('Whether programs get huge pages without asking (always), when they ask (madvise) or not at all.'),
+      .describe('Transparent huge pages: always, on request (madvise), or never.'),
     sysctls: sysctls.optional(),
   })
-  .describe('Settings of the Linux system on the node.')
+  .describe('Operating system settings of Linux nodes.')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { RequirementOperator } from '../core/objects.ts'
 import { conditionList, crdExtensions, durationField } from './fields.ts'
 import { kubelet, linuxOsConfig } from './node-class-os.ts'
 
@@ -13,16 +14,16 @@ const zoneOverride = z
       .max(254)
       .regex(dnsZone)
       .describe('The DNS zone that the entry is for: a name such as example.com, or "." for all others.'),
-    queryLogging: z.enum(['Error', 'Log']).describe('Whether only errors are logged, or every query.'),
-    protocol: z.enum(['PreferUDP', 'ForceTCP']).describe('How the servers further up are asked.'),
+    queryLogging: z.enum(['Error', 'Log']).describe('Query logging: errors only, or every query.'),
+    protocol: z.enum(['PreferUDP', 'ForceTCP']).describe('Protocol used to query upstream DNS servers.'),
     forwardDestination: z
       .enum(['ClusterCoreDNS', 'VnetDNS'])
-      .describe("Who is asked: the cluster's CoreDNS, or the DNS servers of the virtual network."),
+      .describe("Upstream DNS servers: the cluster's CoreDNS, or those of the virtual network."),
     forwardPolicy: z
       .enum(['Sequential', 'RoundRobin', 'Random'])
-      .describe('In which order the servers further up are asked.'),
-    maxConcurrent: z.int().min(0).meta({ format: 'int32' }).describe('How many queries may be under way at once.'),
-    cacheDuration: durationField('1h').describe('How long answers are kept, such as 1h.'),
+      .describe('Order in which upstream DNS servers are queried.'),
+    maxConcurrent: z.int().min(0).meta({ format: 'int32' }).describe('Maximum number of concurrent queries.'),
+    cacheDuration: durationField('1h').describe('Duration that answers are cached, such as 1h.'),
     serveStaleDuration: durationField('1h').describe(
       'How long beyond that an old answer may still be given, such as 1h.',
     ),
@@ -58,14 +59,14 @@ const zoneOverrides = (cel: readonly { rule: string; message: string }[]) =>
 const localDns = z.object({
   mode: z
     .enum(['Preferred', 'Required', 'Disabled'])
-    .describe('Whether nodes answer DNS queries themselves; Preferred leaves it to AKS.'),
+    .describe('Mode of node-local DNS. Preferred leaves the decision to AKS.'),
   vnetDNSOverrides: zoneOverrides([
     bothZones,
     {
       rule: "self.all(x, x.zone.endsWith('cluster.local') || x.forwardDestination != 'ClusterCoreDNS')",
       message: 'only cluster.local zones can be forwarded to ClusterCoreDNS from vnetDNSOverrides',
     },
-  ]).describe('Settings by zone for queries of the node itself and of pods with dnsPolicy Default.'),
+  ]).describe('Overrides by DNS zone for queries of the node and of pods with dnsPolicy Default.'),
   kubeDNSOverrides: zoneOverrides([bothZones]).describe(
     'Settings by zone for queries of pods with dnsPolicy ClusterFirst.',
   ),
@@ -85,14 +86,14 @@ export const nodeClassSpec = z
       .string()
       .optional()
       .meta({ pattern: subnetPattern })
-      .describe('ARM id of the subnet of the nodes; that of the cluster when unset.'),
+      .describe("ARM id of the subnet of the nodes. Defaults to the cluster's subnet."),
     osDiskSizeGB: z
       .int()
       .min(30)
       .max(2048)
       .default(128)
       .meta({ format: 'int32' })
-      .describe('Size of the OS disk in GB; it is also what pods may have as ephemeral storage.'),
+      .describe("Size of the OS disk in GB, which is also the nodes' ephemeral storage."),
     imageFamily: z
       .enum(['Ubuntu', 'Ubuntu2204', 'Ubuntu2404', 'AzureLinux'])
       .default('Ubuntu')
@@ -102,11 +103,13 @@ export const nodeClassSpec = z
     fipsMode: z
       .enum(['FIPS', 'Disabled'])
       .optional()
-      .describe('Whether the image must be one with FIPS-validated cryptography. FIPS also needs imageFamily.'),
+      .describe('Requires an image with FIPS-validated cryptography. FIPS requires imageFamily.'),
     tags: z
       .record(z.string(), z.string())
       .optional()
-      .describe('Tags of the Azure resources; a slash in a key becomes an underscore. A change replaces no node.')
+      .describe(
+        'Tags of the Azure resources. A slash in a key becomes an underscore. Changes are applied without replacing nodes.',
+      )
       .register(crdExtensions, {
         cel: [
           { rule: 'self.all(k, size(k) <= 512)', message: 'tag keys must be at most 512 characters' },
@@ -124,24 +127,24 @@ export const nodeClassSpec = z
       .max(250)
       .optional()
       .meta({ format: 'int32' })
-      .describe('How many pods a node may run; when unset, what AKS takes for the network plugin.'),
+      .describe("Maximum number of pods per node. Defaults to AKS' value for the network plugin."),
     security: z
       .object({
         encryptionAtHost: z
           .boolean()
           .optional()
-          .describe('Whether disks and caches are encrypted on the host; machine sizes that cannot are left out.'),
+          .describe('Encrypts disks and caches on the host. Excludes sizes that do not support it.'),
         trustedLaunch: z
           .object({
-            vtpm: z.boolean().optional().describe('Whether the machine has a virtual TPM.'),
-            secureBoot: z.boolean().optional().describe('Whether the machine boots signed software alone.'),
+            vtpm: z.boolean().optional().describe('Enables the virtual TPM.'),
+            secureBoot: z.boolean().optional().describe('Enables secure boot.'),
           })
           .optional()
-          .describe('Trusted launch; on when one of its parts is.'),
+          .describe('Trusted launch, enabled when one of its settings is.'),
       })
       .optional()
-      .describe('Security of the machines.'),
-    localDNS: localDns.optional().describe('DNS on the node itself.'),
+      .describe('Security settings of the virtual machines.'),
+    localDNS: localDns.optional().describe('Node-local DNS.'),
     gpu: z
       .object({
         mode: z
@@ -152,19 +155,19 @@ export const nodeClassSpec = z
           ),
       })
       .optional()
-      .describe('GPU nodes.'),
+      .describe('Settings of GPU nodes.'),
     artifactStreaming: z
       .object({
         enabled: z
           .boolean()
           .optional()
-          .describe('Whether containers start while their image still loads. True leaves out Arm machines.'),
+          .describe('Starts containers while their images are still loading. Excludes Arm sizes.'),
       })
       .optional()
       .describe('Streaming of container images.'),
     linuxOSConfig: linuxOsConfig.optional(),
   })
-  .describe('What the machines are like: image, disk, network, kubelet. A change makes nodes drift, but for the tags.')
+  .describe('Desired image, disk, network and kubelet of the nodes. Changes cause drift, except tags.')
   .register(crdExtensions, {
     cel: [
       {
@@ -192,26 +195,27 @@ export const nodeClassStatus = z
       .array(
         z.object({
           id: z.string().describe('Id of the image.'),
-          requirements: imageRequirements().describe('The machines that the image is for.'),
+          requirements: imageRequirements().describe('Requirements of the nodes that the image is for.'),
         }),
       )
       .optional()
-      .describe('The newest images of the family; the first one whose requirements a machine meets is its image.'),
-    kubernetesVersion: z.string().optional().describe('The Kubernetes version of new nodes, such as 1.33.2.'),
-    localDNSState: z
-      .enum(['Enabled', 'Disabled'])
-      .optional()
-      .describe('Whether new nodes answer DNS queries themselves.'),
+      .describe('Newest images of the family. A node uses the first one whose requirements it meets.'),
+    kubernetesVersion: z.string().optional().describe('Kubernetes version of new nodes, such as 1.33.2.'),
+    localDNSState: z.enum(['Enabled', 'Disabled']).optional().describe('Whether new nodes use node-local DNS.'),
     conditions: conditionList.optional(),
   })
-  .describe('What new nodes will be made from.')
+  .describe('Observed state of the AKSNodeClass.')
 
-/** An image's requirements name keys that users may not set. */
+/** An image's requirements name keys that users may not set. As upstream's, the CRD lists no operators: Joiner alone writes them. */
 function imageRequirements() {
+  const operator = z.string().describe('Operator that relates the label to the values.') as z.ZodType<
+    RequirementOperator,
+    RequirementOperator
+  >
   return z.array(
     z.object({
-      key: z.string().describe('The label key.'),
-      operator: z.string().describe("How the label's value relates to the values."),
+      key: z.string().describe('Label key.'),
+      operator,
       values: z.array(z.string()).optional().describe('Label values.').register(crdExtensions, { listType: 'atomic' }),
     }),
   )

@@ -22,10 +22,10 @@ export const nodeOverlaySpec = z
       .regex(adjustment)
       .meta({ pattern: upstreamAdjustment })
       .optional()
-      .describe('What is added to their own price: an amount such as -0.05, or a percentage such as +10% or -25%.'),
+      .describe('Adjustment of the price: an amount such as -0.05, or a percentage such as +10% or -25%.'),
     capacity: resourceList
       .optional()
-      .describe('Extended resources that the nodes will have besides their own, such as smarter-devices/fuse: 1.')
+      .describe('Extended resources added to the nodes, such as smarter-devices/fuse: 1.')
       .register(crdExtensions, {
         cel: [
           {
@@ -45,7 +45,7 @@ export const nodeOverlaySpec = z
         'Of several overlays that change the same, the one of the highest weight counts; unset counts as 0. Two of the same weight are in conflict, which the one that is not used says in its conditions.',
       ),
   })
-  .describe('Which offerings are seen with another price or with more resources.')
+  .describe('Offerings to adjust, and their adjusted price and resources.')
   .register(crdExtensions, {
     cel: [
       {
@@ -57,4 +57,4 @@ export const nodeOverlaySpec = z
 
 export const nodeOverlayStatus = z
   .object({ conditions: conditionList.optional() })
-  .describe('Whether the overlay is valid and in use.')
+  .describe('Observed state of the overlay.')

@@ -21,7 +21,7 @@ const budget = z
       .array(z.enum(['Underutilized', 'Empty', 'Drifted', 'Unhealthy']))
       .max(50)
       .optional()
-      .describe('The reasons for disruption that the budget limits; all of them when unset.')
+      .describe('Disruption reasons that the budget applies to. Defaults to all.')
       .register(crdExtensions, { listType: 'set' }),
     schedule: budgetSchedule.optional(),
     duration: budgetDuration.optional(),
@@ -45,7 +45,7 @@ const disruption = z
       .array(budget)
       .max(50)
       .default([{ nodes: '10%' }])
-      .describe('Limits on how many nodes may be disrupted at once. Of the budgets in force the smallest counts.')
+      .describe('Limits on the number of nodes disrupted at the same time. The most restrictive active budget applies.')
       .register(crdExtensions, {
         listType: 'atomic',
         cel: [
@@ -62,22 +62,24 @@ const templateSpec = z.object({
   taints: z
     .array(taintField)
     .optional()
-    .describe('Taints that the nodes keep.')
+    .describe('Taints applied to the nodes.')
     .register(crdExtensions, { listType: 'atomic' }),
   startupTaints: z
     .array(taintField)
     .optional()
-    .describe('Taints that somebody else removes when a node is ready for pods.')
+    .describe('Taints applied to nodes at startup, which another controller removes before pods can run.')
     .register(crdExtensions, { listType: 'atomic' }),
-  requirements: requirementList({ nodePoolAllowed: false }).describe('What the labels of the nodes must meet.'),
-  nodeClassRef: nodeClassRef.describe('The AKSNodeClass of the nodes.').register(crdExtensions, {
+  requirements: requirementList({ nodePoolAllowed: false }).describe('Requirements on the labels of the nodes.'),
+  nodeClassRef: nodeClassRef.describe('Reference to the AKSNodeClass of the nodes.').register(crdExtensions, {
     cel: [
       { rule: 'self.group == oldSelf.group', message: 'nodeClassRef.group is immutable' },
       { rule: 'self.kind == oldSelf.kind', message: 'nodeClassRef.kind is immutable' },
     ],
   }),
-  terminationGracePeriod: durationField('48h').optional().describe('The longest time that a drain may take.'),
-  expireAfter: nillableDuration.default('720h').describe('Age at which a node is replaced, or Never.'),
+  terminationGracePeriod: durationField('48h')
+    .optional()
+    .describe('Maximum duration of a drain before remaining pods are deleted.'),
+  expireAfter: nillableDuration.default('720h').describe('Age at which a node expires and is replaced, or Never.'),
 })
 
 export const nodePoolSpec = z
@@ -90,19 +92,17 @@ export const nodePoolSpec = z
             annotations: z
               .record(z.string(), z.string())
               .optional()
-              .describe('Annotations of the NodeClaims and the nodes.')
+              .describe('Annotations applied to NodeClaims and nodes.')
               .register(crdExtensions, { mapType: 'granular' }),
           })
           .optional()
           .describe('Labels and annotations of the nodes.'),
-        spec: templateSpec.describe('Taints, requirements and lifetime of the nodes.'),
+        spec: templateSpec.describe('Specification of the NodeClaims.'),
       })
       .describe(
         'What the nodes of the pool are like. A change makes nodes drift, and they are replaced within the budgets.',
       ),
-    disruption: disruption
-      .prefault({ consolidateAfter: '0s' })
-      .describe('When and how fast nodes may be replaced or removed.'),
+    disruption: disruption.prefault({ consolidateAfter: '0s' }).describe('When and how fast nodes may be disrupted.'),
     limits: resourceList
       .optional()
       .describe(
@@ -114,7 +114,7 @@ export const nodePoolSpec = z
       .max(100)
       .optional()
       .meta({ format: 'int32' })
-      .describe('Of several pools that could hold a pod, the one of the highest weight is used; unset counts as 0.'),
+      .describe('NodePools with a higher weight are considered first. Defaults to 0.'),
     replicas: z
       .int()
       .min(0)
@@ -124,7 +124,7 @@ export const nodePoolSpec = z
         'A fixed number of nodes, whether pods need them or not: a static pool. Goes with no weight and with no limits but nodes, and cannot be added or removed later.',
       ),
   })
-  .describe('Which nodes the pool may have, how many, and when they may be disrupted.')
+  .describe('Desired nodes of the NodePool, their limits, and their disruption.')
   .register(crdExtensions, {
     cel: [
       {
@@ -142,15 +142,13 @@ export const nodePoolSpec = z
 
 export const nodePoolStatus = z
   .object({
-    resources: resourceList
-      .optional()
-      .describe('What the nodes of the pool have together, and how many nodes there are.'),
-    nodes: z.int().default(0).meta({ format: 'int64' }).describe('How many nodes the pool has.'),
+    resources: resourceList.optional().describe("Total resources and number of the NodePool's nodes."),
+    nodes: z.int().default(0).meta({ format: 'int64' }).describe("Number of the NodePool's nodes."),
     nodeClassObservedGeneration: z
       .int()
       .optional()
       .meta({ format: 'int64' })
-      .describe('The generation of the AKSNodeClass that NodeRegistrationHealthy speaks of.'),
+      .describe('Generation of the AKSNodeClass that the condition NodeRegistrationHealthy refers to.'),
     conditions: conditionList.optional(),
   })
-  .describe('How the pool is doing.')
+  .describe('Observed state of the NodePool.')

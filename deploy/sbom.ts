@@ -35,8 +35,8 @@ export async function makeSbom(lockfile: string): Promise<string> {
   })
   const components = new Map(installed.map(([path, one]) => [path, componentOf(path, one)]))
   for (const component of components.values()) bom.components.add(component)
-  connect(bom.metadata.component, '', application, components)
-  for (const [path, one] of installed) connect(components.get(path), path, one, components)
+  addDependencies(bom.metadata.component, dependenciesOf('', application, components))
+  for (const [path, one] of installed) addDependencies(components.get(path), dependenciesOf(path, one, components))
   const text = new Serialize.JsonSerializer(new Serialize.JSON.Normalize.Factory(Spec.Spec1dot6)).serialize(bom, {
     sortLists: true,
     space: 2,
@@ -80,18 +80,20 @@ function licenseOf(license: string) {
 }
 
 /** Dependencies are found as Node finds them: beside the package, or beside one that it lies in. */
-function connect(
-  component: Models.Component | undefined,
+function dependenciesOf(
   path: string,
   locked: LockedPackage | undefined,
   components: ReadonlyMap<string, Models.Component>,
-): void {
+): readonly Models.Component[] {
   const names = Object.keys({ ...locked?.dependencies, ...locked?.optionalDependencies })
-  for (const name of names) {
+  return names.flatMap((name) => {
     const found = placesFrom(path).map((place) => components.get(`${place}node_modules/${name}`))
-    const dependency = found.find((one) => one !== undefined)
-    if (dependency !== undefined) component?.dependencies.add(dependency.bomRef)
-  }
+    return found.find((one) => one !== undefined) ?? []
+  })
+}
+
+function addDependencies(component: Models.Component | undefined, dependencies: readonly Models.Component[]): void {
+  for (const { bomRef } of dependencies) component?.dependencies.add(bomRef)
 }
 
 /** Where a package looks for others, the nearest first: `node_modules/a/node_modules/b/`, `node_modules/a/`, and the root. */

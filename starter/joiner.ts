@@ -39,19 +39,19 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const program = new Command('joiner')
   .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
   .showHelpAfterError('(see joiner --help)')
-  .version(version, '-V, --version', 'print the version')
+  .version(version, '-V, --version', 'Print the version')
   // As the help of the commands says: 2 for options that cannot be read.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 
 program
   .command('version')
-  .description('print the version')
+  .description('Print the version')
   .action(() => console.log(version))
 
 program
   .command('worker')
   .description(
-    'run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
+    'Run the roles named in JOINER_ROLES (core, azure, planner, bridge, conversion; default: all); settings come from the environment',
   )
   .action(async () => {
     const { runWorker } = await import('../workers/run-worker.ts')

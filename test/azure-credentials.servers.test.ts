@@ -205,7 +205,7 @@ test('requests to ARM are logged at debug, with method, path, status and latency
   const path = subnetId.replace(/\/subnets\/.*/, '')
   const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
   expect(logged).toEqual([
-    { level: 20, method: 'GET', path, status: 200, latencyMs: expect.any(Number) as number, msg: 'ARM answered' },
+    { level: 20, method: 'GET', path, status: 200, latencyMs: expect.any(Number) as number, msg: 'called ARM' },
   ])
   log.level = 'info'
   await findVnetGuid(network, subnetId)

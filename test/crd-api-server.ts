@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import { type LocalCluster, startCluster } from '../deploy/local/cluster.ts'
+import { startCluster } from '../deploy/local/cluster.ts'
+import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import { Operator } from '../deploy/local/operator.ts'
 
 const crds = fileURLToPath(new URL('../deploy/crds', import.meta.url))

@@ -263,8 +263,8 @@ test('a silent node of which Azure tells nothing is drained like any', async () 
   const activities: Partial<KubernetesActivities & AzureActivities> = {
     observe: async () => ({ step: { kind: 'terminate' } }),
     drain: async ({ told }) => {
-      calls.push(`drain after ${told?.vmLooks} looks`)
-      return told?.vmLooks === 0 ? { kind: 'notReady' } : { kind: 'drained', pods: 0 }
+      calls.push(`drain after ${told.vmLooks} looks`)
+      return told.vmLooks === 0 ? { kind: 'notReady' } : { kind: 'drained', pods: 0 }
     },
     findInstance: async () => {
       throw new Error('AuthorizationFailed')

@@ -79,7 +79,7 @@ test('kill -9 during a drain that a PodDisruptionBudget holds up', async () => {
   await crashAndRestart()
   // Still held up: the pod has not been evicted against its budget.
   await world.until('Joiner drains again', async () =>
-    (await world.cluster.supervisor.tail('joiner')).includes('workers run'),
+    (await world.cluster.supervisor.tail('joiner')).includes('started workers'),
   )
   expect((await world.list('pods')).filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toHaveLength(
     pods,

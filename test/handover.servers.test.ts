@@ -15,7 +15,7 @@ afterAll(() => world?.stop())
 test('SIGTERM of one of two replicas: the other acts within 3 s', async () => {
   world.startJoiner('second')
   await world.until('the second works', async () =>
-    (await world.cluster.supervisor.tail('second')).includes('workers run'),
+    (await world.cluster.supervisor.tail('second')).includes('started workers'),
   )
   for (const [name, replicas] of [
     ['joiner', 2],

@@ -38,7 +38,7 @@ const marker = async () =>
 const takeover = (of: World, settings: Readonly<Record<string, string>>, ...args: readonly string[]) =>
   of.joinerWith({ KUBECONFIG: of.cluster.adminKubeconfig, ...settings }, 'takeover', ...args)
 const logOf = (of: World, name = 'joiner') => of.cluster.supervisor.tail(name, 10_000)
-const runs = async (of: World, name = 'joiner') => (await logOf(of, name)).includes('"workers run"')
+const runs = async (of: World, name = 'joiner') => (await logOf(of, name)).includes('"started workers"')
 
 async function uidOf(of: World, namespace: string): Promise<string> {
   const { metadata } = await of.operator.api<{ metadata: { uid: string } }>('GET', `/api/v1/namespaces/${namespace}`)
@@ -179,7 +179,10 @@ describe('two installations in one cluster', () => {
   test('takeover shows both and asks; then the second works, and the first ends in order and refuses when it is started again', async () => {
     await world.cluster.supervisor.stop('joiner')
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '2s' })
-    await world.until('the first one works again', async () => (await logOf(world)).split('"workers run"').length > 2)
+    await world.until(
+      'the first one works again',
+      async () => (await logOf(world)).split('"started workers"').length > 2,
+    )
     const args = ['--release', 'second', '--namespace', 'second'] as const
     const unasked = await takeover(world, {}, ...args).catch(
       (error: unknown) => error as { stderr: string; stdout: string },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { kubeconfig } from '../deploy/local/cluster.ts'
+import { kubeconfig } from '../deploy/local/kubernetes.ts'
 import { type Deployment, deployment, ofShape, podEnvironment, renderChart, smallestValues } from './chart.ts'
 import { buildStage, environmentOf, execForm, ImageProcess, only, readStages } from './image.ts'
 

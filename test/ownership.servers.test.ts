@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
+import { nothingTold } from '../core/node-claim/drain-waits.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { ArmSession } from './arm-session.ts'
@@ -77,10 +78,10 @@ const logged = async (text: string) => (await world.cluster.supervisor.tail('joi
 
 /** Starts Joiner again with other settings. */
 async function restart(settings: Readonly<Record<string, string>> = {}): Promise<void> {
-  const starts = await logged('"workers run"')
+  const starts = await logged('"started workers"')
   await world.cluster.supervisor.stop('joiner')
   world.startJoiner('joiner', settings)
-  await world.until('Joiner works', async () => (await logged('"workers run"')) > starts)
+  await world.until('Joiner works', async () => (await logged('"started workers"')) > starts)
 }
 
 describe('a VM of the name of a NodeClaim that is not proven to be Joiner’s', () => {
@@ -331,8 +332,8 @@ test('an activity that somebody schedules over Temporal destroys nothing that th
   const { name = '', uid = '' } = claim?.metadata ?? {}
   const ref = { claim: { name, uid } }
   const attempts = [
-    ['drain', 'wait', ref],
-    ['deleteInstance', 'azure', { ...ref, finalize: true, isVmGone: true }],
+    ['drain', 'wait', { ...ref, told: nothingTold }],
+    ['deleteInstance', 'azure', { ...ref, finalize: true }],
     ['finalize', 'core', { ...ref, isVmGone: true }],
     ['giveUp', 'core', { ...ref, reason: 'registration_timeout', message: 'forged' }],
     ['launch', 'azure', { ...ref, attempt: 1 }],

@@ -1,28 +1,32 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { clusterName } from '../deploy/local/cluster.ts'
-import { consolidateNowSignal, loopStatusQuery, pauseSignal, resumeSignal } from '../workflows/messages.ts'
-import { corpusDir, corpusLimitBytes, leaksIn } from './histories/corpus.ts'
+import {
+  consolidateNowSignal,
+  holdUpdate,
+  lifecycleStatusQuery,
+  loopStatusQuery,
+  pauseSignal,
+  releaseUpdate,
+  resumeSignal,
+  retryNowUpdate,
+} from '../workflows/messages.ts'
+import { type Forbidden, writeCorpus } from './histories/write-corpus.ts'
 import { deployment, nodeClass, nodePool, World } from './world.ts'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Lives by story, as workflow ids. */
 interface Lives {
   readonly plain: string
   readonly fallback: string
   readonly deletedNode: string
+  readonly lostVm: string
+  readonly heldUp: string
   readonly gaveUp: string
 }
 
 /** This host as a word of its own: its name may be as short as "vm", which is in other words and in encoded text. */
 const hostWord = new RegExp(`(?<![\\w-])${hostname().replaceAll('.', '\\.')}(?![\\w-])`)
-
-/** The values that stand for the whole run: none of them may appear in what is written. */
-type Forbidden = Record<string, string | RegExp>
 
 /** Schedules are called after the workflow that they start. Their long intervals are not waited for. */
 const scheduled = ['garbageCollection', 'nodeClassStatus', 'inPlaceUpdates', 'catalogRefresh'] as const
@@ -37,7 +41,7 @@ async function record(): Promise<void> {
     for (const name of scheduled) await world.trigger(name)
     const forbidden: Forbidden = { 'the host name': hostWord, 'a path of this machine': world.cluster.stateDir }
     const lives = await live(world, forbidden)
-    await write(world, lives, forbidden)
+    await writeCorpus(world, await storiesOf(world, lives), forbidden)
   } finally {
     await world.stop()
   }
@@ -53,6 +57,10 @@ async function live(world: World, forbidden: Forbidden): Promise<Lives> {
   say('a third runs on the third offering')
   const deletedNode = await deleteNode(world, new Set([plain, fallback]))
   say('a deleted node was replaced')
+  const lostVm = await loseVm(world, new Set([plain, fallback]))
+  say('a node whose VM vanished was replaced')
+  const heldUp = await holdUp(world, new Set([plain, fallback]))
+  say('a node was held and released, and its drain was held up')
   await pauseProvisioning(world)
   say('provisioning was paused and went on')
   await replaceDrifted(world)
@@ -61,7 +69,7 @@ async function live(world: World, forbidden: Forbidden): Promise<Lives> {
   say('empty nodes are gone')
   const gaveUp = await runOut(world)
   say('a life gave up')
-  return { plain, fallback, deletedNode, gaveUp }
+  return { plain, fallback, deletedNode, lostVm, heldUp, gaveUp }
 }
 
 /** Scales up and returns the lives that are new. */
@@ -78,20 +86,62 @@ async function scaleUp(world: World, pods: number): Promise<readonly string[]> {
   return (await world.lifecycles()).map(({ id }) => id).filter((id) => !before.has(id))
 }
 
-/** Deletes the Node of a life that no other story is about. */
-async function deleteNode(world: World, kept: ReadonlySet<string>): Promise<string> {
+/** A lifecycle that no other story is about, with the names of its NodeClaim and Node. */
+interface Chosen {
+  readonly life: string
+  readonly claim: string
+  readonly node: string
+}
+
+async function another(world: World, kept: ReadonlySet<string>): Promise<Chosen> {
   const claims = await world.list('nodeclaims')
   const lives = (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
   const life = lives.find((id) => !kept.has(id)) ?? ''
-  const claim = claims.find(({ metadata }) => life.includes(metadata.uid))
-  const node = (claim?.status as { readonly nodeName?: string } | undefined)?.nodeName ?? ''
-  await world.operator.kubectl(['delete', 'node', node, '--wait=false'])
+  const { name = '' } = claims.find(({ metadata }) => life.includes(metadata.uid))?.metadata ?? {}
+  return { life, claim: name, node: `aks-${name}` }
+}
+
+/** Waits until a lifecycle has ended and three pods run. */
+async function untilReplaced(world: World, { life, node }: Chosen): Promise<void> {
   await world.until('the node is gone and its pod runs elsewhere', async () => {
     const gone = !(await world.list('nodes')).some(({ metadata }) => metadata.name === node)
     return gone && (await world.running()) === 3
   })
   await world.until('its life has ended', async () => isClosed(world, life))
-  return life
+}
+
+async function deleteNode(world: World, kept: ReadonlySet<string>): Promise<string> {
+  const chosen = await another(world, kept)
+  await world.operator.kubectl(['delete', 'node', chosen.node, '--wait=false'])
+  await untilReplaced(world, chosen)
+  return chosen.life
+}
+
+/** Azure loses a VM, and its NodeClaim is deleted. */
+async function loseVm(world: World, kept: ReadonlySet<string>): Promise<string> {
+  const chosen = await another(world, kept)
+  await world.operator.simulator('POST', `/vms/${chosen.node}/delete`)
+  await world.untilSilent(chosen.node)
+  await world.operator.kubectl(['delete', 'nodeclaim', chosen.claim, '--wait=false'])
+  await untilReplaced(world, chosen)
+  return chosen.life
+}
+
+/** An operator holds and releases a node. Then a pod holds up its drain, and the operator has the step begin again. */
+async function holdUp(world: World, kept: ReadonlySet<string>): Promise<string> {
+  const chosen = await another(world, kept)
+  const life = world.temporal.workflow.getHandle(chosen.life)
+  await life.executeUpdate(holdUpdate, { args: [{ reason: 'recording' }] })
+  await life.executeUpdate(releaseUpdate, { args: [null] })
+  // All pods: what the others have runs on and is not in the way.
+  const annotation = 'karpenter.sh/do-not-disrupt'
+  await world.operator.kubectl(['annotate', 'pods', '--all', `${annotation}=true`])
+  await world.operator.kubectl(['delete', 'nodeclaim', chosen.claim, '--wait=false'])
+  await world.until('the drain reports the pod', async () => (await life.query(lifecycleStatusQuery)).drain)
+  await life.executeUpdate(retryNowUpdate, { args: [null] })
+  await world.operator.kubectl(['annotate', 'pods', '--all', `${annotation}-`])
+  await untilReplaced(world, chosen)
+  return chosen.life
 }
 
 async function pauseProvisioning(world: World): Promise<void> {
@@ -179,12 +229,14 @@ async function noteSecrets(world: World, forbidden: Forbidden): Promise<void> {
   }
 }
 
-/** Fetches, cleans, checks and writes. Errors: a history that holds a secret, or a corpus that is too large; then nothing was replaced. */
-async function write(world: World, lives: Lives, forbidden: Forbidden): Promise<void> {
-  const stories: readonly (readonly [string, string])[] = [
+/** Names of the stories, with the workflows that they are about. */
+async function storiesOf(world: World, lives: Lives): Promise<readonly (readonly [string, string])[]> {
+  return [
     ['nodeClaimLifecycle.plain', lives.plain],
     ['nodeClaimLifecycle.capacity-fallback', lives.fallback],
     ['nodeClaimLifecycle.deleted-node', lives.deletedNode],
+    ['nodeClaimLifecycle.lost-vm', lives.lostVm],
+    ['nodeClaimLifecycle.held-up', lives.heldUp],
     ['nodeClaimLifecycle.gave-up', lives.gaveUp],
     ['provisioningLoop.pause', `provisioning/${clusterName}`],
     ['disruptionLoop.pause-and-force', `disruption/${clusterName}`],
@@ -196,20 +248,6 @@ async function write(world: World, lives: Lives, forbidden: Forbidden): Promise<
     ['inPlaceUpdates.pass', await longest(world, 'inPlaceUpdates')],
     ['catalogRefresh.sweep', await longest(world, 'catalogRefresh')],
   ]
-  const files = new Map<string, string>()
-  for (const [name, id] of stories) {
-    const history = await world.temporal.workflow.getHandle(id).fetchHistory()
-    const text = cleaned(historyToJSON(history), world.cluster.stateDir)
-    const leaks = leaksIn(text, forbidden)
-    if (leaks.length > 0) throw new Error(`the history of ${id} holds ${leaks.join(', ')}; nothing was written`)
-    files.set(`${name}.json`, `${text}\n`)
-  }
-  const bytes = [...files.values()].reduce((sum, text) => sum + text.length, 0)
-  if (bytes > corpusLimitBytes)
-    throw new Error(`${bytes} bytes of histories, at most ${corpusLimitBytes}; tell shorter stories`)
-  for (const old of await readdir(corpusDir)) if (old.endsWith('.json')) await rm(join(corpusDir, old))
-  for (const [file, text] of files) await writeFile(join(corpusDir, file), text)
-  say(`${files.size} histories, ${bytes} bytes in ${corpusDir}`)
 }
 
 /** The ended run of a type with the most events. Errors: there is none. */
@@ -221,12 +259,6 @@ async function longest(world: World, type: string): Promise<string> {
       if (best === undefined || historyLength > best.events) best = { id: workflowId, events: historyLength }
     return best?.id
   })
-}
-
-/** On one line, without what belongs to this machine: worker identities, sticky queues, paths in stack traces. */
-function cleaned(json: string, stateDir: string): string {
-  const text = JSON.stringify(JSON.parse(json), (key, value: unknown) => (key === 'identity' ? 'recorder' : value))
-  return text.replaceAll(stateDir, '').replaceAll(root, '')
 }
 
 function say(text: string): void {

@@ -42,7 +42,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<void> 
 const logged = async (text: string) => (await lines()).slice(begun).filter((line) => line.includes(text))
 const untilLogged = (text: string, ms?: number) =>
   world.until(`the log has "${text}"`, async () => (await logged(text))[0], ms)
-const untilWorking = () => untilLogged('"workers run"')
+const untilWorking = () => untilLogged('"started workers"')
 
 async function readiness(): Promise<string> {
   const [line = '{}'] = await logged('serving health and metrics')
@@ -155,7 +155,7 @@ describe('where clients must show a certificate', () => {
     const client = await next.issue({ subject: 'CN=joiner', usages: ['clientAuth'] })
     await writeFile(settings['TEMPORAL_TLS_CLIENT_CERT_PATH'] ?? '', client.cert)
     await writeFile(settings['TEMPORAL_TLS_CLIENT_KEY_PATH'] ?? '', client.key)
-    await untilLogged('connected to Temporal with the certificates and keys that changed')
+    await untilLogged('reconnected to Temporal with changed credentials')
     console.log(`taken up ${Date.now() - replaced} ms after the files changed`)
     await world.scale('inflate', 2)
     await world.untilRunning(2)

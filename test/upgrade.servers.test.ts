@@ -1,21 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Context } from '@temporalio/activity'
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
+import { DefaultLogger, Runtime } from '@temporalio/worker'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../api/config.ts'
-import { disruptionCommandId, taskQueue } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
 import { temporalCheck } from '../starter/cli/doctor/temporal.ts'
 import { version as release } from '../workers/build-info.ts'
-import { bundleDigest, readBundle, workflowBundle } from '../workers/bundle.ts'
-import { connectNative } from '../workers/temporal-link.ts'
-import { lifecycleStatusQuery, loopStatusQuery, pokeSignal, resumeSignal } from '../workflows/messages.ts'
-import { keptBundle, keptVersions } from './bundles/kept.ts'
+import { bundleDigest, readBundle, withoutSourceMap, workflowBundle } from '../workers/bundle.ts'
+import {
+  commandStatusQuery,
+  lifecycleStatusQuery,
+  loopStatusQuery,
+  pauseSignal,
+  pokeSignal,
+  resumeSignal,
+} from '../workflows/messages.ts'
+import { keptVersions } from './bundles/kept.ts'
 import { deployment, nodeClass, nodePool, type Seen, World } from './world.ts'
 
 let world: World
+const kept = await keptVersions()
 
 beforeAll(async () => {
   Runtime.install({ logger: new DefaultLogger('ERROR', () => {}) })
@@ -31,6 +36,7 @@ afterAll(() => world?.stop())
 afterEach(async () => {
   await world.timing({ createMs: 0, bootMs: 0 })
   await world.operator.simulator('DELETE', '/faults')
+  await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-pauses', '--ignore-not-found'])
   await world.operator.kubectl(['delete', 'volumeattachments', '--all'])
   // One that failed must not leave its nodes to the next.
   if ((await world.list('nodeclaims')).length > 0) await endAll()
@@ -38,8 +44,9 @@ afterEach(async () => {
   await world.cluster.supervisor.stop('second')
 })
 
-/** Starts Joiner with another workflow code than its own, and waits until it runs that and can plan. */
+/** Starts Joiner with another workflow code than its own, which begins the loops as well, and waits until it runs that and can plan. */
 async function startWith(bundle: string): Promise<void> {
+  await endLoops()
   world.startJoiner('joiner', { JOINER_WORKFLOW_BUNDLE: bundle })
   const digest = bundleDigest(await readBundle(bundle))
   await world.until('its workers run that code', async () =>
@@ -76,22 +83,53 @@ async function endAll(): Promise<void> {
   await world.untilNothingLeft()
 }
 
+/** How many workflow tasks of a run have failed. */
+async function failedTasks(workflowId: string, runId?: string): Promise<number> {
+  const { events } = await world.temporal.workflow.getHandle(workflowId, runId).fetchHistory()
+  return (events ?? []).filter(({ workflowTaskFailedEventAttributes }) => workflowTaskFailedEventAttributes).length
+}
+
 /** How the runs of lifecycles since a time ended, and how many of their workflow tasks failed. */
 async function endings(sinceMs: number): Promise<readonly string[]> {
   const found: string[] = []
   const query = `WorkflowType = 'nodeClaimLifecycle' AND StartTime >= '${new Date(sinceMs).toISOString()}'`
-  for await (const { workflowId, runId, status } of world.temporal.workflow.list({ query })) {
-    const { events } = await world.temporal.workflow.getHandle(workflowId, runId).fetchHistory()
-    const failed = (events ?? []).filter(({ workflowTaskFailedEventAttributes }) => workflowTaskFailedEventAttributes)
-    found.push(`${status.name}, ${failed.length} tasks failed`)
-  }
+  for await (const { workflowId, runId, status } of world.temporal.workflow.list({ query }))
+    found.push(`${status.name}, ${await failedTasks(workflowId, runId)} tasks failed`)
   return found
 }
 
-describe.each(await keptVersions())('lives that began with version $version', ({ version }) => {
-  test('go on with the current one, whatever they were at, and end with nothing left', async () => {
+async function runOf(workflowId: string): Promise<string> {
+  const { runId, status } = await world.temporal.workflow.getHandle(workflowId).describe()
+  return `${status.name} ${runId}`
+}
+
+/** Ends both loops, so that the next Joiner begins them. */
+async function endLoops(): Promise<void> {
+  for (const name of ['provisioning', 'disruption'] as const)
+    await world
+      .loop(name)
+      .terminate('to be begun by another version')
+      .catch(() => {})
+}
+
+/** The workflow id of a disruption command that waits for its replacements. */
+async function waitingCommand(): Promise<string | undefined> {
+  const query = "WorkflowType = 'disruptionCommand' AND ExecutionStatus = 'Running'"
+  for await (const { workflowId } of world.temporal.workflow.list({ query })) {
+    const { doing } = await world.temporal.workflow.getHandle(workflowId).query(commandStatusQuery)
+    if (doing.startsWith('waiting until')) return workflowId
+  }
+  return undefined
+}
+
+test('a version is kept', () => {
+  expect(kept).not.toEqual([])
+})
+
+describe.each(kept)('what version $version began goes on with the current one:', ({ version, bundle }) => {
+  test('lives, whatever they were at, and they end with nothing left', async () => {
     const startedMs = Date.now()
-    await startWith(keptBundle(version))
+    await startWith(bundle)
     await world.scale('inflate', 2)
     await world.untilRunning(2)
     const [leaving] = await ready(2)
@@ -125,46 +163,68 @@ describe.each(await keptVersions())('lives that began with version $version', ({
     expect(ends.length).toBeGreaterThanOrEqual(4)
     expect(new Set(ends)).toEqual(new Set(['COMPLETED, 0 tasks failed']))
   }, 300_000)
+
+  test('the loops, with the pause that one of them knows, and a disruption command, in the same runs', async () => {
+    await startWith(bundle)
+    await world.scale('inflate', 1)
+    await world.untilRunning(1)
+    const [leaving] = await ready(1)
+    const [provisioning, disruption] = [world.loop('provisioning'), world.loop('disruption')]
+    await provisioning.signal(pauseSignal, { reason: 'an upgrade' })
+    await world.until('the pause is in force', async () => (await provisioning.query(loopStatusQuery)).pause)
+    // The command waits for a node that takes long to join.
+    await world.timing({ bootMs: 15_000 })
+    const template = { metadata: { labels: { team: version } } }
+    await world.operator.api('PATCH', '/apis/karpenter.sh/v1/nodepools/general', { spec: { template } })
+    const command = await world.until('a command waits for its replacement', waitingCommand)
+    const ids = [provisioning.workflowId, disruption.workflowId, command]
+    const before = await Promise.all(ids.map(runOf))
+
+    await upgrade()
+    await world.until('the node is replaced', async () => (await runOf(command)).startsWith('COMPLETED'), 120_000)
+    expect(await world.temporal.workflow.getHandle(command).result()).toMatchObject({ outcome: 'done' })
+    const [replacement] = await ready(1)
+    expect(replacement?.metadata.uid).not.toBe(leaving?.metadata.uid)
+    expect((await provisioning.query(loopStatusQuery)).pause).toMatchObject({ reason: 'an upgrade' })
+    expect((await disruption.query(loopStatusQuery)).rounds).toBe(1)
+    await provisioning.signal(resumeSignal)
+    await world.scale('inflate', 2)
+    await ready(2)
+    expect(await Promise.all(ids.map(runOf))).toEqual([
+      ...before.slice(0, 2),
+      before[2]?.replace('RUNNING', 'COMPLETED'),
+    ])
+    expect(await Promise.all(ids.map((id) => failedTasks(id)))).toEqual([0, 0, 0])
+    await endAll()
+  }, 300_000)
 })
 
-/** A kept workflow code, changed so that every life and loop begins with a timer, which no other version knows of. */
-async function incompatibleBundle(): Promise<string> {
-  let code = await readBundle(keptBundle('0.1.0'))
+/** The workflow code that was kept last, changed by the given function, in a file. */
+async function changedBundle(name: string, change: (code: string) => string): Promise<string> {
+  const path = join(world.cluster.stateDir, name)
+  await writeFile(path, change(withoutSourceMap(await readBundle(kept.at(-1)?.bundle ?? ''))))
+  return path
+}
+
+/** Every life and loop begins with a timer, which no other version knows of. */
+function withTimers(code: string): string {
   const begins = [
     'await life.run();',
     'if (input.state === undefined) await pause.recover();',
     'if (_class_private_field_get(this, _input).state === undefined) await',
   ]
-  for (const begin of begins) {
-    expect(code.split(begin)).toHaveLength(2)
-    code = code.replace(begin, `await new Promise((done) => setTimeout(done, 1));${begin}`)
-  }
-  const path = join(world.cluster.stateDir, 'incompatible.js')
-  await writeFile(path, code)
-  return path
-}
-
-async function runOf(workflowId: string): Promise<string> {
-  const { runId, status } = await world.temporal.workflow.getHandle(workflowId).describe()
-  return `${status.name} ${runId}`
+  return begins.reduce((changed, begin) => {
+    expect(changed.split(begin)).toHaveLength(2)
+    return changed.replace(begin, `await new Promise((done) => setTimeout(done, 1));${begin}`)
+  }, code)
 }
 
 function isAnew(run: string, before: string | undefined): boolean {
   return run.startsWith('RUNNING') && run !== before
 }
 
-/** Ends both loops, so that the next Joiner begins them. */
-async function endLoops(): Promise<void> {
-  for (const name of ['provisioning', 'disruption'] as const)
-    await world
-      .loop(name)
-      .terminate('to be begun by another version')
-      .catch(() => {})
-}
-
 test('runs that the current version cannot go on with are ended and begun anew, and cost no node', async () => {
-  await endLoops()
-  await startWith(await incompatibleBundle())
+  await startWith(await changedBundle('incompatible.js', withTimers))
   await world.scale('inflate', 1)
   await world.untilRunning(1)
   const [claim] = await ready(1)
@@ -193,66 +253,6 @@ test('runs that the current version cannot go on with are ended and begun anew, 
   await endAll()
 }, 300_000)
 
-/** A command as the first milestone proposed and began it. */
-const oldCommand = { id: 'empty-1', reason: 'Empty', forced: true, candidates: [{ name: 'gone-1', uid: 'u-1' }] }
-
-/** Runs the first milestone's disruption loop with stand-ins for its activities until it has begun a command that waits. */
-async function beginOldCommand(commandId: string): Promise<void> {
-  const connection = await connectNative(temporalSettings(world.cluster).load(), 'default')
-  const waiting = () => Context.current().cancelled
-  let isProposed = false
-  const nextDisruption = async () => {
-    if (isProposed) return waiting()
-    isProposed = true
-    return { kind: 'proposed', proposal: oldCommand }
-  }
-  const commitDisruption = async () => ({ kind: 'committed', candidates: oldCommand.candidates })
-  const common = { connection, shutdownGraceTime: 0 }
-  const code = await readBundle(keptBundle('0.1.0-alpha.1'))
-  const workers = await Promise.all([
-    Worker.create({
-      ...common,
-      taskQueue: taskQueue('core', clusterName),
-      workflowBundle: { code },
-      activities: { readPause: async () => ({}) },
-    }),
-    Worker.create({
-      ...common,
-      taskQueue: taskQueue('plan', clusterName),
-      activities: { nextDisruption, commitDisruption },
-    }),
-    Worker.create({ ...common, taskQueue: taskQueue('wait', clusterName), activities: { deleteCandidates: waiting } }),
-  ])
-  const running = workers.map((worker) => worker.run())
-  await world.until('its command deletes', async () => {
-    const { raw } = await world.temporal.workflow.getHandle(commandId).describe()
-    return raw.pendingActivities?.some(({ activityType }) => activityType?.name === 'deleteCandidates')
-  })
-  for (const worker of workers) worker.shutdown()
-  await Promise.all(running)
-  await connection.close()
-}
-
-test('the disruption loop of 0.1.0-alpha.1 is begun anew, and a command that it began goes on', async () => {
-  const loop = world.loop('disruption')
-  await endLoops()
-  await world.temporal.workflow.start('disruptionLoop', {
-    workflowId: loop.workflowId,
-    memo: await world.clusterMemo(),
-    taskQueue: taskQueue('core', clusterName),
-    args: [{ cluster: clusterName }],
-  })
-  const before = await runOf(loop.workflowId)
-  const command = disruptionCommandId(clusterName, oldCommand.id)
-  await beginOldCommand(command)
-
-  world.startJoiner()
-  await loop.signal(resumeSignal)
-  await world.until('the command is done', async () => (await runOf(command)).startsWith('COMPLETED'))
-  await world.until('the loop runs anew', async () => isAnew(await runOf(loop.workflowId), before), 180_000)
-  await world.until('it evaluates', async () => (await loop.query(loopStatusQuery)).doing === 'evaluating')
-}, 300_000)
-
 /** The build that a workflow's last task was done by; empty: by a worker without a version. */
 async function buildOf(workflowId: string): Promise<string> {
   const { raw } = await world.temporal.workflow.getHandle(workflowId).describe()
@@ -276,9 +276,12 @@ async function lives(): Promise<readonly string[]> {
 test('with worker versioning, two workflow codes run side by side and only the current one gets tasks; turned off, all go on', async () => {
   const startedMs = Date.now()
   const versioned = { JOINER_WORKER_VERSIONING: 'true' }
-  const first = `${release}-${bundleDigest(await readBundle(keptBundle('0.1.0')))}`
+  // The kept code may be the very code of this version: a comment makes it another build.
+  const bundle = await changedBundle('another-build.js', (code) => `${code}\n// another build\n`)
+  const first = `${release}-${bundleDigest(await readBundle(bundle))}`
   const second = `${release}-${bundleDigest((await workflowBundle()).code)}`
-  world.startJoiner('joiner', { ...versioned, JOINER_WORKFLOW_BUNDLE: keptBundle('0.1.0') })
+  await endLoops()
+  world.startJoiner('joiner', { ...versioned, JOINER_WORKFLOW_BUNDLE: bundle })
   await world.scale('inflate', 1)
   await ready(1)
   const [life = ''] = await lives()

@@ -1,7 +1,7 @@
+import type { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
 import { observeBudgets } from '../activities/disruption/budget-metrics.ts'
 import { observeCommandsInFlight } from '../activities/disruption/commands-in-flight.ts'
-import type { CachedKind, CachedObject } from '../activities/kubernetes/cache/cluster-cache.ts'
-import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import type { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import { observeNodePoolCost } from '../activities/provisioning/node-pool-cost.ts'
 import { instanceTypes } from '../activities/scheduler-thread/solve.ts'
 import { conditionGauges, conditionTransitions } from '../activities/telemetry/condition-metrics.ts'
@@ -10,7 +10,15 @@ import { nodeGauges } from '../activities/telemetry/node-gauges.ts'
 import { podStates } from '../activities/telemetry/pod-gauges.ts'
 import { waitsFromCreation } from '../activities/telemetry/pod-waits.ts'
 import type { Config } from '../api/config.ts'
-import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../core/objects.ts'
+import type { NodeClass } from '../api/objects.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../core/objects.ts'
+
+export interface ClusterObserverDeps {
+  readonly cache: ClusterCache
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  readonly catalogue: Catalogue
+}
 
 /** What tells of the cluster, until it is stopped. */
 export interface ClusterObserver {
@@ -20,14 +28,12 @@ export interface ClusterObserver {
 
 const nothing: ClusterObserver = { families: () => [], stop() {} }
 
-type Deps = Pick<PlanningDeps, 'cache' | 'catalogue' | 'now'>
-
 /**
  * Tells of nodes, pods, NodePools and conditions from the watch cache. All processes could; only the one that bridges does (`isTold`), so that
  * replicas do not tell the same twice. The others watch, so that the next one knows which pods it has seen waiting.
  */
 export function observeCluster(
-  deps: Deps,
+  deps: ClusterObserverDeps,
   config: Config,
   { isTold }: { readonly isTold: () => boolean },
 ): ClusterObserver {
@@ -45,10 +51,10 @@ export function observeCluster(
 
 type Conditioned = NodeClaim | NodePool | NodeClass | Node
 
-function observeState({ cache, now }: Deps, isTold: () => boolean): ClusterObserver {
+function observeState({ cache, now }: ClusterObserverDeps, isTold: () => boolean): ClusterObserver {
   const waits = waitsFromCreation({ now, isTold })
   const transitionsOf = conditionTransitions(now)
-  const stop = cache.onChange((kind: CachedKind, _key: string, before?: CachedObject, after?: CachedObject) => {
+  const stop = cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') for (const wait of waits) wait.changed(before as Pod | undefined, after as Pod | undefined)
     // What the first lists bring has not changed.
     else if (isTold() && cache.unsynced.length === 0)

@@ -20,12 +20,11 @@ import { observeCatalogue } from '../activities/azure/catalogue/catalogue-metric
 import { DurableDocument } from '../activities/azure/catalogue/durable-document.ts'
 import { NetworkFacts } from '../activities/azure/launch/network-facts.ts'
 import { vmCreateMetrics } from '../activities/azure/launch/vm-create-metrics.ts'
-import { DisruptionMetrics } from '../activities/disruption/disruption-metrics.ts'
+import { DisruptionMetrics } from '../activities/disruption/metrics.ts'
 import { VerdictRecorder } from '../activities/disruption/verdicts.ts'
 import { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { EventRecorder } from '../activities/kubernetes/event-recorder.ts'
-import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { LifecycleStarter } from '../activities/provisioning/lifecycle-starter.ts'
 import { PlanningMetrics } from '../activities/provisioning/metrics.ts'
 import { Nominations } from '../activities/provisioning/nominations.ts'
@@ -55,7 +54,7 @@ export interface DependencyInput {
 }
 
 /** Everything that activities, bridge and bootstrap work with, wired in one place and shared by all roles of a process. */
-export async function createDependencies(input: DependencyInput): Promise<PlanningDeps> {
+export async function createDependencies(input: DependencyInput) {
   const { config, cloud, identity, kubernetes, client, log, tracing, signal } = input
   const metrics = createArmMetrics(() => budget.levels())
   const budget = new ArmBudget({ share: armShare(config), now: () => performance.now(), waited: metrics.waited })
@@ -108,7 +107,7 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
   })
   observeCapacity({ quota, unavailable })
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
-    observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
+    observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now })
   return {
     client: kubernetes,
     cache,
@@ -162,6 +161,9 @@ export async function createDependencies(input: DependencyInput): Promise<Planni
     batchMaxMs: config.BATCH_MAX_DURATION,
   }
 }
+
+/** All parts of a process. Each consumer declares which of them it needs. */
+export type ProcessDeps = Awaited<ReturnType<typeof createDependencies>>
 
 /** Which quota a stored count is of. */
 function quotaIdentity({ ARM_SUBSCRIPTION_ID: subscription, LOCATION: region }: Config) {

@@ -1,8 +1,13 @@
 import type { Logger } from 'pino'
+import { pauseOf } from '../activities/abortable-wait.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
+import {
+  claimInstallation,
+  installationProblem,
+  ownInstallation,
+  readOwnership,
+} from '../activities/kubernetes/client/installation.ts'
 import type { Installation } from '../core/installation.ts'
-import { claimInstallation, installationProblem, ownInstallation, readOwnership } from './installation.ts'
-import { pauseOf } from './pause.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What a process waits for until the CRDs are its installation's, as `/readyz` names it. */
@@ -117,7 +122,7 @@ export function watchIdentity({ everyMs, checks, onLost, log }: WatchInput): () 
     }
   }
   const timer = setInterval(() => {
-    look().catch((error: unknown) => log.debug({ err: error }, 'the identity could not be checked; trying again'))
+    look().catch((error: unknown) => log.debug({ err: error }, 'failed to check installation identity, retrying'))
   }, everyMs)
   return () => clearInterval(timer)
 }

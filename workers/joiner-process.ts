@@ -3,11 +3,11 @@ import { hostname } from 'node:os'
 import { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
+import { whenAborted } from '../activities/abortable-wait.ts'
 import { readCloud } from '../activities/azure/access/azure-config.ts'
 import { type AzureIdentity, azureIdentity, untilIdentified } from '../activities/azure/access/azure-identity.ts'
 import type { Cloud } from '../activities/azure/arm/clouds.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import type { PlanningDeps } from '../activities/planning/dependencies.ts'
 import { trackPodEvents } from '../activities/provisioning/pod-events.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
@@ -23,7 +23,7 @@ import { bundleDigest, workflowBundle } from './bundle.ts'
 import { observeCluster } from './cluster-observer.ts'
 import type { ConversionService } from './conversion/conversion-service.ts'
 import { converting, startConversion } from './conversion-process.ts'
-import { createDependencies } from './dependencies.ts'
+import { createDependencies, type ProcessDeps } from './dependencies.ts'
 import {
   type Answer,
   askOwnership,
@@ -34,7 +34,6 @@ import {
   watchIdentity,
 } from './identity.ts'
 import { loadClient } from './kubernetes-client.ts'
-import { whenAborted } from './pause.ts'
 import { Readiness } from './readiness.ts'
 import { runWorkers } from './running-workers.ts'
 import { createTaskWorkers } from './task-workers.ts'
@@ -196,7 +195,7 @@ async function work(input: Work): Promise<void> {
 }
 
 interface Serving {
-  readonly deps: PlanningDeps
+  readonly deps: ProcessDeps
   readonly identity: string
   readonly client: Client
   readonly bootstrap: () => Promise<void>
@@ -242,7 +241,7 @@ async function serve(input: Work, { deps, identity, client, bootstrap, signal }:
   link.serve(workers)
   const running = runWorkers(workers, signal)
   readiness.has(working)
-  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'workers run')
+  log.info({ identity, roles: [...roles], workflowCode, version: versioning.options?.version }, 'started workers')
   // By now all is loaded. Left to its end, a process that is killed would keep nothing for the one after it.
   flushCompileCache()
   if (roles.has('bridge') && !signal.aborted) bridge.start()
@@ -258,7 +257,7 @@ async function serve(input: Work, { deps, identity, client, bootstrap, signal }:
 }
 
 /** Starts caches, catalogue and solvers. Returns what ends them. */
-function startParts(deps: PlanningDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
+function startParts(deps: ProcessDeps, roles: ReadonlySet<string>, readiness: Readiness): () => Promise<void> {
   if (roles.has('planner')) {
     deps.solver.start()
     deps.evaluator.start()

@@ -79,7 +79,7 @@ async function run<C extends { readonly LOG_LEVEL: string }>(
     await work({ config, notes, log, signal: stop.signal })
     return 0
   } catch (error) {
-    log.fatal({ err: error }, 'joiner ends because a part of it failed')
+    log.fatal({ err: error }, 'stopping, a component failed')
     return 1
   }
 }

@@ -2,11 +2,12 @@ import type { DataConverter } from '@temporalio/common'
 import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker'
 import { createAzureActivities } from '../activities/azure/activities.ts'
 import { armLimits } from '../activities/azure/arm/arm-limits.ts'
+import { createDisruptionActivities } from '../activities/disruption/activities.ts'
 import { createKubernetesActivities } from '../activities/kubernetes/activities.ts'
-import { createPlanningActivities } from '../activities/planning/activities.ts'
-import type { PlanningDeps } from '../activities/planning/dependencies.ts'
+import { createProvisioningActivities } from '../activities/provisioning/activities.ts'
 import type { Role } from '../api/config.ts'
 import { taskQueue } from '../core/task-queues.ts'
+import type { ProcessDeps } from './dependencies.ts'
 
 /**
  * What all replicas together begin: as many as ARM takes writes at once. The budgets of requests are what holds Azure's limits; this holds off
@@ -32,7 +33,7 @@ export interface TaskWorkersInput {
   /** How payloads and failures are encrypted; empty where they are not. */
   readonly dataConverter: DataConverter
   readonly roles: ReadonlySet<Role>
-  readonly deps: PlanningDeps
+  readonly deps: ProcessDeps
   readonly identity: string
   readonly workflowBundle: { readonly code: string }
   /** The version of the worker that runs workflows. Activities keep to their contract, so their workers have none (ADR 12). */
@@ -98,7 +99,7 @@ export async function createTaskWorkers({
     options.push({
       ...common,
       taskQueue: taskQueue('plan', deps.cluster),
-      activities: createPlanningActivities(deps),
+      activities: { ...createProvisioningActivities(deps), ...createDisruptionActivities(deps) },
       maxConcurrentActivityTaskExecutions: 10,
       // Two long polls, and now and then a plan that somebody asks for.
       maxConcurrentActivityTaskPolls: 4,

@@ -1,10 +1,10 @@
 import { NativeConnection, type Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
+import { pauseOf, whenAborted } from '../activities/abortable-wait.ts'
 import { checkNamespace, connectWith } from '../starter/temporal/connect.ts'
 import { type ConnectOptions, fingerprint } from '../starter/temporal/credentials.ts'
 import { explainTemporal, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
-import { pauseOf, whenAborted } from './pause.ts'
 
 /** How often files of certificates and profiles are read again. */
 const readEveryMs = 10_000
@@ -114,7 +114,7 @@ export class TemporalLink {
       if (this.#isStopped) return this.#close(next)
       this.#replace(next)
       this.#fingerprint = print
-      log.info({ address: options.address }, 'connected to Temporal with the certificates and keys that changed')
+      log.info({ address: options.address }, 'reconnected to Temporal with changed credentials')
     } else if (++this.#reads % readsPerCheck === 0) await checkNamespace(this.connection, settings.namespace)
     else return
     this.#clear()
@@ -125,7 +125,7 @@ export class TemporalLink {
     if (this.#toldProblem === undefined) return
     this.#toldProblem = undefined
     this.#input.onState(undefined)
-    this.#input.log.info({ address: this.#input.settings.address }, 'Temporal can be used again')
+    this.#input.log.info({ address: this.#input.settings.address }, 'reconnected to Temporal')
   }
 
   #replace(next: NativeConnection): void {
@@ -154,7 +154,7 @@ export class TemporalLink {
   async #close(connection: NativeConnection): Promise<void> {
     await connection
       .close()
-      .catch((error: unknown) => this.#input.log.debug({ err: error }, 'the connection to Temporal was closed already'))
+      .catch((error: unknown) => this.#input.log.debug({ err: error }, 'connection to Temporal was already closed'))
   }
 }
 

@@ -1,7 +1,8 @@
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow'
 import type { AzureActivities } from '../activities/azure/contract.ts'
+import type { DisruptionActivities } from '../activities/disruption/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
-import type { PlanningActivities } from '../activities/planning/contract.ts'
+import type { ProvisioningActivities } from '../activities/provisioning/contract.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 
 /** The queue of another role, from the name of the core queue this workflow runs on. */
@@ -41,10 +42,7 @@ export const undoing = () =>
 /** Waits on cluster state: answered from the watch cache, so they cost no request and no event while they last. */
 export const waits = () =>
   proxyActivities<
-    Pick<
-      KubernetesActivities,
-      'awaitRegistration' | 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'
-    >
+    Pick<KubernetesActivities, 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'>
   >({
     taskQueue: queueOf('wait'),
     startToCloseTimeout: '365d',
@@ -66,7 +64,7 @@ export const launching = () =>
 
 /** Waits on Azure: they share one VM list per poll interval. */
 export const azure = () =>
-  proxyActivities<Pick<AzureActivities, 'awaitInstance' | 'awaitNode' | 'deleteInstance'>>({
+  proxyActivities<Pick<AzureActivities, 'awaitNode' | 'deleteInstance'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '365d',
     heartbeatTimeout: '10s',
@@ -130,7 +128,7 @@ export const vmUpdates = () =>
 
 /** The long polls of the loops. A worker that died is noticed within the heartbeat timeout. */
 export const polls = () =>
-  proxyActivities<Pick<PlanningActivities, 'nextProvisioning' | 'nextDisruption'>>({
+  proxyActivities<ProvisioningActivities & Pick<DisruptionActivities, 'nextDisruption'>>({
     taskQueue: queueOf('plan'),
     startToCloseTimeout: '45m',
     heartbeatTimeout: '10s',
@@ -140,7 +138,7 @@ export const polls = () =>
 
 /** The commit of disruptions: the only writer, so its outcome is awaited whatever happens. */
 export const commits = () =>
-  proxyActivities<Pick<PlanningActivities, 'commitDisruptions'>>({
+  proxyActivities<Pick<DisruptionActivities, 'commitDisruptions'>>({
     taskQueue: queueOf('plan'),
     startToCloseTimeout: '2m',
     heartbeatTimeout: '10s',
@@ -149,7 +147,7 @@ export const commits = () =>
 
 /** What an operator waits for: it ends, one way or the other. */
 export const plans = () =>
-  proxyActivities<Pick<PlanningActivities, 'planDisruption' | 'checkPlan'>>({
+  proxyActivities<Pick<DisruptionActivities, 'planDisruption' | 'checkPlan'>>({
     taskQueue: queueOf('plan'),
     startToCloseTimeout: '2m',
     scheduleToCloseTimeout: '5m',

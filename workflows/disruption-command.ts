@@ -1,5 +1,5 @@
 import { CancellationScope, setCurrentDetails, setHandler } from '@temporalio/workflow'
-import type { CommandWork, DeletionOutcome } from '../activities/kubernetes/contract.ts'
+import type { CommandWork } from '../activities/kubernetes/contract.ts'
 import type { DisruptionReason } from '../core/disruption/command.ts'
 import { undoing, waits } from './activities.ts'
 import { commandStatusQuery } from './messages.ts'
@@ -12,9 +12,6 @@ export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
   readonly readyByMs: number
 }
 
-/** What commands of 0.1.0-alpha.1 were begun without: they delete empty nodes. */
-const unsaid = { method: 'emptiness', decision: 'delete', replacements: [], savings: 0, readyByMs: 0 } as const
-
 /** How a command ended: its nodes are gone, or all that was done for it is taken back. */
 export interface CommandResult {
   readonly outcome: 'done' | 'undone'
@@ -25,8 +22,7 @@ export interface CommandResult {
  * One committed disruption: wait for the replacements, delete the candidates and wait until they are gone. Their lifecycles drain them. Whatever
  * fails before the first deletion is undone.
  */
-export async function disruptionCommand(given: DisruptionCommandInput): Promise<CommandResult> {
-  const input = { ...unsaid, ...given }
+export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
   const { id, reason, method, decision, candidates, replacements, savings, readyByMs } = input
   const names = { candidates: namesOf(candidates), replacements: namesOf(replacements) }
   let doing = ''
@@ -54,12 +50,11 @@ export async function disruptionCommand(given: DisruptionCommandInput): Promise<
       if (waited.kind !== 'ready') return await undo(waited.message)
     }
     enter(`deleting ${names.candidates.join(', ')}`)
-    // That version's activity answered nothing.
-    const deleted: DeletionOutcome | undefined = await waits().deleteCandidates.executeWithOptions(
+    const deleted = await waits().deleteCandidates.executeWithOptions(
       { summary: `delete ${candidates.length} NodeClaims` },
       [work],
     )
-    if (deleted?.kind === 'refused') return await undo(deleted.message)
+    if (deleted.kind === 'refused') return await undo(deleted.message)
     enter('done')
     return { outcome: 'done', message: `${candidates.length} nodes are gone` }
   } catch (error) {

@@ -13,7 +13,7 @@ import type {
   DisruptionInput,
   DisruptionOutcome,
   DisruptionProposal,
-} from '../activities/planning/contract.ts'
+} from '../activities/disruption/contract.ts'
 import { type DisruptionMethod, methodFacts } from '../core/disruption/command.ts'
 import { type ApplyRequest, type ConsolidateRequest, pauseOfRequest } from '../core/disruption/plan/plan-requests.ts'
 import { type Pause, pauseText } from '../core/pauses/pauses.ts'
@@ -224,10 +224,10 @@ class DisruptionLoop {
     return { kind: 'done', started, rejected, ...told }
   }
 
-  /** Drift is committed at once; what saves money waits, lest pods are about to come. */
+  /** Some methods' commands are committed at once; others wait to be validated again, lest pods are about to come. */
   async #take(proposals: readonly DisruptionProposal[]): Promise<void> {
     const dueMs = Date.now() + validationDelayMs
-    const isUrgent = ({ method }: DisruptionProposal) => methodFacts[method].consolidationType === ''
+    const isUrgent = ({ method }: DisruptionProposal) => methodFacts[method].validation === 'immediate'
     for (const proposal of proposals) if (!isUrgent(proposal)) this.#validating.push({ proposal, dueMs })
     for (const some of inParts(proposals.filter(isUrgent))) {
       await this.#pause.apply()

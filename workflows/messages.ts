@@ -1,5 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
-import type { PlanSummary } from '../activities/disruption/plan-contract.ts'
+import type { PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
 import type { DrainWaits } from '../core/node-claim/drain-waits.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'

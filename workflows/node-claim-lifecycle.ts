@@ -1,17 +1,16 @@
 import {
-  CancellationScope,
   condition,
   continueAsNew,
   isCancellation,
-  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { ClaimRef, JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { LaunchOutcome } from '../activities/azure/contract.ts'
 import type {
   Asked,
+  ClaimRef,
   GiveUpReason,
   KubernetesActivities,
   NextStep,
@@ -65,8 +64,6 @@ class Lifecycle {
   #lastCapacityFailure: string | undefined
   #drainWaits: DrainWaits | undefined
   #poked = false
-  /** Lives of before took each step as an activity of its own; these take half the events. */
-  readonly #hasJoinedSteps = patched('joined-steps')
   readonly #requests: NodeRequests
   /** What an operator had cut short, for the look that follows. */
   #retried: (Asked & { readonly what: string }) | undefined
@@ -139,7 +136,8 @@ class Lifecycle {
       case 'terminate':
         return this.#terminate()
       case 'finished':
-        this.#end()
+        this.#phase = 'Gone'
+        this.#waitingFor = 'nothing'
         return step
     }
   }
@@ -159,7 +157,6 @@ class Lifecycle {
 
   /** A look without an activity of its own; undefined when the API server does not answer at once. */
   async #lookAtOnce(look: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
-    if (!this.#hasJoinedSteps) return undefined
     try {
       return await looks().observe(look)
     } catch (error) {
@@ -210,9 +207,9 @@ class Lifecycle {
   /** A node that joined wins over whatever Azure still says of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
-    const outcome = this.#hasJoinedSteps
-      ? await azure().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [{ claim: this.#claim }])
-      : await this.#joinedOrFailed()
+    const outcome = await azure().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [
+      { claim: this.#claim },
+    ])
     switch (outcome.kind) {
       case 'initialized':
         this.#learn({ nodeName: outcome.nodeName })
@@ -232,20 +229,6 @@ class Lifecycle {
       case 'lookAgain':
         return undefined
     }
-  }
-
-  async #joinedOrFailed(): Promise<JoinOutcome> {
-    const scope = new CancellationScope()
-    const outcome = await scope.run(async () => {
-      const joined = waits().awaitRegistration.executeWithOptions({ summary: 'Node joins' }, [{ claim: this.#claim }])
-      const created = azure().awaitInstance.executeWithOptions({ summary: 'VM is created' }, [{ claim: this.#claim }])
-      for (const wait of [joined, created]) wait.catch(() => {})
-      const first = await Promise.race([joined, created])
-      return first.kind === 'succeeded' ? joined : first
-    })
-    // Whichever of the two still waits has nothing to wait for.
-    scope.cancel()
-    return outcome
   }
 
   async #initialize(): Promise<NextStep | undefined> {
@@ -272,13 +255,14 @@ class Lifecycle {
     this.#drainWaits = undefined
     this.#enter('Terminating', 'the VM to be gone')
     const isVmGone = drained === 'vmGone'
-    const last = { claim: this.#claim, ...(isVmGone ? { isVmGone } : {}) }
-    // Pods that were not drained are deleted with the last step, which only the role core may do.
-    const endsInCore = !this.#hasJoinedSteps || (isVmGone && patched('lost-pods-in-core'))
     await azure().deleteInstance.executeWithOptions({ summary: 'delete VM, NIC, disk, token' }, [
-      endsInCore ? { claim: this.#claim } : { ...last, finalize: true },
+      { claim: this.#claim, finalize: !isVmGone },
     ])
-    if (endsInCore) await kubernetes().finalize.executeWithOptions({ summary: 'remove finalizers' }, [last])
+    // Pods that were not drained are deleted with the finalizers, which only the role core may do.
+    if (isVmGone)
+      await kubernetes().finalize.executeWithOptions({ summary: 'delete lost pods, remove finalizers' }, [
+        { claim: this.#claim, isVmGone },
+      ])
     return { kind: 'finished' }
   }
 
@@ -320,18 +304,11 @@ class Lifecycle {
     const outcome = await kubernetes().giveUp.executeWithOptions({ summary: reason }, [
       { claim: this.#claim, reason, message },
     ])
-    return outcome?.kind === 'kept' ? undefined : { kind: 'terminate' }
+    return outcome.kind === 'kept' ? undefined : { kind: 'terminate' }
   }
 
   #lastFailureText(): string {
     return this.#lastCapacityFailure === undefined ? '' : `; last: ${this.#lastCapacityFailure}`
-  }
-
-  /** That a life has ended stands in its run: with joined steps it costs no upsert. */
-  #end(): void {
-    if (!this.#hasJoinedSteps) return this.#enter('Gone', 'nothing')
-    this.#phase = 'Gone'
-    this.#waitingFor = 'nothing'
   }
 
   #enter(phase: Phase, waitingFor: string): void {

@@ -7,7 +7,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { ProvisioningOutcome } from '../activities/planning/contract.ts'
+import type { ProvisioningOutcome } from '../activities/provisioning/contract.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
 import { polls } from './activities.ts'
 import { loopStatusQuery } from './messages.ts'

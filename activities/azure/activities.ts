@@ -4,15 +4,30 @@ import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimSpan } from '../telemetry/claim-spans.ts'
 import { inTurn, inTurnWhileWanted } from './arm/arm-turn.ts'
 import type { AzureActivities, LaunchOutcome } from './contract.ts'
-import type { AzureDeps } from './dependencies.ts'
+import type { GarbageDeps } from './garbage/garbage.ts'
 import { GarbageCollector } from './garbage/garbage.ts'
+import type { BillingExtensionDeps } from './in-place/billing-extension.ts'
 import { ensureBillingExtensions } from './in-place/billing-extension.ts'
+import type { InPlaceUpdateDeps } from './in-place/in-place-update.ts'
 import { updateInPlace } from './in-place/in-place-update.ts'
+import type { AwaitNodeDeps } from './launch/await-node.ts'
 import { awaitNode } from './launch/await-node.ts'
+import type { ForceFinishDeps } from './launch/force-finish.ts'
 import { forceFinish } from './launch/force-finish.ts'
-import { awaitInstance, deleteInstance, findInstance } from './launch/instance.ts'
+import { deleteInstance, findInstance } from './launch/instance.ts'
+import type { LaunchDeps } from './launch/launch.ts'
 import { launch } from './launch/launch.ts'
+import type { NodeClassStatusDeps } from './node-class/node-class-status.ts'
 import { refreshNodeClasses } from './node-class/node-class-status.ts'
+
+export interface AzureActivityDeps
+  extends GarbageDeps,
+    LaunchDeps,
+    AwaitNodeDeps,
+    ForceFinishDeps,
+    NodeClassStatusDeps,
+    BillingExtensionDeps,
+    InPlaceUpdateDeps {}
 
 /** An attempt to launch has two minutes, and should have some left when its turn comes. */
 const launchPatienceMs = 90_000
@@ -20,33 +35,25 @@ const launchPatienceMs = 90_000
 const deletionPatienceMs = 3_600_000
 
 /** The activities of the azure queue. */
-export function createAzureActivities(deps: AzureDeps): AzureActivities {
+export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
   const garbage = new GarbageCollector(deps)
   return translatingFailures<AzureActivities>({
     launch: ({ claim, attempt }) =>
       withHeartbeats((signal) =>
-        inTurnWhileWanted<LaunchOutcome>(
-          deps,
-          claim,
-          ['armWrites', 'createVm'],
-          { patienceMs: launchPatienceMs, signal },
-          {
-            work: () => claimSpan(deps, 'launch', claim, () => launch(deps, claim, attempt, signal)),
-            gone: { kind: 'claimGone' },
-          },
-        ),
+        inTurnWhileWanted<LaunchOutcome>(deps, claim, {
+          buckets: ['armWrites', 'createVm'],
+          patienceMs: launchPatienceMs,
+          signal,
+          work: () => claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt }, signal)),
+          gone: { kind: 'claimGone' },
+        }),
       ),
-    awaitInstance: ({ claim }) => withHeartbeats((signal) => awaitInstance(deps, claim, signal)),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
-    deleteInstance: ({ claim, finalize: isLast = false }) =>
+    deleteInstance: ({ claim, finalize: isLast }) =>
       withHeartbeats(async (signal) => {
-        const found = await inTurn(
-          deps.budget,
-          ['armDeletes', 'deleteVm'],
-          { patienceMs: deletionPatienceMs, signal },
-          () => deleteInstance(deps, claim, signal),
-        )
+        const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs: deletionPatienceMs, signal } as const
+        const found = await inTurn(deps.budget, turn, () => deleteInstance(deps, claim, signal))
         if (isLast) await finalize(deps, claim)
         return found
       }),

@@ -1,10 +1,4 @@
-import type { Asked, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
-
-/** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
-export interface ClaimRef {
-  readonly name: string
-  readonly uid: string
-}
+import type { Asked, ClaimRef, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
 
 /** What one attempt to launch ended in. Capacity outcomes are values (docs/architecture.md "Invariants"). */
 export type LaunchOutcome =
@@ -79,20 +73,14 @@ export interface InPlaceReport {
 export interface AzureActivities {
   /** Reads the claim, adopts its VM or PUTs one, and writes the claim's status. `attempt` counts from 1 and names NIC and disk. */
   launch(input: { readonly claim: ClaimRef; readonly attempt: number }): Promise<LaunchOutcome>
-  /** Waits, by the VM list that all waiting claims share, until the VM succeeded or failed. */
-  awaitInstance(input: { readonly claim: ClaimRef }): Promise<InstanceOutcome>
   /** Whether Azure says that the claim's VM does not exist. */
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
-  /** Waits until the VM has failed, or its Node has joined and is registered; when the Node is ready soon, until it is initialized. */
+  /** Waits, by the VM list that all waiting claims share, until the VM has failed, or its Node has joined and is registered; when the Node is ready soon, until it is initialized. */
   awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
-  /**
-   * Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. `isVmGone` of
-   * older workflow code is ignored.
-   */
+  /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. */
   deleteInstance(input: {
     readonly claim: ClaimRef
-    readonly finalize?: boolean
-    readonly isVmGone?: boolean
+    readonly finalize: boolean
   }): Promise<{ readonly existed: boolean }>
   /** Ends the life of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {

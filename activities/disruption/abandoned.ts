@@ -1,10 +1,17 @@
 import { conditionOf } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
+import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import { claimNode } from '../kubernetes/lifecycle/observe.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
-import type { DisruptionMemory } from './disruption-memory.ts'
+import type { LifecycleStarter } from '../provisioning/lifecycle-starter.ts'
+import type { Nominations } from '../provisioning/nominations.ts'
+import type { DisruptionMemory } from './memory.ts'
+
+export interface AbandonedDeps extends CommandObjectsDeps {
+  readonly lifecycles: LifecycleStarter
+  readonly nominations: Nominations
+}
 
 /** What seems abandoned is looked at twice, this far apart, and looked for as often. */
 const lookEveryMs = 5000
@@ -22,7 +29,7 @@ interface Trace {
  * then no evaluation runs until it has, and one from before is cancelled by the second look.
  */
 export async function releaseAbandoned(
-  deps: PlanningDeps,
+  deps: AbandonedDeps,
   memory: DisruptionMemory,
   signal: AbortSignal,
 ): Promise<void> {
@@ -47,7 +54,7 @@ export async function releaseAbandoned(
   }
 }
 
-function* traces(deps: PlanningDeps): Iterable<Trace> {
+function* traces(deps: AbandonedDeps): Iterable<Trace> {
   const stamps = new Set<string>()
   const claims = [...deps.cache.nodeClaims.values()]
   for (const claim of claims) {
@@ -65,7 +72,7 @@ function* traces(deps: PlanningDeps): Iterable<Trace> {
   }
 }
 
-function isMarked(deps: PlanningDeps, claim: NodeClaim): boolean {
+function isMarked(deps: AbandonedDeps, claim: NodeClaim): boolean {
   return (
     conditionOf(claim.status.conditions, 'DisruptionReason') !== undefined ||
     claimNode(deps, claim)?.taints.some(({ key }) => key === taintKeys.disrupted) === true
@@ -73,7 +80,7 @@ function isMarked(deps: PlanningDeps, claim: NodeClaim): boolean {
 }
 
 /** Asks once for each command, by its own workflow. */
-function runningCommands({ lifecycles }: PlanningDeps): (commandId: string) => Promise<boolean> {
+function runningCommands({ lifecycles }: AbandonedDeps): (commandId: string) => Promise<boolean> {
   const answers = new Map<string, Promise<boolean>>()
   return (commandId) => {
     const answer = answers.get(commandId) ?? lifecycles.isCommandRunning(commandId)
@@ -82,15 +89,15 @@ function runningCommands({ lifecycles }: PlanningDeps): (commandId: string) => P
   }
 }
 
-async function release(deps: PlanningDeps, { claim: { metadata }, commandId, isReplacement }: Trace): Promise<void> {
+async function release(deps: AbandonedDeps, { claim: { metadata }, commandId, isReplacement }: Trace): Promise<void> {
   deps.log.warn(
     { nodeClaim: metadata.name, command: commandId },
-    isReplacement === true ? 'a replacement without its command is given up' : 'a node is freed: no command holds it',
+    isReplacement === true ? 'deleted replacement of an ended command' : 'released node of an ended command',
   )
   if (isReplacement === undefined || commandId === undefined)
-    await releaseCandidate(deps, metadata, commandId ?? '', { unstamped: true })
+    await releaseCandidate(deps, metadata, { commandId: commandId ?? '', unstamped: true })
   else {
     const kept = deps.nominations.targets(deps.now()).has(metadata.name)
-    await releaseReplacement(deps, metadata, commandId, { kept })
+    await releaseReplacement(deps, metadata, { commandId, kept })
   }
 }

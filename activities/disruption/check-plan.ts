@@ -1,15 +1,25 @@
+import type { Logger } from 'pino'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import type { DisruptionPlan } from '../../core/disruption/plan/plan.ts'
 import { pausesOn, planChanges, proposedOf, simulationChange } from '../../core/disruption/plan/plan-changes.ts'
 import type { ApplyRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
-import { proposalsOf } from './disruption-proposals.ts'
-import { validateTogether, viewOf } from './disruption-world.ts'
-import type { PlanCheck } from './plan-contract.ts'
+import type { PlanCheck } from './contract.ts'
 import { PlanStore } from './plan-store.ts'
+import { proposalsOf } from './proposals.ts'
+import type { RequestEventsDeps } from './request-events.ts'
 import { tellPlanApplied } from './request-events.ts'
+import type { EvaluationDeps } from './world.ts'
+import { validateTogether, viewOf } from './world.ts'
+
+export interface CheckPlanDeps extends RequestEventsDeps, EvaluationDeps {
+  readonly client: KubernetesClient
+  readonly log: Logger
+  readonly cluster: string
+  readonly namespace: string
+}
 
 /** Changes that an answer tells of, and their length: it is kept in a history. */
 const mostChanges = 50
@@ -19,7 +29,7 @@ const longestChange = 300
  * Compares a plan with the cluster as it is, read live: what it was made of, what pauses forbid, and what a new simulation comes to. Where
  * all of it holds, or with `partial` a part, that is proposed; each commit looks once more.
  */
-export async function checkPlan(deps: PlanningDeps, { id, partial, by }: ApplyRequest): Promise<PlanCheck> {
+export async function checkPlan(deps: CheckPlanDeps, { id, partial, by }: ApplyRequest): Promise<PlanCheck> {
   const found = await new PlanStore(deps.client, deps.namespace).read(id, deps.now())
   if (found.kind === 'missing') return { kind: 'refused', message: found.message }
   const { plan } = found
@@ -32,7 +42,7 @@ export async function checkPlan(deps: PlanningDeps, { id, partial, by }: ApplyRe
   if (paused.length > 0 && (partial !== true || pauses.wholeLoop !== undefined))
     return { kind: 'refused', message: paused.join('; ') }
   const { commands, changes } = await compared(deps, plan, pauses)
-  deps.log.info({ plan: id, by, partial, holds: commands.length, changes }, 'a plan is compared with the cluster')
+  deps.log.info({ plan: id, by, partial, holds: commands.length, changes }, 'compared plan with the cluster')
   if (commands.length === 0 || (partial !== true && changes.length > 0))
     return { kind: 'changed', changes: bounded(changes) }
   const proposals = proposalsOf(commands, plan.options.now === true, Number.POSITIVE_INFINITY)
@@ -47,7 +57,7 @@ function whyUnfit({ id, cluster, commands }: DisruptionPlan, own: string): strin
 
 /** The commands that hold, and a line for each thing that keeps another from it. */
 async function compared(
-  deps: PlanningDeps,
+  deps: CheckPlanDeps,
   plan: DisruptionPlan,
   pauses: Pauses,
 ): Promise<{ readonly commands: readonly DisruptionCommand[]; readonly changes: readonly string[] }> {

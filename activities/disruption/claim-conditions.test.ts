@@ -6,8 +6,8 @@ import type { Condition } from '../../core/objects.ts'
 import { sampleType } from '../../core/sample-objects.ts'
 import { refreshDrift } from '../azure/node-class/drift.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { Json } from '../kubernetes/client/client.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
+import type { ClaimConditionsDeps } from './claim-conditions.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
 
 const hour = 3_600_000
@@ -56,7 +56,7 @@ class SmallWorld {
       })
   }
 
-  get deps(): PlanningDeps {
+  get deps(): ClaimConditionsDeps {
     const patchStatus = (path: string, { status }: { readonly status: object }): Promise<Json> => {
       this.writes += 1
       const name = path.split('/').at(-1) ?? ''
@@ -71,7 +71,7 @@ class SmallWorld {
       events: { recordTransitions: () => {} },
       log,
       now: () => this.now,
-    } as unknown as PlanningDeps
+    } as unknown as ClaimConditionsDeps
   }
 
   /** Edits an object as a user would: another spec is another generation. */

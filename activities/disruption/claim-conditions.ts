@@ -7,15 +7,17 @@ import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
 import { nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
+import type { Catalogue } from '../azure/catalogue/catalogue.ts'
+import type { DriftDeps } from '../azure/node-class/drift.ts'
 import { azureDriftOf } from '../azure/node-class/drift.ts'
 import { forEachOf } from '../concurrency.ts'
 import { setClaimConditions } from '../kubernetes/client/object-writes.ts'
-import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+
+export interface ClaimConditionsDeps extends DriftDeps {
+  readonly catalogue: Catalogue
+}
 
 const concurrency = 20
-
-type Deps = KubernetesDeps & Pick<PlanningDeps, 'catalogue' | 'config'>
 
 /** A pool as its claims are compared with it. It stays the same object for as long as the comparison would come out the same. */
 interface Wanted {
@@ -47,7 +49,7 @@ interface ClaimChange {
  * Keeps the conditions of NodeClaims that disruption goes by: Consolidatable, and Drifted as far as NodePools say so; what AKSNodeClasses say is
  * kept by the pass over node classes. A claim at which nothing changed since the last call costs a few comparisons.
  */
-export async function keepClaimConditions(deps: Deps): Promise<void> {
+export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<void> {
   const now = deps.now()
   const views = poolViews(deps)
   const due: { readonly claim: NodeClaim; readonly view: PoolView }[] = []
@@ -74,7 +76,7 @@ export async function keepClaimConditions(deps: Deps): Promise<void> {
 }
 
 /** What would have to be written; undefined: nothing. */
-function changeOf(deps: Deps, claim: NodeClaim, view: PoolView, now: number): ClaimChange | undefined {
+function changeOf(deps: ClaimConditionsDeps, claim: NodeClaim, view: PoolView, now: number): ClaimChange | undefined {
   const { pool } = view.wanted
   const at = consolidatableAt(claim, pool)
   const isConsolidatable = at !== undefined && at <= now
@@ -114,9 +116,9 @@ function settle(claim: NodeClaim, { wanted, types }: PoolView, now: number): voi
 const typeIn = (claim: NodeClaim, types: PoolView['types']) =>
   types === undefined ? 'unknown' : typeOfClaim(claim, types)
 
-const lastWanted = new WeakMap<Deps['cache'], ReadonlyMap<string, Wanted>>()
+const lastWanted = new WeakMap<ClaimConditionsDeps['cache'], ReadonlyMap<string, Wanted>>()
 
-function poolViews(deps: Deps): ReadonlyMap<string, PoolView> {
+function poolViews(deps: ClaimConditionsDeps): ReadonlyMap<string, PoolView> {
   const last = lastWanted.get(deps.cache)
   const views = new Map(
     [...deps.cache.nodePools.values()].map((pool): [string, PoolView] => {
@@ -152,7 +154,10 @@ function wantedOf(pool: NodePool): Wanted {
  * What a pool can buy, whether or not there is room for it. Until sizes are loaded, and where they leave the class nothing at all, nothing is
  * known: nodes are not replaced on doubt.
  */
-function buyable({ cache, catalogue }: Deps, { metadata, template }: NodePool): readonly InstanceType[] | undefined {
+function buyable(
+  { cache, catalogue }: ClaimConditionsDeps,
+  { metadata, template }: NodePool,
+): readonly InstanceType[] | undefined {
   const nodeClass = cache.nodeClasses.get(template.spec.nodeClassRef.name)
   if (nodeClass === undefined || catalogue.sizes.answer === undefined) return undefined
   const types = catalogue.instanceTypesFor(nodeClass, kubeletConversion(metadata.annotations))

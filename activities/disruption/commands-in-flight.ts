@@ -2,7 +2,7 @@ import { Gauge, type Registry, register } from 'prom-client'
 import { methodFacts } from '../../core/disruption/command.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { stampOf } from '../kubernetes/commands/command-objects.ts'
-import { commandMethod } from './disruption-proposals.ts'
+import { commandMethod } from './proposals.ts'
 
 /** The disruption commands that run, by the stamps of their candidates; looked up when somebody asks, so also while nothing is evaluated. */
 export function observeCommandsInFlight(

@@ -1,20 +1,29 @@
 import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
 import { methodsFor, type PlanOptions, scopeFor } from '../../core/disruption/plan/plan.ts'
 import { planOf } from '../../core/disruption/plan/plan-of.ts'
 import type { PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
 import { Pauses, pauseText, scopeOf } from '../../core/pauses/pauses.ts'
 import { activityScope } from '../activity-context.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { readPauses } from '../kubernetes/pauses/pauses.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
-import { evaluateCluster, viewOf } from './disruption-world.ts'
-import type { PlanSummary } from './plan-contract.ts'
+import type { PlanSummary } from './contract.ts'
 import { PlanStore } from './plan-store.ts'
+import type { EvaluationDeps } from './world.ts'
+import { evaluateCluster, viewOf } from './world.ts'
+
+export interface PlanDisruptionDeps extends EvaluationDeps {
+  readonly client: KubernetesClient
+  readonly log: Logger
+  readonly cluster: string
+  readonly namespace: string
+}
 
 /**
  * Evaluates the cluster and keeps what was found as a plan. Nodes under a pause of their own stand among those that stay; a pause of all
  * disruption is told, and the plan shows what it holds back. Run again by Temporal, it replaces its own plan.
  */
-export async function planDisruption(deps: PlanningDeps, request: PlanRequest): Promise<PlanSummary> {
+export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequest): Promise<PlanSummary> {
   const { activityKey } = activityScope()
   const { by } = request
   const options = optionsOf(request)
@@ -43,7 +52,7 @@ export async function planDisruption(deps: PlanningDeps, request: PlanRequest): 
   })
   await store.write(plan, now)
   const { commands, cost } = plan
-  deps.log.info({ plan: id, by, commands: commands.length, options }, 'what disruption would do is planned')
+  deps.log.info({ plan: id, by, commands: commands.length, options }, 'planned disruption')
   return {
     id,
     commands: commands.length,

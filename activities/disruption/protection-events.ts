@@ -3,22 +3,29 @@ import { protectionOf } from '../../core/pods/do-not-disrupt.ts'
 import { isActive } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { timeText } from '../../core/values/time.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { type EventInput, subject } from '../kubernetes/event-recorder.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
 
-type Deps = Pick<PlanningDeps, 'cache' | 'events' | 'now'>
+export interface ProtectionEventsDeps {
+  readonly cache: ClusterCache
+  readonly events: EventRecorder
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
 type News = Pick<EventInput, 'reason' | 'message'>
 
 /** What was told last of a pod, by its UID. */
 type Told = ReadonlyMap<string, string>
 
-const toldBy = new WeakMap<Deps['cache'], Told>()
+const toldBy = new WeakMap<ProtectionEventsDeps['cache'], Told>()
 
 /**
  * Tells of pods on managed nodes what their do-not-disrupt annotation does: that it cannot be read, until when it holds, and that it is over. Each
  * is told once, not as long as it is so; what was over before this process began is no news (reference/karpenter-core.md 4.2, 6.2).
  */
-export function tellProtections({ cache, events, now }: Deps): void {
+export function tellProtections({ cache, events, now }: ProtectionEventsDeps): void {
   const before = toldBy.get(cache)
   const told = new Map<string, string>()
   for (const pod of cache.pods.by('byDoNotDisrupt', 'set')) {

@@ -1,14 +1,22 @@
 import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { EventReason } from '../../core/events.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import type { DisruptionProposal } from '../planning/contract.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { DisruptionProposal } from './contract.ts'
+
+export interface RequestEventsDeps {
+  readonly cache: ClusterCache
+  readonly events: EventRecorder
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 const mostNames = 5
 
 /** Tells NodePools who asked for a pass by hand, and what it found of their nodes. Where nothing is named and nothing was found nobody is told. */
 export function tellConsolidateNow(
-  deps: PlanningDeps,
+  deps: RequestEventsDeps,
   { by, nodePools = [], nodes, budget }: ConsolidateRequest,
   proposals: readonly DisruptionProposal[],
 ): void {
@@ -25,7 +33,7 @@ export function tellConsolidateNow(
 
 /** Tells NodePools who carries out a plan, and which of their nodes go by it. */
 export function tellPlanApplied(
-  deps: PlanningDeps,
+  deps: RequestEventsDeps,
   { id, by }: { readonly id: string; readonly by?: string | undefined },
   proposals: readonly DisruptionProposal[],
 ): void {
@@ -42,7 +50,7 @@ interface Telling {
 }
 
 function tell(
-  { cache, events, now }: PlanningDeps,
+  { cache, events, now }: RequestEventsDeps,
   reason: EventReason,
   proposals: readonly DisruptionProposal[],
   { named, message }: Telling,

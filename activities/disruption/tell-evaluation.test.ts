@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
-import { DisruptionMetrics } from './disruption-metrics.ts'
+import { DisruptionMetrics } from './metrics.ts'
+import type { TellEvaluationDeps } from './tell-evaluation.ts'
 import { tellEvaluation } from './tell-evaluation.ts'
 
 it('each pass is measured, each judged move counted, and a budget that blocks its pool is named once, with the remedy', async () => {
@@ -12,7 +12,7 @@ it('each pass is measured, each judged move counted, and a budget that blocks it
   const registry = new Registry()
   const deps = {
     now: () => 0,
-    cache: { nodePools: new Map([['web', pool]]) } as unknown as PlanningDeps['cache'],
+    cache: { nodePools: new Map([['web', pool]]) } as unknown as TellEvaluationDeps['cache'],
     disruptionMetrics: new DisruptionMetrics(registry),
     log: { error: (...entry: unknown[]) => logged.push(entry) } as unknown as Logger,
   }
@@ -21,7 +21,7 @@ it('each pass is measured, each judged move counted, and a budget that blocks it
     ['web', { ...count, invalid: true }],
     ['batch', { ...count, invalid: false }],
   ])
-  const pass = { candidates: 2, commands: 0, budgets }
+  const pass = { candidates: ['n1', 'n2'], commands: 0, budgets }
   const balanced = samplePool('web', { disruption: { consolidationPolicy: 'Balanced' } })
   const candidate = {
     nodeClaim: sampleClaim('a'),

@@ -1,12 +1,22 @@
+import type { Logger } from 'pino'
 import { budgetFindings } from '../../core/disruption/budgets/budget-check.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
-import type { DisruptionMetrics } from './disruption-metrics.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { DisruptionMetrics } from './metrics.ts'
 
-type Deps = Pick<PlanningDeps, 'cache' | 'disruptionMetrics' | 'log' | 'now'>
+export interface TellEvaluationDeps {
+  readonly cache: ClusterCache
+  readonly log: Logger
+  readonly disruptionMetrics: DisruptionMetrics
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** What an evaluation looked at and how it judged, in metrics; and in the log the budgets that nobody can read and that therefore block their pool. */
-export function tellEvaluation(deps: Deps, { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>): void {
+export function tellEvaluation(
+  deps: TellEvaluationDeps,
+  { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>,
+): void {
   const unreadable = new Set<string>()
   for (const { method, eligible, milliseconds, budgets } of passes) {
     deps.disruptionMetrics.evaluated(method, milliseconds)

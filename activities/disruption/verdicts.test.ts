@@ -2,7 +2,9 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
-import { ApiError, type Json, type KubernetesClient } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { VerdictRecorder } from './verdicts.ts'
 
 /** The API server as far as ConfigMaps go. */
@@ -62,7 +64,7 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
     ...(pod === undefined ? {} : { pod }),
   }))
   const passes: Evaluation['passes'] = [
-    { method: 'emptiness', eligible: 0, candidates: 0, commands: 0, milliseconds: 0, budgets: new Map() },
+    { method: 'emptiness', eligible: 0, candidates: [], commands: 0, milliseconds: 0, budgets: new Map() },
   ]
   const log = { warn: () => (warnings += 1) } as never
   recorder.record(

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
   boundedVerdict,
@@ -12,9 +13,21 @@ import {
 } from '../../core/disruption/verdict.ts'
 import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { CatalogueOfPools } from '../scheduler-thread/solve.ts'
 import { instanceTypes } from '../scheduler-thread/solve.ts'
+
+interface StoreDeps {
+  readonly client: KubernetesClient
+  readonly log: Logger
+  readonly now: () => number
+  readonly namespace: string
+}
+
+export interface VerdictsDeps extends StoreDeps, CatalogueOfPools {
+  readonly verdicts: VerdictRecorder
+}
 
 /** A ConfigMap is written at most this often. */
 const writeEveryMs = 30_000
@@ -27,8 +40,6 @@ const longestGapMs = 30_000
 const longestVerdict = 2000
 const mostInMap = 900_000
 
-type Deps = Pick<PlanningDeps, 'client' | 'namespace' | 'log' | 'now'>
-
 /** Keeps what the last evaluation found about each node in ConfigMaps. Evaluations never wait for it, and never fail by it. */
 export class VerdictRecorder {
   readonly #shards = Array.from({ length: verdictShards }, (_, shard) => new Shard(shard))
@@ -39,7 +50,7 @@ export class VerdictRecorder {
   #timer: NodeJS.Timeout | undefined
 
   /** Of evaluations that come while one is being written, the last one counts. */
-  record(deps: Deps, evaluation: Evaluation, view: VerdictView): void {
+  record(deps: StoreDeps, evaluation: Evaluation, view: VerdictView): void {
     this.#next = { evaluation, view }
     this.#begin(deps)
   }
@@ -49,7 +60,7 @@ export class VerdictRecorder {
     await this.#working
   }
 
-  #begin(deps: Deps): void {
+  #begin(deps: StoreDeps): void {
     this.#working ??= this.#work(deps).finally(() => {
       this.#working = undefined
       this.#later(deps)
@@ -57,7 +68,7 @@ export class VerdictRecorder {
   }
 
   /** The next evaluation may be minutes away: what is not written yet is written when its time has come. */
-  #later(deps: Deps): void {
+  #later(deps: StoreDeps): void {
     const isBehind = this.#next !== undefined || this.#shards.some((shard) => shard.isBehind)
     if (this.#timer !== undefined || !isBehind) return
     this.#timer = setTimeout(() => {
@@ -67,7 +78,7 @@ export class VerdictRecorder {
     this.#timer.unref()
   }
 
-  async #work(deps: Deps): Promise<void> {
+  async #work(deps: StoreDeps): Promise<void> {
     try {
       do {
         if (this.#next !== undefined) {
@@ -79,11 +90,11 @@ export class VerdictRecorder {
         await this.#write(deps)
       } while (this.#next !== undefined)
     } catch (error) {
-      deps.log.warn({ err: error }, 'what was found about nodes could not be kept; it is tried again')
+      deps.log.warn({ err: error }, 'failed to store verdicts, retrying')
     }
   }
 
-  async #readIfNeeded(deps: Deps): Promise<void> {
+  async #readIfNeeded(deps: StoreDeps): Promise<void> {
     const now = deps.now()
     const isLate = now - this.#readAt >= readEveryMs || now - this.#recordedAt >= longestGapMs
     if (isLate) {
@@ -99,7 +110,7 @@ export class VerdictRecorder {
     for (const shard of this.#shards) shard.keep(byShard.get(shard) ?? [], view.now)
   }
 
-  async #write(deps: Deps): Promise<void> {
+  async #write(deps: StoreDeps): Promise<void> {
     const written = await Promise.allSettled(this.#shards.map((shard) => shard.write(deps)))
     for (const one of written) if (one.status === 'rejected') throw one.reason
   }
@@ -135,7 +146,7 @@ class Shard {
     return this.#kept.get(nodeClaim)?.found
   }
 
-  async read({ client, namespace }: Deps): Promise<void> {
+  async read({ client, namespace }: StoreDeps): Promise<void> {
     const data = (await readConfigMap(client, { name: verdictMapName(this.#index), namespace })) ?? {}
     const entries = Object.entries(data).filter(([key]) => key !== lastPassKey)
     this.#stored = new Map(entries.map(([name, text]) => [name, parseVerdict(name, text)]))
@@ -171,7 +182,7 @@ class Shard {
     }
   }
 
-  async write({ client, namespace, now }: Deps): Promise<void> {
+  async write({ client, namespace, now }: StoreDeps): Promise<void> {
     const { changed, gone } = this.#news()
     const isPassDue = this.#passAt !== undefined && now() - this.#passWrittenAt >= lastPassEveryMs
     const isDue = changed.length + gone.length > 0 && now() - this.#writtenAt >= writeEveryMs
@@ -191,7 +202,7 @@ class Shard {
 }
 
 /** Keeps what an evaluation found about each node, for `joiner why`; at once, and without an error. */
-export function recordVerdicts(deps: PlanningDeps, evaluation: Evaluation): void {
+export function recordVerdicts(deps: VerdictsDeps, evaluation: Evaluation): void {
   const { cache } = deps
   const nodes = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
   deps.verdicts.record(deps, evaluation, {

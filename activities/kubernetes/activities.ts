@@ -1,45 +1,55 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
+import type { ClaimSpansDeps } from '../telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../telemetry/claim-spans.ts'
+import type { CandidatesDeps } from './commands/candidates.ts'
 import { deleteCandidates, undoCommand } from './commands/candidates.ts'
-import { completed } from './commands/older-commands.ts'
+import type { ReplacementsDeps } from './commands/replacements.ts'
 import { awaitReplacements } from './commands/replacements.ts'
 import type { KubernetesActivities } from './contract.ts'
-import type { KubernetesDeps } from './dependencies.ts'
+import type { DrainDeps } from './draining/drain.ts'
 import { drain } from './draining/drain.ts'
+import type { FinalizeDeps } from './draining/finalize.ts'
 import { finalize } from './draining/finalize.ts'
-import { awaitInitialization, awaitRegistration } from './lifecycle/joining.ts'
+import type { JoiningDeps } from './lifecycle/joining.ts'
+import { awaitInitialization } from './lifecycle/joining.ts'
 import { writeHold } from './lifecycle/node-requests.ts'
 import { giveUp, observe } from './lifecycle/observe.ts'
+import type { PauseChangesDeps } from './pauses/pause-changes.ts'
 import { changePauses, pausesInForce } from './pauses/pause-changes.ts'
 
+export interface KubernetesActivityDeps
+  extends ClaimSpansDeps,
+    FinalizeDeps,
+    PauseChangesDeps,
+    CandidatesDeps,
+    ReplacementsDeps,
+    JoiningDeps,
+    DrainDeps {}
+
 /** The activities of the core and wait queues. */
-export function createKubernetesActivities(deps: KubernetesDeps): KubernetesActivities {
+export function createKubernetesActivities(deps: KubernetesActivityDeps): KubernetesActivities {
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim, retried }) => observe(deps, claim, retried),
     writeHold: (input) => writeHold(deps, input),
-    giveUp: async ({ claim, reason, message }) => {
-      await launchEnds(deps, claim, `${reason}: ${message}`)
-      return giveUp(deps, claim, reason, message)
+    giveUp: async (input) => {
+      await launchEnds(deps, input.claim, `${input.reason}: ${input.message}`)
+      return giveUp(deps, input)
     },
     finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),
     readPause: ({ loop }) => pausesInForce(deps, loop),
     undoCommand: (input) => withHeartbeats(() => undoCommand(deps, input)),
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
-    awaitRegistration: ({ claim }) =>
-      withHeartbeats((signal) =>
-        claimSpan(deps, 'awaitRegistration', claim, () => awaitRegistration(deps, claim, signal)),
-      ),
     awaitInitialization: ({ claim }) =>
       withHeartbeats(async (signal) => {
-        const outcome = await claimSpan(deps, 'awaitInitialization', claim, () =>
+        const outcome = await claimSpan(deps, { step: 'awaitInitialization', claim }, () =>
           awaitInitialization(deps, claim, signal),
         )
         if (outcome.kind === 'initialized') await launchEnds(deps, claim)
         return outcome
       }),
-    drain: ({ claim, told }) => withHeartbeats((signal) => drain(deps, claim, told, signal)),
-    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, completed(input), signal)),
+    drain: (input) => withHeartbeats((signal) => drain(deps, input, signal)),
+    deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
   })
 }

@@ -4,7 +4,12 @@ import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pauses/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses/pauses.ts'
-import type { ClaimRef } from '../azure/contract.ts'
+
+/** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
+export interface ClaimRef {
+  readonly name: string
+  readonly uid: string
+}
 
 /** What a lifecycle that is not inside a longer activity should do next. */
 export type NextStep =
@@ -138,20 +143,18 @@ export interface KubernetesActivities {
     readonly hold?: WantedHold
     readonly asked: Asked
   }): Promise<HoldOutcome>
-  /** Waits for the claim's Node to join, then writes labels, taints and finalizer to it and Registered to the claim. */
-  awaitRegistration(input: { readonly claim: ClaimRef }): Promise<RegistrationOutcome>
   /** Waits until the Node is ready, free of startup taints and has its resources; then Initialized is True. */
   awaitInitialization(input: { readonly claim: ClaimRef }): Promise<InitializationOutcome>
-  /** Ends a claim that cannot become a node: event, then deletion of the claim. Versions up to 0.2.0 had no result. */
+  /** Ends a claim that cannot become a node: event, then deletion of the claim. */
   giveUp(input: {
     readonly claim: ClaimRef
     readonly reason: GiveUpReason
     readonly message: string
-  }): Promise<GiveUpOutcome | undefined>
-  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. Without `told` it answers at the end only. */
-  drain(input: { readonly claim: ClaimRef; readonly told?: DrainTold }): Promise<DrainOutcome>
+  }): Promise<GiveUpOutcome>
+  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. `told`: what the caller knows, so that it is told news only. */
+  drain(input: { readonly claim: ClaimRef; readonly told: DrainTold }): Promise<DrainOutcome>
   /** Removes the finalizers of Nodes and claim; the last step of a life. `isVmGone`: before that, the pods that were not drained. */
-  finalize(input: { readonly claim: ClaimRef; readonly isVmGone?: boolean }): Promise<void>
+  finalize(input: { readonly claim: ClaimRef; readonly isVmGone: boolean }): Promise<void>
   /** Writes or clears pauses where every planner reads them, and shows them on the objects that they cover. */
   writePause(input: PauseChange): Promise<PausesWritten>
   /** The pauses that stand in the cluster: a new run of a loop starts from them. `pause` is of the whole loop. */

@@ -83,10 +83,7 @@ export class EventRecorder {
 
   #enqueue(event: Waiting): void {
     if (this.#waiting.length >= mostWaiting) {
-      this.#log.debug(
-        { reason: event.reason, object: event.about.metadata.name },
-        'an event was dropped: too many wait to be written',
-      )
+      this.#log.debug({ reason: event.reason, object: event.about.metadata.name }, 'dropped event, queue is full')
       return
     }
     this.#waiting.push(event)
@@ -120,7 +117,7 @@ export class EventRecorder {
       const path = resourcePath('events', undefined, about.metadata.namespace ?? 'default')
       await this.#client.create(path, eventObject(event))
     } catch (error) {
-      this.#log.debug({ err: error, reason, object: about.metadata.name }, 'an event could not be written')
+      this.#log.debug({ err: error, reason, object: about.metadata.name }, 'failed to write event')
     }
     this.#inFlight -= 1
     this.#writeMore()

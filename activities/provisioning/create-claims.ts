@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { Logger } from 'pino'
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
 import type { NodeClaim, NodePool, Pod } from '../../core/objects.ts'
@@ -7,14 +8,32 @@ import { annotations, terminationFinalizer } from '../../core/requirements/label
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
+import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
+import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import { milestones } from '../telemetry/milestones.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
+import type { LifecycleStarter } from './lifecycle-starter.ts'
+import type { PlanningMetrics } from './metrics.ts'
+import type { Nominations } from './nominations.ts'
+import type { PoolLimitsDeps } from './pool-limits.ts'
 import { type Admission, PoolLimits } from './pool-limits.ts'
+import type { RefusedClaims } from './refused-claims.ts'
+
+export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps {
+  readonly events: EventRecorder
+  readonly log: Logger
+  readonly tracing: Tracing
+  readonly lifecycles: LifecycleStarter
+  readonly nominations: Nominations
+  readonly refusedClaims: RefusedClaims
+  readonly metrics: PlanningMetrics
+}
 
 /** Claims that are being created at once. */
 const concurrency = 16
@@ -38,7 +57,7 @@ export interface CreationOutcome {
  * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim.
  */
 export async function createClaims(
-  deps: PlanningDeps,
+  deps: CreateClaimsDeps,
   fence: Fence,
   planned: readonly PlannedNodeClaim[],
 ): Promise<CreationOutcome> {
@@ -67,7 +86,7 @@ export async function createClaims(
 }
 
 /** Answers whether creation may go on, from one look at the API server for all who ask within the interval. */
-function sharedCheck(deps: PlanningDeps, fence: Fence): () => Promise<boolean> {
+function sharedCheck(deps: CreateClaimsDeps, fence: Fence): () => Promise<boolean> {
   let askedAt = Number.NEGATIVE_INFINITY
   let answer: Promise<boolean> = Promise.resolve(true)
   return () => {
@@ -82,7 +101,7 @@ function sharedCheck(deps: PlanningDeps, fence: Fence): () => Promise<boolean> {
 }
 
 async function createClaim(
-  deps: PlanningDeps,
+  deps: CreateClaimsDeps,
   fence: Fence,
   planned: PlannedNodeClaim,
   limits: PoolLimits,
@@ -115,7 +134,7 @@ type Creation =
  * nothing about the claim.
  */
 export async function createOne(
-  deps: PlanningDeps,
+  deps: CreateClaimsDeps,
   { fence, limits }: { readonly fence: Fence; readonly limits: PoolLimits },
   planned: PlannedNodeClaim,
   { name, annotations: own = {}, reason }: NewClaim,
@@ -134,12 +153,13 @@ export async function createOne(
       return submitted
     }
     deps.metrics.created(planned, reason)
+    milestones.created(deps.log, submitted.claim, planned)
     await startLifecycle(deps, submitted.claim)
     return submitted
   })
 }
 
-async function submit(deps: PlanningDeps, body: Json): Promise<Extract<Creation, { kind: 'created' | 'refused' }>> {
+async function submit(deps: CreateClaimsDeps, body: Json): Promise<Extract<Creation, { kind: 'created' | 'refused' }>> {
   const early = refusalBefore(body)
   if (early !== undefined) return { kind: 'refused', message: early }
   try {
@@ -153,21 +173,18 @@ async function submit(deps: PlanningDeps, body: Json): Promise<Extract<Creation,
   }
 }
 
-async function startLifecycle({ lifecycles, log }: PlanningDeps, claim: NodeClaim): Promise<void> {
+async function startLifecycle({ lifecycles, log }: CreateClaimsDeps, claim: NodeClaim): Promise<void> {
   try {
     await lifecycles.start(claim, { isNew: true })
   } catch (error) {
-    log.warn(
-      { nodeClaim: claim.metadata.name, err: error },
-      'the lifecycle could not be started yet; the bridge starts it',
-    )
+    log.warn({ nodeClaim: claim.metadata.name, err: error }, 'failed to start lifecycle, the bridge starts it')
   }
 }
 
 /** The pods back off, and are planned without others to share the claim. */
-function reportRefused(deps: PlanningDeps, planned: PlannedNodeClaim, message: string): void {
+function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, message: string): void {
   const { nodePool, pods } = planned
-  deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'a planned NodeClaim was refused')
+  deps.log.warn({ nodePool, pods: pods.map(podName).slice(0, 10), why: message }, 'API server rejected nodeclaim')
   deps.refusedClaims.refuse(deps, planned, deps.now())
   for (const pod of pods) {
     deps.events.record({
@@ -180,8 +197,12 @@ function reportRefused(deps: PlanningDeps, planned: PlannedNodeClaim, message: s
 }
 
 /** The pods stay pending and are planned anew, with the limits as they are now. */
-function reportOverLimit({ log, events }: PlanningDeps, { nodePool, pods }: PlannedNodeClaim, message: string): void {
-  log.warn({ nodePool, pods: pods.length, why: message }, 'a planned NodeClaim was not created; raise the limit')
+function reportOverLimit(
+  { log, events }: CreateClaimsDeps,
+  { nodePool, pods }: PlannedNodeClaim,
+  message: string,
+): void {
+  log.warn({ nodePool, pods: pods.length, why: message }, 'nodeclaim exceeds limits of its nodepool; raise spec.limits')
   for (const pod of pods) {
     events.record({ about: subject(pod), reason: 'FailedScheduling', message: `Failed to schedule pod, ${message}` })
   }
@@ -189,7 +210,7 @@ function reportOverLimit({ log, events }: PlanningDeps, { nodePool, pods }: Plan
 
 /** Notes and tells where a pod should go. */
 export function nominate(
-  { nominations, events, now }: PlanningDeps,
+  { nominations, events, now }: CreateClaimsDeps,
   pod: Pod,
   { node, nodeClaim }: { readonly node?: string; readonly nodeClaim?: string },
 ): void {
@@ -198,7 +219,8 @@ export function nominate(
   events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
 }
 
-function claimBody(
+/** Returns the NodeClaim to create: what is planned, and what the template of its pool gives to each of its nodes. */
+export function claimBody(
   nodePool: NodePool,
   planned: PlannedNodeClaim,
   name: string,

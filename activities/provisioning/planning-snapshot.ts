@@ -1,10 +1,17 @@
 import type { Pod } from '../../core/objects.ts'
 import { podsToPlace as podsToPlaceOf } from '../../core/scheduling/cluster.ts'
-import { type CachedKind, keyOf } from '../kubernetes/cache/cluster-cache.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { CachedKind } from '../kubernetes/cache/cached-kinds.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
+
+export interface PlanningSnapshotDeps {
+  readonly cache: ClusterCache
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** Pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. */
-export function podsToPlace(deps: PlanningDeps): readonly Pod[] {
+export function podsToPlace(deps: PlanningSnapshotDeps): readonly Pod[] {
   return podsToPlaceOf(objectsOf(deps), deps.now())
 }
 
@@ -12,7 +19,7 @@ export function podsToPlace(deps: PlanningDeps): readonly Pod[] {
  * Kinds whose lag could mis-plan: pods, nodes and claims always; volumes only when a pod waits whose volume is not bound as far as is known,
  * since a volume that was bound a moment ago ties its pod to a zone.
  */
-export function laggingKinds(deps: PlanningDeps): readonly CachedKind[] {
+export function laggingKinds(deps: PlanningSnapshotDeps): readonly CachedKind[] {
   const { persistentVolumeClaims, persistentVolumes } = deps.cache
   const isBound = (pod: Pod, name: string) => {
     const claim = persistentVolumeClaims.get(keyOf({ ...pod.metadata, name }))
@@ -23,7 +30,7 @@ export function laggingKinds(deps: PlanningDeps): readonly CachedKind[] {
   return ['Pod', 'Node', 'NodeClaim', ...volumes]
 }
 
-function objectsOf({ cache }: PlanningDeps) {
+function objectsOf({ cache }: PlanningSnapshotDeps) {
   return {
     pods: [...cache.pods.values()],
     nodes: [...cache.nodes.values()],

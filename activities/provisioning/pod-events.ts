@@ -1,26 +1,34 @@
+import type { Logger } from 'pino'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rules.ts'
 import { timeText } from '../../core/values/time.ts'
 import { forEachOf } from '../concurrency.ts'
-import { isConflict, isNotFound } from '../kubernetes/client/client.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
-import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+
+export interface PodEventsDeps {
+  readonly client: KubernetesClient
+  readonly cache: ClusterCache
+  readonly log: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** Several events of one node within this time are one write (reference/karpenter-core.md 4.4). */
 const dedupeMs = 10_000
 const concurrency = 20
-
-type Deps = Pick<KubernetesDeps, 'cache' | 'client' | 'log' | 'now'>
 
 /**
  * Keeps `status.lastPodEventTime` of NodeClaims: when a pod was last bound to the node, ended or began to end. consolidateAfter counts from it. What
  * happened while nobody looked is read from the pods that are there, with its own time: a restart alone is no event. Returns the function that ends
  * it.
  */
-export function trackPodEvents(deps: Deps): () => void {
+export function trackPodEvents(deps: PodEventsDeps): () => void {
   const tracker = new PodEventTracker(deps)
   let isEnded = false
-  const end = deps.cache.onChange((kind, _key, before, after) => {
+  const end = deps.cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') tracker.changed(before as Pod | undefined, after as Pod | undefined)
   })
   void deps.cache.synced().then(() => (isEnded ? undefined : tracker.begin()))
@@ -31,12 +39,12 @@ export function trackPodEvents(deps: Deps): () => void {
 }
 
 class PodEventTracker {
-  readonly #deps: Deps
+  readonly #deps: PodEventsDeps
   readonly #pending = new Set<string>()
   /** Pods may be known before their nodes are: until all are, nothing can be told. */
   #hasBegun = false
 
-  constructor(deps: Deps) {
+  constructor(deps: PodEventsDeps) {
     this.#deps = deps
   }
 
@@ -83,7 +91,7 @@ class PodEventTracker {
       cache.upsert('NodeClaim', json)
     } catch (error) {
       if (isNotFound(error) || isConflict(error)) return
-      log.warn({ nodeClaim: name, err: error }, 'status.lastPodEventTime could not be written')
+      log.warn({ nodeClaim: name, err: error }, 'failed to write status.lastPodEventTime')
     } finally {
       this.#pending.delete(uid)
     }

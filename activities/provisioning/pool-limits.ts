@@ -4,9 +4,17 @@ import { limitExcess, mergeResources, type Resources, subtractResources } from '
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
-import { isNotFound } from '../kubernetes/client/client.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { isNotFound } from '../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+
+export interface PoolLimitsDeps {
+  readonly client: KubernetesClient
+  readonly cache: ClusterCache
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** A NodePool is read again after this long while claims are created. */
 const validMs = 500
@@ -16,8 +24,6 @@ export type Admission =
   /** The pool is gone or going: the garbage collector would take its claims too. */
   | { readonly kind: 'poolGone' }
   | { readonly kind: 'limitExceeded'; readonly message: string }
-
-type Deps = Pick<PlanningDeps, 'client' | 'cache' | 'now'>
 
 interface Read {
   readonly atMs: number
@@ -29,13 +35,13 @@ interface Read {
  * (reference/karpenter-core.md 3.14). A claim counts with what its pods ask for, from its admission on.
  */
 export class PoolLimits {
-  readonly #deps: Deps
+  readonly #deps: PoolLimitsDeps
   readonly #without: ReadonlySet<string>
   readonly #read = new Map<string, Read>()
   readonly #usage = new Map<string, Resources>()
 
   /** `without`: names of NodeClaims that do not count, because what is created takes their place. */
-  constructor(deps: Deps, without: ReadonlySet<string> = new Set()) {
+  constructor(deps: PoolLimitsDeps, without: ReadonlySet<string> = new Set()) {
     this.#deps = deps
     this.#without = without
   }
@@ -69,7 +75,7 @@ export class PoolLimits {
   }
 }
 
-async function readPool({ client, cache }: Deps, name: string): Promise<NodePool | undefined> {
+async function readPool({ client, cache }: PoolLimitsDeps, name: string): Promise<NodePool | undefined> {
   try {
     cache.upsert('NodePool', await client.get(resourcePath('nodepools', name)))
     return cache.nodePools.get(name)
@@ -80,7 +86,7 @@ async function readPool({ client, cache }: Deps, name: string): Promise<NodePool
 }
 
 /** What the pool's nodes have, those on their way included. */
-function usageOf({ cache }: Deps, pool: string, without: ReadonlySet<string>): Resources {
+function usageOf({ cache }: PoolLimitsDeps, pool: string, without: ReadonlySet<string>): Resources {
   const known = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
   const own = known.filter(
     (one) =>

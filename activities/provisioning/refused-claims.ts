@@ -1,9 +1,13 @@
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { podFingerprint } from '../scheduler-thread/pod-fingerprint.ts'
 import { BackOff } from './back-off.ts'
+
+interface RefusedClaimsDeps {
+  readonly cache: ClusterCache
+}
 
 const longestMs = 10 * 60_000
 /** An entry that nothing was refused for in this time is of pods that are gone. */
@@ -16,7 +20,7 @@ interface Refused {
   readonly state: string
 }
 
-type Providers = Pick<PlanningDeps, 'cache'>
+type Providers = RefusedClaimsDeps
 
 /**
  * Pods whose planned NodeClaim was refused. They share no new NodeClaim with other pods any more, so that a claim shows whose fault it is. Pods that

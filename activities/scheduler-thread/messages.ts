@@ -34,7 +34,7 @@ export interface PlanRequest {
 /** What to evaluate with, besides the cluster itself. */
 export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
-    Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'clock'>,
+    Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'policy' | 'clock'>,
     Pick<DisruptionView, 'nominated' | 'spokenFor'> {
   /** Pauses in force. */
   readonly pauses: readonly Pause[]

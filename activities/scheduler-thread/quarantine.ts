@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { Gauge, type Registry, register } from 'prom-client'
 import { CrashSearch } from '../../core/crash-search.ts'
 import type { Pod } from '../../core/objects.ts'
@@ -12,20 +13,30 @@ import {
   withEntry,
 } from '../../core/quarantine.ts'
 import { annotations } from '../../core/requirements/labels.ts'
-import { type CachedObject, type ClusterCache, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
+import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
 import { objectFingerprint } from './object-fingerprint.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
 import type { QuarantineStore } from './quarantine-store.ts'
 import type { ThreadFault } from './supervised-thread.ts'
+
+interface QuarantineDeps {
+  readonly cache: ClusterCache
+  readonly events: EventRecorder
+  readonly log: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** What others wrote, or cleared, is read this often while something is quarantined. */
 const readEveryMs = 5000
 /** Without its Node a NodeClaim looks like a node to come, and pods would wait for it. */
 const neverLeftOut: ReadonlySet<string> = new Set(['Node', 'NodeClaim'])
 
-interface Deps extends Pick<PlanningDeps, 'events' | 'log' | 'now'> {
+interface Deps extends QuarantineDeps {
   readonly cache: ClusterCache
   readonly store: QuarantineStore
 }
@@ -144,7 +155,7 @@ export class Quarantine {
       const added = [...this.#entries].filter(([id]) => this.#unsaved.has(id))
       this.#replace(new Map([...entries, ...added]))
     } catch (error) {
-      log.warn({ err: error }, 'quarantine could not be read or written, retrying')
+      log.warn({ err: error }, 'failed to read or write quarantine, retrying')
       this.#replace(inForce(this.#entries, hashOf, now()))
     }
   }
@@ -161,7 +172,7 @@ export class Quarantine {
       await this.#save(id)
       await store.remove([...before.keys()].filter((other) => !this.#entries.has(other)))
     } catch (error) {
-      log.warn({ err: error, object: id }, 'quarantine could not be written, retrying')
+      log.warn({ err: error, object: id }, 'failed to write quarantine, retrying')
     }
   }
 

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { evaluate } from '../../core/disruption/evaluate.ts'
+import { joinerPolicy } from '../../core/disruption/policy.ts'
 import { validateTogether } from '../../core/disruption/validate.ts'
 import { disruptionWorld } from '../../core/disruption/world.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
@@ -103,6 +104,7 @@ function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
     instanceTypes: typesByPool,
     wellKnown: wellKnownLabels,
     scheduling: { ...options, inHand },
+    policy: joinerPolicy,
     clock: () => performance.now(),
   }
   if (together !== undefined)

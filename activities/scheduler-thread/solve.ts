@@ -2,9 +2,32 @@ import { randomUUID } from 'node:crypto'
 import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
-import type { PlanningDeps } from '../planning/dependencies.ts'
-import type { ThreadPlan } from './solver-thread.ts'
+import type { Catalogue } from '../azure/catalogue/catalogue.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { PlanningMetrics } from '../provisioning/metrics.ts'
+import type { RefusedClaims } from '../provisioning/refused-claims.ts'
+import type { HeavyPods } from './heavy-pods.ts'
+import type { Quarantine } from './quarantine.ts'
+import type { SchedulingSettings } from './scheduling-settings.ts'
+import type { SolverThread, ThreadPlan } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
+
+/** What NodePools can buy. */
+export interface CatalogueOfPools {
+  readonly cache: ClusterCache
+  readonly catalogue: Catalogue
+}
+
+export interface SolveDeps extends CatalogueOfPools {
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  readonly refusedClaims: RefusedClaims
+  readonly heavyPods: HeavyPods
+  readonly quarantine: Quarantine
+  readonly metrics: PlanningMetrics
+  readonly solver: SolverThread
+  readonly scheduling: SchedulingSettings
+}
 
 /** A pass ends after this time with what it has planned by then; the rest is planned by the next one (reference/karpenter-core.md 3.2). */
 const solveLimitMs = 60_000
@@ -13,7 +36,7 @@ const solveLimitMs = 60_000
  * Plans pods that need a place, from the cluster as the cache has it at this moment. `all`: every pod that needs one. Returns undefined where the
  * scheduler failed and the next pass, without what is to blame, may do better. Errors: the scheduler failed for a reason that no pod explains.
  */
-export async function solve(deps: PlanningDeps, all: readonly Pod[]): Promise<ThreadPlan | undefined> {
+export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<ThreadPlan | undefined> {
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
   const { quarantine } = deps
   const pods = quarantine.trial(all.filter((pod) => !isHeldBack(deps, pod)))
@@ -40,7 +63,7 @@ export async function solve(deps: PlanningDeps, all: readonly Pod[]): Promise<Th
 }
 
 /** Whether a pod has to wait before it is planned again. */
-export function isHeldBack(deps: PlanningDeps, pod: Pod): boolean {
+export function isHeldBack(deps: SolveDeps, pod: Pod): boolean {
   const now = deps.now()
   return (
     deps.refusedClaims.isWaiting(deps, pod, now) || deps.heavyPods.isWaiting(pod, now) || deps.quarantine.holds(pod)
@@ -48,7 +71,7 @@ export function isHeldBack(deps: PlanningDeps, pod: Pod): boolean {
 }
 
 /** What each pool can buy now. Pools without a node class take no part. */
-export function instanceTypes({ cache, catalogue }: Pick<PlanningDeps, 'cache' | 'catalogue'>) {
+export function instanceTypes({ cache, catalogue }: CatalogueOfPools) {
   return new Map(
     [...cache.nodePools.values()].flatMap(({ metadata, template }) => {
       const nodeClass = cache.nodeClasses.get(template.spec.nodeClassRef.name)

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { afterEach, expect, it } from 'vitest'
 import { sampleType } from '../../core/sample-objects.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import { type EvaluationThreadRequest, SolverThread, type ThreadRequest } from './solver-thread.ts'
 
 const created = '2026-01-01T00:00:00Z'
@@ -150,7 +150,6 @@ const evaluation: EvaluationThreadRequest = {
   pauses: [],
   spotToSpot: false,
   terminateFirst: false,
-  maxMultiNodeCandidates: 100,
 }
 
 it('finds what to disrupt, with the objects that the cache has, and says whether it still holds', async () => {
@@ -169,7 +168,7 @@ it('finds what to disrupt, with the objects that the cache has, and says whether
   const [command] = commands
   expect(command).toMatchObject({ method: 'emptiness', decision: 'delete' })
   expect(command?.candidates.map(({ node }) => node)).toEqual([cache.nodes.get('a')])
-  expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', 1])
+  expect(passes.map(({ method, candidates }) => [method, candidates])).toContainEqual(['emptiness', ['a']])
   const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
   expect(await thread.validateTogether(evaluation, [proposed, proposed])).toMatchObject([
     { kind: 'valid' },

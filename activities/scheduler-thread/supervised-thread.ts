@@ -130,7 +130,7 @@ export class SupervisedThread {
     if (this.#worker !== worker) return
     const fault = new ThreadFault(cause, error.message, this.#breadcrumb.read())
     if (error.stack !== undefined) fault.stack = `${fault.message}\n${error.stack}`
-    this.#settings.log.error({ err: fault }, 'scheduler ended, the next pass starts another')
+    this.#settings.log.error({ err: fault }, 'scheduler thread ended, the next pass starts another')
     void this.#forget()?.terminate()
     const asked = this.#asked.splice(0)
     this.#settings.onFault(fault, asked.length > 0)

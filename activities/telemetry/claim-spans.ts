@@ -2,9 +2,14 @@ import { createHash } from 'node:crypto'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { activityScope } from '../activity-context.ts'
-import type { ClaimRef } from '../azure/contract.ts'
+import type { ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
 import { cachedClaim, liveClaim } from '../kubernetes/client/object-writes.ts'
-import type { KubernetesDeps } from '../kubernetes/dependencies.ts'
+import type { ClaimRef } from '../kubernetes/contract.ts'
+import type { Tracing } from './tracing.ts'
+
+export interface ClaimSpansDeps extends ObjectWritesDeps {
+  readonly tracing: Tracing
+}
 
 /** The span of a whole launch, from the NodeClaim to the ready Node: each step of the lifecycle is a part of it. */
 const launchSpan = 'nodeClaimLifecycle'
@@ -14,15 +19,14 @@ const launchSpan = 'nodeClaimLifecycle'
  * and workflows need not know of it. A claim without one, and all while tracing is off, costs nothing.
  */
 export async function claimSpan<T extends { readonly kind: string }>(
-  deps: KubernetesDeps,
-  name: string,
-  ref: ClaimRef,
+  deps: ClaimSpansDeps,
+  { step, claim: ref }: { readonly step: string; readonly claim: ClaimRef },
   work: () => Promise<T>,
 ): Promise<T> {
   const claim = await tracedClaim(deps, ref)
   if (claim === undefined) return work()
   return deps.tracing.span(
-    name,
+    step,
     { parent: launchParent(claim), attributes: { ...about(claim), 'temporal.attempt': activityScope().attempt } },
     async (tell) => {
       const outcome = await work()
@@ -33,7 +37,7 @@ export async function claimSpan<T extends { readonly kind: string }>(
 }
 
 /** Tells that a claim's launch is over: its Node is ready, or it was given up for `error`. */
-export async function launchEnds(deps: KubernetesDeps, ref: ClaimRef, error?: string): Promise<void> {
+export async function launchEnds(deps: ClaimSpansDeps, ref: ClaimRef, error?: string): Promise<void> {
   const claim = await tracedClaim(deps, ref)
   if (claim === undefined) return
   const parent = claim.metadata.annotations[annotations.traceParent]
@@ -41,7 +45,7 @@ export async function launchEnds(deps: KubernetesDeps, ref: ClaimRef, error?: st
   deps.tracing.past(launchSpan, { parent, startMs, spanId: launchSpanId(claim), attributes: about(claim), error })
 }
 
-async function tracedClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+async function tracedClaim(deps: ClaimSpansDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   if (!deps.tracing.isOn) return undefined
   const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
   return claim?.metadata.annotations[annotations.traceParent] === undefined ? undefined : claim

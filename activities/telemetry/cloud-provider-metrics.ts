@@ -22,7 +22,7 @@ interface Call {
 /** Upstream's controller for what an activity does. */
 const controllers: Readonly<Record<string, string>> = {
   launch: 'nodeclaim.lifecycle',
-  awaitInstance: 'nodeclaim.lifecycle',
+  awaitNode: 'nodeclaim.lifecycle',
   deleteInstance: 'nodeclaim.lifecycle',
   collectGarbage: 'nodeclaim.garbagecollection',
   nextProvisioning: 'provisioner',

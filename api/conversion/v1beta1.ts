@@ -45,24 +45,30 @@ const subset = (part: string, whole: string) => ({
 
 const kubelet = z
   .object({
-    clusterDNS: z.array(z.string()).optional().describe('Addresses of the DNS servers of pods.'),
-    maxPods: count.optional().describe('How many pods the node may have.'),
-    podsPerCore: count.optional().describe('How many pods the node may have per core; maxPods stays the most.'),
-    systemReserved: reserved.optional().describe('What is kept for the operating system.'),
-    kubeReserved: reserved.optional().describe('What is kept for kubelet and the container runtime.'),
-    evictionHard: bySignal(threshold).optional().describe('Below which rest pods are evicted at once.'),
-    evictionSoft: bySignal(threshold).optional().describe('Below which rest pods are evicted after a grace period.'),
-    evictionSoftGracePeriod: bySignal(z.string()).optional().describe('Those grace periods, such as 1m30s.'),
+    clusterDNS: z.array(z.string()).optional().describe('IP addresses of the DNS servers that pods use.'),
+    maxPods: count.optional().describe('Maximum number of pods on the node.'),
+    podsPerCore: count.optional().describe('Maximum number of pods per core, up to maxPods.'),
+    systemReserved: reserved.optional().describe('Resources reserved for the operating system.'),
+    kubeReserved: reserved.optional().describe('Resources reserved for Kubernetes system components.'),
+    evictionHard: bySignal(threshold).optional().describe('Hard eviction thresholds.'),
+    evictionSoft: bySignal(threshold).optional().describe('Soft eviction thresholds.'),
+    evictionSoftGracePeriod: bySignal(z.string())
+      .optional()
+      .describe('Grace periods of the soft eviction thresholds, such as 1m30s.'),
     evictionMaxPodGracePeriod: z
       .int()
       .optional()
       .meta({ format: 'int32' })
-      .describe('The most seconds that a pod has to end when it is evicted for a soft threshold.'),
-    imageGCHighThresholdPercent: percent.optional().describe('Disk usage above which unused images are removed.'),
-    imageGCLowThresholdPercent: percent.optional().describe('Disk usage down to which unused images are removed.'),
-    cpuCFSQuota: z.boolean().optional().describe("Whether containers' CPU limits are enforced."),
+      .describe('Maximum termination grace period in seconds for pods evicted by a soft threshold.'),
+    imageGCHighThresholdPercent: percent
+      .optional()
+      .describe('Disk usage in percent above which image garbage collection always runs.'),
+    imageGCLowThresholdPercent: percent
+      .optional()
+      .describe('Disk usage in percent down to which image garbage collection removes images.'),
+    cpuCFSQuota: z.boolean().optional().describe('Enforces the CPU limits of containers (CFS quota).'),
   })
-  .describe('Settings of kubelet. In v1 they are a matter of the AKSNodeClass.')
+  .describe('Settings of kubelet. In v1 they are fields of the AKSNodeClass.')
   .register(crdExtensions, {
     cel: [
       {
@@ -78,23 +84,26 @@ function requirements(options: { readonly nodePoolAllowed: boolean }) {
   const today = requirementList(options)
   const operator = z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'])
   return z
-    .array(today.element.extend({ operator: operator.describe("How the label's value relates to the values.") }))
+    .array(today.element.extend({ operator: operator.describe('Operator that relates the label to the values.') }))
     .max(100)
-    .describe('What the labels of the nodes must meet.')
+    .describe('Requirements on the labels of the nodes.')
     .register(crdExtensions, crdExtensions.get(today) ?? {})
 }
 
 const nodeSpec = z.object({
-  taints: z.array(taintField).optional().describe('Taints that the nodes keep.'),
-  startupTaints: z.array(taintField).optional().describe('Taints that somebody else removes when a node is ready.'),
+  taints: z.array(taintField).optional().describe('Taints applied to the nodes.'),
+  startupTaints: z
+    .array(taintField)
+    .optional()
+    .describe('Taints applied to nodes at startup, which another controller removes before pods can run.'),
   kubelet: kubelet.optional(),
   nodeClassRef: z
     .object({
       name: z.string().describe('Name of the AKSNodeClass.'),
-      kind: z.string().optional().describe('Kind of the node class; AKSNodeClass when unset.'),
-      apiVersion: z.string().optional().describe('Group and version of it; karpenter.azure.com when unset.'),
+      kind: z.string().optional().describe('Kind of the node class. Defaults to AKSNodeClass.'),
+      apiVersion: z.string().optional().describe('API version of the node class. Defaults to karpenter.azure.com.'),
     })
-    .describe('The AKSNodeClass of the nodes.'),
+    .describe('Reference to the AKSNodeClass of the nodes.'),
 })
 
 const requests = z.object({ requests: resourceList.optional() })
@@ -112,16 +121,16 @@ const disruption = z
     consolidationPolicy: z
       .enum(['WhenEmpty', 'WhenUnderutilized'])
       .default('WhenUnderutilized')
-      .describe('Which nodes may be consolidated.'),
+      .describe('Policy that selects the nodes to consolidate.'),
     consolidateAfter: nillableDuration
       .optional()
-      .describe('How long a node must have been empty; goes with WhenEmpty.'),
-    expireAfter: nillableDuration.default('720h').describe('Age at which a node is replaced, or Never.'),
+      .describe('Duration that a node must be empty before it is consolidated. Valid with WhenEmpty only.'),
+    expireAfter: nillableDuration.default('720h').describe('Age at which a node expires and is replaced, or Never.'),
     budgets: z
       .array(budget)
       .max(50)
       .default([{ nodes: '10%' }])
-      .describe('Limits on how many nodes may be disrupted at once.')
+      .describe('Limits on the number of nodes disrupted at the same time.')
       .register(crdExtensions, {
         cel: [
           {
@@ -156,7 +165,7 @@ export const oldNodePoolSpec = z.object({
   }),
   disruption: disruption
     .prefault({ consolidationPolicy: 'WhenUnderutilized', expireAfter: '720h' })
-    .describe('When and how fast nodes may be replaced or removed.'),
+    .describe('When and how fast nodes may be disrupted.'),
   limits,
   weight,
 })
@@ -167,5 +176,5 @@ export const oldNodeClaimStatus = nodeClaimStatus.omit({ lastPodEventTime: true 
 
 export const oldNodeClaimSpec = nodeSpec.extend({
   requirements: requirements({ nodePoolAllowed: true }),
-  resources: requests.optional().describe('What the node must at least have room for.'),
+  resources: requests.optional().describe('Resources that the node must have room for.'),
 })

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
+import { evaluate } from '../../core/disruption/evaluate.ts'
 import { type DisruptionWorld } from '../../core/disruption/world.ts'
-import { decisionOf } from '../../starter/cli/simulate/disruption.ts'
+import { decisionOf } from '../../starter/cli/simulate/disruption-scenario.ts'
 import { peakRSSMiB } from '../../starter/cli/simulate/rounds.ts'
 
 /**
@@ -10,20 +11,21 @@ import { peakRSSMiB } from '../../starter/cli/simulate/rounds.ts'
  */
 const [file = '', rounds = '1', most = '100'] = process.argv.slice(2)
 const startedAt = performance.now()
-const { world, evaluate } = decisionOf(JSON.parse(await readFile(file, 'utf8')))
+const { world, settings } = decisionOf(JSON.parse(await readFile(file, 'utf8')))
+const policy = { ...settings.policy, maxMultiNodeCandidates: Number(most) }
 const readMs = performance.now() - startedAt
 
 for (let round = 0; round < Number(rounds); round += 1) {
   const began = performance.now()
   const made = counting(world())
   const ready = performance.now()
-  const { commands, candidates } = evaluate(made.world, Number(most))
+  const { commands, passes } = evaluate(made.world, { ...settings, policy })
   const done = performance.now()
   const line = {
     readMs,
     worldMs: ready - began,
     evaluateMs: done - ready,
-    candidates: candidates.length,
+    candidates: passes.reduce((sum, { candidates }) => sum + candidates.length, 0),
     simulations: made.simulations(),
     commands: commands.map(({ decision, candidates: own }) => `${decision} ${own.length}`),
     savings: commands.reduce((sum, { savings }) => sum + savings, 0),

@@ -62,7 +62,6 @@ async function onePass() {
     pauses: [],
     spotToSpot: false,
     terminateFirst: false,
-    maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
   })
   const placed = [...newNodeClaims, ...existing].flatMap(({ pods }) => pods)
   return {

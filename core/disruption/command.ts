@@ -5,26 +5,46 @@ import type { Candidate } from './candidates.ts'
 /** Why a node is disrupted, as budgets and the condition DisruptionReason name it. */
 export type DisruptionReason = 'Empty' | 'Drifted' | 'Underutilized'
 
-/** The ways in which disruption looks for something to do, in the order in which they are tried (reference/karpenter-core.md 4.1). */
-export type DisruptionMethod = 'emptiness' | 'static-drift' | 'drift' | 'multi-node' | 'single-node'
-
-/** What metrics call a method (reference/karpenter-core.md 4.1). */
-type ConsolidationType = 'empty' | 'multi' | 'single' | ''
-
-interface MethodFacts {
+/** What is true of a method whatever the cluster looks like; workflows and metrics need no more of it. */
+export interface MethodFacts {
   readonly reason: DisruptionReason
   /** A graceful method waits for every pod; an eventual one overrules pods of a node that has a terminationGracePeriod. */
   readonly isGraceful: boolean
-  readonly consolidationType: ConsolidationType
+  /** `delayed`: a command is validated again after a while, lest pods are about to come; `immediate`: it is committed at once. */
+  readonly validation: 'immediate' | 'delayed'
+  /** Whether a command goes on with those of its candidates that still hold; else it is given up when one does not. */
+  readonly holdsInPart: boolean
+  /** What metrics call it, as upstream. */
+  readonly consolidationType: string
 }
 
-export const methodFacts: Readonly<Record<DisruptionMethod, MethodFacts>> = {
-  emptiness: { reason: 'Empty', isGraceful: true, consolidationType: 'empty' },
-  'static-drift': { reason: 'Drifted', isGraceful: false, consolidationType: '' },
-  drift: { reason: 'Drifted', isGraceful: false, consolidationType: '' },
-  'multi-node': { reason: 'Underutilized', isGraceful: true, consolidationType: 'multi' },
-  'single-node': { reason: 'Underutilized', isGraceful: true, consolidationType: 'single' },
-}
+const drifted = { reason: 'Drifted', isGraceful: false, validation: 'immediate', holdsInPart: false } as const
+const underutilized = { reason: 'Underutilized', isGraceful: true, validation: 'delayed', holdsInPart: false } as const
+
+/** The ways in which disruption looks for something to do, in the order in which they are tried (reference/karpenter-core.md 4.1, 4.9). */
+const facts = {
+  emptiness: {
+    reason: 'Empty',
+    isGraceful: true,
+    validation: 'delayed',
+    holdsInPart: true,
+    consolidationType: 'empty',
+  },
+  'static-drift': { ...drifted, consolidationType: '' },
+  drift: { ...drifted, consolidationType: '' },
+  'multi-node': { ...underutilized, consolidationType: 'multi' },
+  'single-node': { ...underutilized, consolidationType: 'single' },
+} as const satisfies Readonly<Record<string, MethodFacts>>
+
+export type DisruptionMethod = keyof typeof facts
+
+export const methodFacts: Readonly<Record<DisruptionMethod, MethodFacts>> = facts
+
+/** All methods, in the order in which they are tried. */
+export const methodNames = Object.keys(facts) as readonly DisruptionMethod[] as readonly [
+  DisruptionMethod,
+  ...DisruptionMethod[],
+]
 
 /** `terminate-first` deletes a node that has to make room for its own replacement (reference/karpenter-1.15.md 4.8b). */
 export type Decision = 'delete' | 'replace' | 'terminate-first'

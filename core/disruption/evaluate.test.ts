@@ -14,6 +14,7 @@ import {
 } from '../sample-objects.ts'
 import { indexOf } from '../scheduling/cluster-index.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
+import { joinerPolicy, karpenterPolicy } from './policy.ts'
 import { validate } from './validate.ts'
 import { type DisruptionWorld, disruptionWorld, type WorldSettings } from './world.ts'
 
@@ -101,7 +102,7 @@ const settings: EvaluationSettings = {
   scheduling: {},
   spotToSpot: false,
   terminateFirst: false,
-  maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
+  policy: joinerPolicy,
 }
 
 const found = (one: DisruptionWorld, change: Partial<EvaluationSettings> = {}) =>
@@ -138,8 +139,8 @@ describe('evaluate', () => {
     ]
     const drift = (change: Partial<EvaluationSettings>) =>
       found(world([node('a', 'four', ['Drifted'])], { pods }), { methods: ['drift'], ...change })
-    expect(drift({ leavesOthersPods: true })).toEqual(['drift replace a by four|eight'])
-    expect(drift({})).toEqual(['drift replace a by eight by four|eight'])
+    expect(drift({})).toEqual(['drift replace a by four|eight'])
+    expect(drift({ policy: karpenterPolicy })).toEqual(['drift replace a by eight by four|eight'])
   })
 
   it('consolidates several single nodes in one pass, each with the others already done', () => {

@@ -1,29 +1,17 @@
-import { holdOf } from '../node-claim/hold.ts'
-import { protectedUntil } from '../pods/do-not-disrupt.ts'
-import { isActive } from '../pods/pod-rules.ts'
-import { labels } from '../requirements/labels.ts'
-import { type Blocked, blockedBy, type Candidate, type DisruptionView, isMarked } from './candidates.ts'
+import { BalancedPolicy } from './balanced.ts'
+import { blockedPools, type PoolBudget, remainingBudgets } from './budgets/pool-budgets.ts'
+import { type Blocked, blockedBy, type Candidate } from './candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
-import { consolidatableAt } from './consolidatable.ts'
-import {
-  blockedPools,
-  candidatesFor,
-  methodContext,
-  noPools,
-  type PoolBudget,
-  remainingBudgets,
-} from './evaluate-method.ts'
 import type { FilterSettings } from './filters.ts'
-import { inOrder, replaceDrifted } from './methods/drift.ts'
-import { emptiness } from './methods/emptiness.ts'
-import { type MethodContext, type MethodSettings, type Note, poolOf } from './methods/method.ts'
-import { multiNode } from './methods/multi-node.ts'
-import { consolidateOne, interleaved } from './methods/single-node.ts'
-import type { Simulator } from './simulation.ts'
+import { candidatesFor } from './method-candidates.ts'
+import { type MethodContext, type MethodSettings, type Note, poolOf } from './methods/context.ts'
+import type { Method } from './methods/method.ts'
+import { methods } from './methods/methods.ts'
+import { nextChange } from './next-change.ts'
 import { type DisruptionWorld, worldAfter } from './world.ts'
 
 export interface EvaluationSettings extends MethodSettings, FilterSettings {
-  /** Absent: all. */
+  /** Of the policy's methods, those that are asked; absent: all. */
   readonly methods?: readonly DisruptionMethod[]
   /** How many nodes a forced evaluation may take of each pool, at most; budgets hold beside it. */
   readonly mostNodes?: number
@@ -31,17 +19,18 @@ export interface EvaluationSettings extends MethodSettings, FilterSettings {
   readonly clock?: () => number
 }
 
-/** What a pass of one method came to. */
+/** What asking one method came to. */
 interface MethodPass {
   readonly method: DisruptionMethod
   readonly eligible: number
-  readonly candidates: number
+  /** Names of the Nodes that the method chose among. */
+  readonly candidates: readonly string[]
   readonly commands: number
   readonly milliseconds: number
   readonly budgets: ReadonlyMap<string, PoolBudget>
 }
 
-/** All that can be done now, and why the rest cannot. */
+/** What can be done now as far as the policy goes, and why the rest cannot. */
 export interface Evaluation {
   /** They hold together: each was found with those before it already decided. */
   readonly commands: readonly DisruptionCommand[]
@@ -54,65 +43,66 @@ export interface Evaluation {
   readonly nextChange?: number
 }
 
-/** Single nodes that are consolidated in one pass: each one more asks for another look at the cluster as it will be. */
-const mostSingleCommands = 20
-/** A rollout begins with a fifth of its budget at a time: nodes that come and go in step would leave the budget empty in between. */
-const driftShare = 0.2
-
-const order: readonly DisruptionMethod[] = ['emptiness', 'drift', 'multi-node', 'single-node']
-
 /**
- * Everything that should be disrupted now: all empty nodes, drifted nodes as far as budgets go, and either the best set of nodes that go
- * together or several single ones (reference/karpenter-core.md 4.1, 4.8). Unlike upstream it does not end at the first command, and it looks
- * at every candidate.
+ * Asks the policy's methods in their order what should be disrupted now (reference/karpenter-core.md 4.1, 4.8). The cluster changes with each
+ * command that is decided.
  */
 export function evaluate(world: DisruptionWorld, settings: EvaluationSettings): Evaluation {
   const pass = new Pass(world, settings)
-  for (const method of order) {
+  const { policy } = settings
+  for (const method of policy.methods) {
     if (settings.methods?.includes(method) === false) continue
-    // Nodes that are going together are worth more than single ones, which are found as well in the next pass.
-    if (method === 'single-node' && pass.commands.some((command) => command.method === 'multi-node')) continue
-    pass.run(method)
+    const found = new Set(pass.commands.map((command) => command.method))
+    if (policy.endsAtFirst && found.size > 0) break
+    if (policy.notAfter[method]?.some((earlier) => found.has(earlier)) === true) continue
+    pass.ask(methods[method])
   }
-  const nextChange = upcoming(world.view)
+  const next = nextChange(world.view)
   const { commands, blocked, notes, passes } = pass
   const { forced, scope, resting } = settings
   const asked = { ...(forced === undefined ? {} : { forced }), ...(scope && { scope }), ...(resting && { resting }) }
-  return { commands, blocked, notes, passes, asked, ...(nextChange === undefined ? {} : { nextChange }) }
+  return { commands, blocked, notes, passes, asked, ...(next === undefined ? {} : { nextChange: next }) }
 }
 
-/** One evaluation as it goes: the cluster changes with each command that is decided. */
 class Pass {
   readonly commands: DisruptionCommand[] = []
   readonly blocked: (Blocked & { readonly method: DisruptionMethod })[] = []
   readonly notes: (Note & { readonly method: DisruptionMethod })[] = []
   readonly passes: MethodPass[] = []
   readonly #settings: EvaluationSettings
-  #view: DisruptionView
-  #simulator: Simulator
+  #world: DisruptionWorld
 
-  constructor({ view, simulator }: DisruptionWorld, settings: EvaluationSettings) {
+  constructor(world: DisruptionWorld, settings: EvaluationSettings) {
+    this.#world = world
     this.#settings = settings
-    this.#view = view
-    this.#simulator = simulator
   }
 
-  run(method: DisruptionMethod): void {
-    const startedAt = this.#settings.clock?.() ?? 0
-    const { eligible, candidates, blocked } = candidatesFor(method, this.#view, this.#settings)
-    this.#block(method, blocked)
-    const budgets = remainingBudgets(this.#view, methodFacts[method].reason)
+  ask(method: Method): void {
+    const { name } = method
+    const { clock, policy } = this.#settings
+    const startedAt = clock?.() ?? 0
+    const { view } = this.#world
+    const { eligible, candidates, blocked } = candidatesFor(method, view, this.#settings)
+    this.#block(name, blocked)
+    const { reason } = methodFacts[name]
+    const budgets = remainingBudgets(view, reason)
     const before = this.commands.length
+    const most = before + (policy.mostCommands[name] ?? Number.POSITIVE_INFINITY)
     if (candidates.length > 0) {
-      this.#block(method, blockedPools(budgets, methodFacts[method].reason))
-      this.#decide(method, candidates, this.#context(method, eligible, budgets))
+      this.#block(name, blockedPools(budgets, reason))
+      const context = this.#context(name, { eligible, budgets })
+      for (const command of commandsOf(method, candidates, context)) {
+        this.commands.push(command)
+        this.#world = worldAfter(this.#world, command)
+        if (this.commands.length === most) break
+      }
     }
     this.passes.push({
-      method,
+      method: name,
       eligible: eligible.length,
-      candidates: candidates.length,
+      candidates: candidates.map(({ node }) => node.metadata.name),
       commands: this.commands.length - before,
-      milliseconds: (this.#settings.clock?.() ?? 0) - startedAt,
+      milliseconds: (clock?.() ?? 0) - startedAt,
       budgets,
     })
   }
@@ -121,72 +111,14 @@ class Pass {
     for (const one of blocked) this.blocked.push({ ...one, method })
   }
 
-  #context(
-    method: DisruptionMethod,
-    eligible: readonly Candidate[],
-    budgets: ReadonlyMap<string, PoolBudget>,
-  ): MethodContext {
-    const tell = (note: Note) => {
-      this.notes.push({ ...note, method })
-      if (note.event !== undefined)
-        this.#block(method, [blockedBy(note.candidate.nodeClaim, note.candidate.node, note.event, note.message)])
+  #context(method: DisruptionMethod, given: Pick<ContextInput, 'eligible' | 'budgets'>): MethodContext {
+    const note = (noted: Note) => {
+      this.notes.push({ ...noted, method })
+      const { event, candidate, message } = noted
+      if (event !== undefined) this.#block(method, [blockedBy(candidate.nodeClaim, candidate.node, event, message)])
     }
-    const world = { view: this.#view, simulator: this.#simulator }
-    return methodContext(world, this.#settings, {
-      eligible,
-      budgets,
-      most: (pool) => this.#mostNodes(pool),
-      note: tell,
-    })
-  }
-
-  #decide(method: DisruptionMethod, candidates: readonly Candidate[], context: MethodContext): void {
-    if (method === 'emptiness') for (const command of emptiness(candidates, context)) this.#settle(command)
-    else if (!context.simulator.hasPools) noPools(candidates, context)
-    else if (method === 'drift') this.#rollOut(candidates, context)
-    else if (method === 'multi-node') for (const command of multiNode(candidates, context)) this.#settle(command)
-    else this.#oneByOne(candidates, context)
-  }
-
-  #rollOut(candidates: readonly Candidate[], context: MethodContext): void {
-    const share = new Map(
-      [...remainingBudgets(this.#view, 'Drifted')].map(([pool, { allowed }]) => [
-        pool,
-        Math.ceil(allowed * driftShare),
-      ]),
-    )
-    for (const candidate of inOrder(candidates)) {
-      const left = share.get(poolOf(candidate)) ?? 0
-      if (left <= 0) continue
-      const command = replaceDrifted(candidate, context)
-      if (command === undefined) continue
-      share.set(poolOf(candidate), left - 1)
-      this.#settle(command)
-      context.simulator = this.#simulator
-    }
-  }
-
-  #oneByOne(candidates: readonly Candidate[], context: MethodContext): void {
-    let left = mostSingleCommands
-    for (const candidate of interleaved(candidates)) {
-      if (left === 0) return
-      // Pods are about to come: what the node looks like then is for the next pass to see.
-      if (this.#view.nominated.has(candidate.node.metadata.name)) continue
-      if (isMarked(candidate.nodeClaim, candidate.node, this.#view)) continue
-      const command = consolidateOne(candidate, context)
-      if (command === undefined) continue
-      left -= 1
-      this.#settle(command)
-      context.simulator = this.#simulator
-    }
-  }
-
-  /** What comes after a command sees the cluster as the command leaves it. */
-  #settle(command: DisruptionCommand): void {
-    this.commands.push(command)
-    const { view, simulator } = worldAfter({ view: this.#view, simulator: this.#simulator }, command)
-    this.#view = view
-    this.#simulator = simulator
+    const most = (pool: string) => this.#mostNodes(pool)
+    return methodContext(() => this.#world, this.#settings, { ...given, most, note })
   }
 
   /** What the operator's limit leaves of each pool. */
@@ -198,18 +130,41 @@ class Pass {
   }
 }
 
-/** When a node's consolidateAfter ends next, or a pod's protection, or a hold. */
-function upcoming({ nodes, nodePools, podsOn, now }: DisruptionView): number | undefined {
-  let next: number | undefined
-  const see = (time: number | undefined) => {
-    if (time !== undefined && time > now && (next === undefined || time < next)) next = time
+interface ContextInput extends Pick<MethodContext, 'note'> {
+  readonly eligible: readonly Candidate[]
+  readonly budgets: ReadonlyMap<string, PoolBudget>
+  /** How many nodes of a pool may be taken at most, beside what budgets leave. */
+  readonly most?: (nodePool: string) => number
+}
+
+/** What a method works with, in the world as it is whenever the method looks. */
+export function methodContext(
+  world: () => DisruptionWorld,
+  settings: MethodSettings,
+  { eligible, budgets, note, most = () => Number.POSITIVE_INFINITY }: ContextInput,
+): MethodContext {
+  return {
+    get view() {
+      return world().view
+    },
+    get simulator() {
+      return world().simulator
+    },
+    settings,
+    balanced: new BalancedPolicy(eligible, world().view),
+    poolBudgets: budgets,
+    budgets: new Map([...budgets].map(([pool, { remaining }]) => [pool, Math.min(remaining, most(pool))])),
+    note,
   }
-  for (const { node, claim } of nodes) {
-    if (node === undefined || claim === undefined) continue
-    const pool = nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
-    if (pool !== undefined) see(consolidatableAt(claim, pool))
-    see(holdOf(claim, now)?.untilMs)
-    for (const pod of podsOn(node.metadata.name)) if (isActive(pod)) see(protectedUntil(pod))
-  }
-  return next
+}
+
+/** Where no NodePool is ready nothing could be launched, whatever the candidates are. */
+function commandsOf(
+  method: Method,
+  candidates: readonly Candidate[],
+  context: MethodContext,
+): Iterable<DisruptionCommand> {
+  if (!method.simulates || context.simulator.hasPools) return method.compute(candidates, context)
+  for (const candidate of candidates) context.note({ candidate, outcome: 'hindered', message: 'no NodePool is ready' })
+  return []
 }

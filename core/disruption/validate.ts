@@ -1,12 +1,10 @@
-import type { Candidate } from './candidates.ts'
+import { remainingBudgets } from './budgets/pool-budgets.ts'
 import { type Decision, type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
-import { candidatesFor, methodContext, remainingBudgets } from './evaluate-method.ts'
+import { methodContext } from './evaluate.ts'
 import type { FilterSettings } from './filters.ts'
-import { replaceDrifted } from './methods/drift.ts'
-import { emptiness } from './methods/emptiness.ts'
-import { type MethodContext, type MethodSettings, type Note, takeBudget } from './methods/method.ts'
-import { together } from './methods/multi-node.ts'
-import { consolidateOne } from './methods/single-node.ts'
+import { candidatesFor } from './method-candidates.ts'
+import type { MethodSettings, Note } from './methods/context.ts'
+import { methods } from './methods/methods.ts'
 import { type DisruptionWorld, worldAfter } from './world.ts'
 
 /** A command as it was proposed. */
@@ -34,12 +32,13 @@ export function validate(
   settings: MethodSettings & FilterSettings,
 ): Validation {
   const { view } = world
-  const { method } = proposed
+  const method = methods[proposed.method]
+  const { reason, holdsInPart } = methodFacts[proposed.method]
   const { eligible, candidates: all, blocked } = candidatesFor(method, view, settings)
   const uids = new Set(proposed.candidates)
   const candidates = all.filter(({ nodeClaim }) => uids.has(nodeClaim.metadata.uid))
   const missing = uids.size - candidates.length
-  if (candidates.length === 0 || (method !== 'emptiness' && missing > 0)) {
+  if (candidates.length === 0 || (!holdsInPart && missing > 0)) {
     const names = new Set(
       view.nodes.flatMap(({ claim }) =>
         claim !== undefined && uids.has(claim.metadata.uid) ? [claim.metadata.name] : [],
@@ -50,9 +49,10 @@ export function validate(
     return { kind: 'invalid', reason: 'churn', message: `${missing} candidates are no longer valid${because}` }
   }
   const notes: Note[] = []
-  const budgets = remainingBudgets(view, methodFacts[method].reason)
-  const context = methodContext(world, settings, { eligible, budgets, note: (note) => notes.push(note) })
-  const command = decide(method, candidates, context)
+  const budgets = remainingBudgets(view, reason)
+  const context = methodContext(() => world, settings, { eligible, budgets, note: (note) => notes.push(note) })
+  const isPossible = !method.simulates || world.simulator.hasPools
+  const command = isPossible ? method.revalidate(candidates, context) : undefined
   if (command !== undefined) return sameOutcome(proposed, command)
   const note = notes.find(({ outcome }) => outcome !== 'chosen')
   if (note?.outcome === 'budget')
@@ -76,23 +76,6 @@ export function validateTogether(
     if (validation.kind === 'valid') current = worldAfter(current, validation.command)
     return validation
   })
-}
-
-function decide(
-  method: DisruptionMethod,
-  candidates: readonly Candidate[],
-  context: MethodContext,
-): DisruptionCommand | undefined {
-  if (method === 'emptiness') return emptiness(candidates, context)[0]
-  if (!context.simulator.hasPools) return undefined
-  if (method === 'drift') return replaceDrifted(candidates[0] as Candidate, context)
-  if (method === 'single-node') return consolidateOne(candidates[0] as Candidate, context)
-  for (const candidate of candidates) {
-    if (takeBudget(context, candidate)) continue
-    context.note({ candidate, outcome: 'budget', message: '' })
-    return undefined
-  }
-  return together(candidates, context)
 }
 
 /** Another kind of outcome may be better still, but it was not what was announced: the next pass finds it. */

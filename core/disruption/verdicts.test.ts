@@ -14,6 +14,7 @@ import {
 } from '../sample-objects.ts'
 import { indexOf } from '../scheduling/cluster-index.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
+import { joinerPolicy } from './policy.ts'
 import { boundedVerdict, formatVerdict, parseVerdict, type Verdict, verdictShard, verdictShards } from './verdict.ts'
 import { verdictsOf } from './verdicts.ts'
 import { disruptionWorld } from './world.ts'
@@ -26,7 +27,7 @@ const settings: EvaluationSettings = {
   scheduling: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedCapacity: true },
   spotToSpot: false,
   terminateFirst: false,
-  maxMultiNodeCandidates: 100,
+  policy: joinerPolicy,
 }
 
 interface World {

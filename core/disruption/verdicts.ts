@@ -1,14 +1,14 @@
-import { isTrue } from '../conditions.ts'
-import type { NodeClaim, NodePool } from '../objects.ts'
+import type { NodeClaim } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
 import { labels } from '../requirements/labels.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import type { Blocked, DisruptionView } from './candidates.ts'
-import { type DisruptionMethod, methodFacts } from './command.ts'
+import { type DisruptionMethod, methodFacts, methodNames } from './command.ts'
 import { priceNow } from './costs.ts'
 import type { Evaluation } from './evaluate.ts'
-import { type DisruptionScope, isConsolidatable, isInScope, isResting } from './filters.ts'
-import type { Note } from './methods/method.ts'
+import { type DisruptionScope, isInScope, isResting } from './filters.ts'
+import type { Note } from './methods/context.ts'
+import { methods } from './methods/methods.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
 /** What verdicts follow from, beside the evaluation: the cluster that was evaluated. */
@@ -142,7 +142,7 @@ function noted(method: DisruptionMethod, { outcome, message, problems = [] }: No
 
 /** Drift brings a node up to date; it does not save. Whatever blocks a node altogether is told once. */
 function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number): Pick<Move, 'savingsForgone'> {
-  const isSaving = method !== 'drift' || outcome === 'blocked'
+  const isSaving = methodFacts[method].reason !== 'Drifted' || outcome === 'blocked'
   return forgoing.has(outcome) && isSaving && price > 0 ? { savingsForgone: price } : {}
 }
 
@@ -156,31 +156,13 @@ function untold(method: DisruptionMethod, input: MoveInput): Pick<Move, 'outcome
     if (isLeftAlone)
       return { outcome: 'not-looked-at', message: 'a command failed; it is tried again after 5 minutes at the latest' }
   }
-  if (method === 'drift') return untoldDrift(claim, pool)
-  if (pool?.isStatic === true) return unsuitable('NodePools with replicas are not consolidated')
-  if (!isConsolidatable({ nodeClaim: claim }, evaluation.asked)) return unsuitable(waiting(pool))
-  if (method === 'emptiness') return unsuitable('the node is not empty: it has pods that would have to move')
-  if (own.notes.has('emptiness')) return unsuitable('the node is empty, so it is a matter of emptiness')
-  const others = evaluation.commands.some((command) => command.method === method)
-  if (others) return { outcome: 'not-looked-at', message: 'other nodes go first; a later evaluation comes to this one' }
-  return method === 'multi-node'
-    ? { outcome: 'not-looked-at', message: 'no set of nodes was found that could go together for less' }
-    : { outcome: 'not-looked-at', message: 'pods are about to move to it' }
-}
-
-function untoldDrift(claim: NodeClaim, pool: NodePool | undefined): Pick<Move, 'outcome' | 'message'> {
-  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
-  if (pool?.isStatic === true) return unsuitable('drifted nodes of a NodePool with replicas are not replaced')
-  return { outcome: 'not-looked-at', message: 'other drifted nodes of its NodePool go first' }
-}
-
-function waiting(pool: NodePool | undefined): string {
-  const after = pool?.disruption.consolidateAfter ?? ''
-  return `not consolidatable yet: no pod may have come or gone for consolidateAfter (${after})`
-}
-
-function unsuitable(message: string): Pick<Move, 'outcome' | 'message'> {
-  return { outcome: 'unsuitable', message }
+  return methods[method].explain({
+    claim,
+    nodePool: pool,
+    asked: evaluation.asked,
+    isEmpty: own.notes.has('emptiness'),
+    foundOthers: evaluation.commands.some((command) => command.method === method),
+  })
 }
 
 /** A move without the methods that were tried anew. */
@@ -189,12 +171,10 @@ function without(move: Move, tried: readonly DisruptionMethod[]): readonly Move[
   return methods.length === 0 ? [] : [{ ...move, methods }]
 }
 
-const order: readonly DisruptionMethod[] = ['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node']
-
 /** Methods to which a node looked the same are told together. */
 function grouped(moves: readonly Move[]): readonly Move[] {
   const groups: Move[] = []
-  for (const method of order) {
+  for (const method of methodNames) {
     const move = moves.find(({ methods }) => methods.includes(method))
     if (move === undefined) continue
     const at = groups.findIndex((group) => sameMove(group, move))

@@ -1,15 +1,16 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import { stringify } from 'yaml'
 import type { SimulatorConfig } from './azure/server/config.ts'
-import { createPki, type Pki } from './pki.ts'
+import { freePorts } from './free-ports.ts'
+import { apiserverSpec, controllerManagerSpec, etcdSpec, kubeconfig, kwokSpec, schedulerSpec } from './kubernetes.ts'
+import type { LocalCluster, Ports } from './local-cluster.ts'
+import { createPki } from './pki.ts'
 import { type Progress, resolveBinaries, type ServerName } from './server-binaries.ts'
-import { type ProcessSpec, Supervisor } from './supervisor.ts'
+import { Supervisor } from './supervisor.ts'
 import { type TemporalOptions, temporalEnvironment, temporalSpecs } from './temporal.ts'
 
 export interface ClusterOptions extends TemporalOptions {
@@ -17,38 +18,6 @@ export interface ClusterOptions extends TemporalOptions {
   readonly stateDir?: string
   readonly progress?: Progress
   readonly onCrash?: (name: string, reason: string) => void
-}
-
-interface Ports {
-  readonly etcd: number
-  readonly etcdPeer: number
-  readonly apiserver: number
-  readonly temporal: number
-  /** Where clients of Temporal connect that must show a certificate. */
-  readonly temporalTls: number
-  readonly temporalUi: number
-  readonly azure: number
-  /** Where Joiner converts old API versions. */
-  readonly conversion: number
-}
-
-/** A running local cluster. */
-export interface LocalCluster {
-  readonly stateDir: string
-  readonly ports: Ports
-  readonly pki: Pki
-  /** Bearer token of the cluster's operator. */
-  readonly adminToken: string
-  readonly adminKubeconfig: string
-  readonly binaries: Readonly<Record<ServerName, string>>
-  readonly supervisor: Supervisor
-  readonly server: string
-  readonly temporalAddress: string
-  /** What a client of Temporal needs in its environment: the address, and certificates where they are demanded. */
-  readonly temporalEnv: Readonly<Record<string, string>>
-  readonly temporalUi: string
-  readonly azureEndpoint: string
-  stop(): Promise<void>
 }
 
 export const clusterName = 'local'
@@ -173,96 +142,6 @@ export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: Loc
   await until('azure', 20_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
 }
 
-function etcdSpec({ binaries, ports, stateDir }: LocalCluster): ProcessSpec {
-  const client = `http://127.0.0.1:${ports.etcd}`
-  const peer = `http://127.0.0.1:${ports.etcdPeer}`
-  return {
-    name: 'etcd',
-    command: binaries.etcd,
-    args: [
-      `--data-dir=${join(stateDir, 'etcd')}`,
-      `--listen-client-urls=${client}`,
-      `--advertise-client-urls=${client}`,
-      `--listen-peer-urls=${peer}`,
-      `--initial-advertise-peer-urls=${peer}`,
-      `--initial-cluster=default=${peer}`,
-      '--unsafe-no-fsync',
-      '--log-level=warn',
-    ],
-  }
-}
-
-function apiserverSpec({ binaries, ports, pki }: LocalCluster, tokens: string): ProcessSpec {
-  return {
-    name: 'kube-apiserver',
-    command: binaries['kube-apiserver'],
-    args: [
-      `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
-      `--secure-port=${ports.apiserver}`,
-      '--bind-address=127.0.0.1',
-      `--tls-cert-file=${pki.serverCertFile}`,
-      `--tls-private-key-file=${pki.serverKeyFile}`,
-      `--client-ca-file=${pki.caFile}`,
-      `--token-auth-file=${tokens}`,
-      '--authorization-mode=Node,RBAC',
-      '--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement',
-      '--enable-bootstrap-token-auth',
-      `--service-account-key-file=${pki.serviceAccountPublicFile}`,
-      `--service-account-signing-key-file=${pki.serviceAccountKeyFile}`,
-      '--service-account-issuer=https://kubernetes.default.svc',
-      '--service-cluster-ip-range=10.96.0.0/16',
-      '--allow-privileged',
-      '--max-requests-inflight=1200',
-      '--max-mutating-requests-inflight=600',
-    ],
-  }
-}
-
-// Their own limits would be what a benchmark measures.
-const raisedLimits = ['--kube-api-qps=500', '--kube-api-burst=1000'] as const
-
-function controllerManagerSpec({ binaries, pki, adminKubeconfig }: LocalCluster): ProcessSpec {
-  return {
-    name: 'kube-controller-manager',
-    command: binaries['kube-controller-manager'],
-    args: [
-      `--kubeconfig=${adminKubeconfig}`,
-      '--leader-elect=false',
-      `--service-account-private-key-file=${pki.serviceAccountKeyFile}`,
-      `--root-ca-file=${pki.caFile}`,
-      `--cluster-signing-cert-file=${pki.caFile}`,
-      `--cluster-signing-key-file=${pki.caKeyFile}`,
-      '--controllers=*,bootstrapsigner,tokencleaner',
-      '--secure-port=0',
-      ...raisedLimits,
-    ],
-  }
-}
-
-function schedulerSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
-  return {
-    name: 'kube-scheduler',
-    command: binaries['kube-scheduler'],
-    args: [`--kubeconfig=${adminKubeconfig}`, '--leader-elect=false', '--secure-port=0', ...raisedLimits],
-  }
-}
-
-function kwokSpec({ binaries, adminKubeconfig }: LocalCluster): ProcessSpec {
-  return {
-    name: 'kwok',
-    command: binaries.kwok,
-    args: [
-      `--kubeconfig=${adminKubeconfig}`,
-      '--manage-all-nodes=false',
-      '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
-      '--node-ip=127.0.0.1',
-      '--cidr=10.64.0.0/12',
-      '--node-lease-duration-seconds=40',
-      `--config=${fileURLToPath(new URL('./kwok-stages.yaml', import.meta.url))}`,
-    ],
-  }
-}
-
 function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): SimulatorConfig {
   return {
     port: ports.azure,
@@ -277,27 +156,6 @@ function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): Simu
   }
 }
 
-interface KubeconfigInput {
-  readonly server: string
-  readonly caFile: string
-  readonly user: { readonly token: string } | { readonly tokenFile: string }
-}
-
-/** A kubeconfig with one cluster and one user. */
-export function kubeconfig({ server, caFile, user }: KubeconfigInput): string {
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'local',
-    clusters: [{ name: 'local', cluster: { server, 'certificate-authority': caFile } }],
-    users: [{ name: 'local', user }],
-    contexts: [{ name: 'local', context: { cluster: 'local', user: 'local' } }],
-  })
-}
-
-/** Below the range that the system gives to outgoing connections, which could take a port between the look and its use. */
-const portRange = { from: 20_000, to: 32_000 } as const
-
 async function choosePorts(): Promise<Ports> {
   const names = [
     'etcd',
@@ -311,24 +169,6 @@ async function choosePorts(): Promise<Ports> {
   ] as const
   const ports = await freePorts(names.length)
   return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as unknown as Ports
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>()
-  for (let tries = 0; ports.size < count; tries++) {
-    if (tries > 1000) throw new Error(`no ${count} free ports between ${portRange.from} and ${portRange.to}`)
-    const port = randomInt(portRange.from, portRange.to)
-    if (await isFree(port)) ports.add(port)
-  }
-  return [...ports]
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 async function isOk(url: string, caFile?: string, token?: string): Promise<boolean> {

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import color from 'picocolors'
 import { registerAzureCommand } from './azure/command.ts'
-import { defaultStateDir, type LocalCluster, startCluster } from './cluster.ts'
+import { defaultStateDir, startCluster } from './cluster.ts'
 import { demo } from './demo.ts'
+import type { LocalCluster } from './local-cluster.ts'
 
 interface State {
   readonly pid: number
@@ -19,30 +20,30 @@ interface State {
 export function registerLocalCommands(program: Command): void {
   const local = program
     .command('local')
-    .description('a whole cluster on this machine: Kubernetes, Temporal and a simulated Azure')
+    .description('Run a cluster on this machine: Kubernetes, Temporal and a simulated Azure')
   const withState = (command: Command) =>
-    command.option('--state-dir <directory>', 'where state, logs and keys are kept', defaultStateDir())
+    command.option('--state-dir <directory>', 'directory for state, logs and keys', defaultStateDir())
   withState(local.command('up'))
-    .description('start it; Ctrl-C or "local down" ends it')
-    .option('--detach', 'return when it is ready')
+    .description('Start the cluster; Ctrl-C or "local down" stops it')
+    .option('--detach', 'return when the cluster is ready')
     .action((options: { stateDir: string; detach?: boolean }) =>
       options.detach === true ? upDetached(options.stateDir) : up(options.stateDir),
     )
   withState(local.command('down'))
-    .description('end it, and everything that it started')
+    .description('Stop the cluster and all of its processes')
     .action((options: { stateDir: string }) => down(options.stateDir))
   withState(local.command('status'))
-    .description('what runs, and where')
+    .description('Show the processes and their addresses')
     .action((options: { stateDir: string }) => status(options.stateDir))
   withState(local.command('logs'))
-    .description('print the log of one process, or name the processes')
+    .description('Print the log of a process, or list the processes')
     .argument('[process]', 'such as kube-apiserver, temporal or azure')
     .action((name: string | undefined, options: { stateDir: string }) => logs(options.stateDir, name))
   registerAzureCommand(local)
   program
     .command('demo')
-    .description('bring up a cluster, install Joiner and watch it scale; Ctrl-C ends everything')
-    .option('--exit', 'end when the demonstration is over, non-zero if anything was left behind')
+    .description('Start a cluster, install Joiner and watch it scale; Ctrl-C stops everything')
+    .option('--exit', 'exit after the demonstration, non-zero if anything was left behind')
     .action(async (options: { exit?: boolean }) => process.exit(await demo({ exit: options.exit === true })))
 }
 
@@ -55,7 +56,7 @@ function readState(stateDir: string): State | undefined {
   return state !== undefined && isSupervisor(state.pid) ? state : undefined
 }
 
-/** Undefined: it is none, as of an earlier version or half a file. */
+/** The state that a file holds. Undefined: none, as of half a file. */
 function stateIn(text: string): State | undefined {
   try {
     const state = JSON.parse(text) as State | null

@@ -3,31 +3,27 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { parseDocument, stringify } from 'yaml'
-import { azureIds, clusterName, kubeconfig, type LocalCluster, subnetId } from './cluster.ts'
+import { parseDocument } from 'yaml'
+import { azureIds, clusterName, subnetId } from './cluster.ts'
+import {
+  accounts,
+  deployments,
+  everyAccount,
+  forbiddenToUnited,
+  isWithheld,
+  localRights,
+  namespace,
+  operatorAccount,
+  unitedAccount,
+} from './installation-accounts.ts'
+import { kubeconfig } from './kubernetes.ts'
+import type { LocalCluster } from './local-cluster.ts'
 import type { Operator } from './operator.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-const namespace = 'joiner'
-
-/** The Deployments of the chart, by the name of their ServiceAccount: the roles that each has. */
-const deployments = {
-  joiner: 'core,bridge',
-  'joiner-azure': 'azure',
-  'joiner-planner': 'planner',
-  'joiner-conversion': 'conversion',
-} as const
-type Account = keyof typeof deployments
-const accounts = Object.keys(deployments) as Account[]
-
-/** Account of a process with all roles, of which the chart knows nothing: it has the rights of all of them together. */
-const unitedAccount = 'joiner-united'
-/** Account of a person with the command line, who is bound to what the chart has for such people. */
-const operatorAccount = 'an-operator'
-const everyAccount = [unitedAccount, operatorAccount, ...accounts] as const
 /** Nobody logs in to a simulated VM. */
 const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
 const tokenSeconds = 600
@@ -186,15 +182,7 @@ export class Installation {
       ...sets,
       ...shown,
     ])
-    // What policies forbid the accounts they forbid the united one as well.
-    const user = (account: string) => `'system:serviceaccount:${namespace}:${account}'`
-    return accounts
-      .slice(1)
-      .reduce(
-        (text, account) => text.replaceAll(`in [${user(account)}]`, `in [${user(account)}, ${user(unitedAccount)}]`),
-        stdout,
-      )
-      .replaceAll(`in [${accounts.map(user).join(', ')}]`, `in [${[...accounts, unitedAccount].map(user).join(', ')}]`)
+    return forbiddenToUnited(stdout)
   }
 
   async #writeTokens(): Promise<void> {
@@ -217,49 +205,5 @@ export class Installation {
     // Readers never see half a token.
     await writeFile(`${path}.tmp`, answer.status.token, { mode: 0o600 })
     await rename(`${path}.tmp`, path)
-  }
-}
-
-/** What the chart keeps from the other processes: an identity at Azure, and, where nothing but the API server is talked to, Temporal. */
-function isWithheld(variable: string, account: Account): boolean {
-  if (account === 'joiner-azure') return false
-  return variable.startsWith('AZURE_') ? variable !== 'AZURE_NODE_RESOURCE_GROUP' : isOfTemporal(variable, account)
-}
-
-function isOfTemporal(variable: string, account: Account): boolean {
-  return account === 'joiner-conversion' && variable.startsWith('TEMPORAL_')
-}
-
-/** Accounts that the chart does not have: one with all its roles, and one with what it has for people. */
-function localRights(): string {
-  const roles = Object.values(deployments).flatMap((each) => each.split(','))
-  const united = { kind: 'ServiceAccount', name: unitedAccount, namespace }
-  const operator = { kind: 'ServiceAccount', name: operatorAccount, namespace }
-  return [
-    ...[united, operator].map(({ kind, ...metadata }) => ({ apiVersion: 'v1', kind, metadata })),
-    ...roles.flatMap((role) => bindings(`joiner-${role}`, united)),
-    binding('Role', 'joiner-azure-kube-system', { namespace: 'kube-system' }, united),
-    ...bindings('joiner-operator', operator),
-  ]
-    .map((object) => stringify(object))
-    .join('---\n')
-}
-
-function bindings(name: string, subject: { readonly name: string }): readonly object[] {
-  return [binding('ClusterRole', name, {}, subject), binding('Role', name, { namespace }, subject)]
-}
-
-function binding(
-  kind: 'Role' | 'ClusterRole',
-  name: string,
-  place: object,
-  subject: { readonly name: string },
-): object {
-  return {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: `${kind}Binding`,
-    metadata: { name: `${subject.name}-${name}`, ...place },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
-    subjects: [subject],
   }
 }

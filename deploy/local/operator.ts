@@ -2,9 +2,16 @@ import { execFile, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
-import type { LocalCluster } from './cluster.ts'
+import type { LocalCluster } from './local-cluster.ts'
 
 const run = promisify(execFile)
+
+interface OperatorRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly headers: Record<string, string>
+  /** Sent as JSON. */
+  readonly body: unknown
+}
 
 /** What the person who runs a local cluster can do with it: as its administrator, and behind the simulator's back. */
 export class Operator {
@@ -40,22 +47,19 @@ export class Operator {
 
   /** A request to the API server as administrator. */
   async api<T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    const response = await this.#request(method, `${this.#cluster.server}${path}`, body, {
+    const headers = {
       authorization: `Bearer ${this.#cluster.adminToken}`,
       'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-    })
+    }
+    const response = await this.#request(`${this.#cluster.server}${path}`, { method, headers, body })
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${response.text.slice(0, 300)}`)
     return JSON.parse(response.text) as T
   }
 
   /** A request to the simulator's admin endpoint. */
   async simulator<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    const response = await this.#request(
-      method,
-      `${this.#cluster.azureEndpoint}/admin${path}`,
-      body,
-      body === undefined ? {} : { 'content-type': 'application/json' },
-    )
+    const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await this.#request(`${this.#cluster.azureEndpoint}/admin${path}`, { method, headers, body })
     if (response.status >= 300) throw new Error(`simulator ${method} ${path}: ${response.status} ${response.text}`)
     return (response.text === '' ? undefined : JSON.parse(response.text)) as T
   }
@@ -64,12 +68,7 @@ export class Operator {
     await this.#agent?.destroy()
   }
 
-  async #request(
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-    url: string,
-    body: unknown,
-    headers: Record<string, string>,
-  ) {
+  async #request(url: string, { method, headers, body }: OperatorRequest) {
     this.#agent ??= new Agent({ connect: { ca: await readFile(this.#cluster.pki.caFile, 'utf8') } })
     const response = await request(url, {
       method,

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readTemporalSettings, type TemporalSettings } from '../../starter/temporal/settings.ts'
-import type { LocalCluster } from './cluster.ts'
+import type { LocalCluster } from './local-cluster.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
 export interface TemporalOptions {

@@ -21,15 +21,12 @@ export async function endStuckRuns({ client, cluster, log }: StuckRunsInput): Pr
   const query = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue('core', cluster)}' AND TemporalReportedProblems IN (${problems.join(', ')})`
   const ended: string[] = []
   for await (const { workflowId, runId, type } of client.workflow.list({ query })) {
-    log.warn(
-      { workflowId, runId, workflowType: type },
-      'this version cannot go on with the run; it is ended and begun anew from the objects in the cluster',
-    )
+    log.warn({ workflowId, runId, workflowType: type }, 'restarting workflow run that this version cannot replay')
     // Of this run alone: another replica may have begun the next one.
     await client.workflow
       .getHandle(workflowId, runId)
       .terminate('this version of the workflow code cannot go on with it; begun anew (docs/workflow-versions.md)')
-      .catch((error: unknown) => log.debug({ workflowId, err: error }, 'the stuck run had ended already'))
+      .catch((error: unknown) => log.debug({ workflowId, err: error }, 'stuck run had already ended'))
     ended.push(workflowId)
   }
   return ended

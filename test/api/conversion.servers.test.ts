@@ -93,7 +93,7 @@ describe('old versions of NodePool and NodeClaim', () => {
     for (const name of ['first', 'second']) {
       // Both listen at one port, so an answer does not tell whose it is.
       const listens = async () =>
-        (await world.cluster.supervisor.tail(name, 1000)).includes('converting old API versions')
+        (await world.cluster.supervisor.tail(name, 1000)).includes('serving conversion webhook')
       await world.until(`${name} listens`, listens, 20_000)
     }
     await converts(20_000)

@@ -6,7 +6,8 @@ import { decodeNode } from '../../activities/kubernetes/cache/decode.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { updateNode } from '../../activities/kubernetes/client/object-writes.ts'
 import type { Node, Taint } from '../../core/objects.ts'
-import { type LocalCluster, startCluster } from '../../deploy/local/cluster.ts'
+import { startCluster } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { Operator } from '../../deploy/local/operator.ts'
 
 let cluster: LocalCluster

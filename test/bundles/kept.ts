@@ -9,11 +9,6 @@ export const bundlesDir = fileURLToPath(new URL('.', import.meta.url))
 /** All kept versions together, packed: enough for some seven releases. When it is reached, the oldest that nobody runs any more may go. */
 export const bundlesLimitBytes = 1_500_000
 
-/** What of a version cannot be carried over: its runs are ended and begun anew (ADR 12). Lifecycles never stand here. */
-export const begunAnew: Readonly<Record<string, readonly string[]>> = {
-  '0.1.0-alpha.1': ['disruptionLoop.pause-and-force'],
-}
-
 export interface KeptVersion {
   readonly version: string
   /** The workflow bundle, packed and without source map; `readBundle` reads it. */

@@ -5,7 +5,7 @@ const faulty = new URL('./solver-thread.ts', import.meta.url).href
 
 registerHooks({
   resolve: (specifier, context, next) =>
-    specifier.endsWith('/activities/planning/solver/thread.ts')
+    specifier.endsWith('/activities/scheduler-thread/thread.ts')
       ? { url: faulty, shortCircuit: true }
       : next(specifier, context),
 })

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Agent, request } from 'undici'
-import type { LocalCluster } from '../../deploy/local/cluster.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 
 const watched = {
   pod: '/api/v1/namespaces/default/pods',

@@ -133,7 +133,7 @@ export class Scenario {
     if (Object.keys(env).length === 0) {
       await files.putCertificate(await this.#temporal.certificate())
       await files.putKey(this.#key())
-      await this.#logged('"workers run"')
+      await this.#logged('"started workers"')
       outcome += '; begins with the right files'
     }
     if (this.#world.cluster.supervisor.pids['joiner'] !== pid) throw new Error(`${what}: Joiner was restarted`)
@@ -146,13 +146,13 @@ export class Scenario {
   async #rotated(): Promise<void> {
     const files = await this.#client('rotated')
     await this.#start(files.env)
-    await this.#logged('"workers run"')
+    await this.#logged('"started workers"')
     const pid = this.#world.cluster.supervisor.pids['joiner']
     await this.#temporal.replaceClientAuthority()
     await this.#logged('refuses the client certificate', 120_000)
     const replacedAtMs = Date.now()
     await files.putCertificate(await this.#temporal.certificate())
-    await this.#logged('connected to Temporal with the certificates and keys that changed')
+    await this.#logged('reconnected to Temporal with changed credentials')
     const tookMs = Date.now() - replacedAtMs
     await this.#scaleOnce(pid)
     this.#done('client certificate replaced while Joiner runs', `taken up after ${seconds(tookMs)}, same process`)
@@ -166,12 +166,12 @@ export class Scenario {
   async #keyThatExpires(): Promise<void> {
     const files = await this.#client('short', 45)
     await this.#start(files.env)
-    await this.#logged('"workers run"')
+    await this.#logged('"started workers"')
     const pid = this.#world.cluster.supervisor.pids['joiner']
     await this.#logged('refuses the API key, which expired at', 120_000)
     const replacedAtMs = Date.now()
     await files.putKey(this.#key(45))
-    await this.#logged('connected to Temporal with the certificates and keys that changed')
+    await this.#logged('reconnected to Temporal with changed credentials')
     const tookMs = Date.now() - replacedAtMs
     await this.#scaleOnce(pid)
     this.#done('API key that is replaced after its end', `told once; taken up after ${seconds(tookMs)}, same process`)
@@ -182,7 +182,7 @@ export class Scenario {
     await this.#logged('refuses the API key, which expired at')
     const next = this.#world.cluster.supervisor.pids['joiner']
     await files.putKey(this.#key())
-    await this.#logged('"workers run"')
+    await this.#logged('"started workers"')
     await this.#scaleOnce(next)
     const told = await this.#lines('refuses the API key')
     if (told.length !== 1) throw new Error(`told ${told.length} times:\n${told.join('\n')}`)

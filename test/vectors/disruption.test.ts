@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { decide } from '../../starter/cli/simulate/disruption.ts'
+import { evaluate } from '../../core/disruption/evaluate.ts'
+import { validate } from '../../core/disruption/validate.ts'
+import { decide, decisionOf } from '../../starter/cli/simulate/disruption-scenario.ts'
 import { disruptionDifferences } from './disruption-comparison.ts'
 import { readSuite } from './packs.ts'
 
@@ -16,6 +18,21 @@ describe("upstream's decisions in all scenarios", () => {
     const failures = scenarios.flatMap(({ expected, ...scenario }) =>
       disruptionDifferences(expected, { ...decide(scenario) }).map((difference) => `${scenario.name} ${difference}`),
     )
+    expect(failures).toEqual([])
+  })
+
+  it.each([...Map.groupBy(all, ({ method }) => method)])('%s: each is valid while nothing changes', (_, scenarios) => {
+    const failures = scenarios.flatMap(({ expected: _expected, ...scenario }) => {
+      const { world, settings } = decisionOf(scenario)
+      const found = world()
+      const [command] = evaluate(found, settings).commands
+      if (command === undefined) return []
+      const { method, decision, replacements } = command
+      const candidates = command.candidates.map(({ nodeClaim }) => nodeClaim.metadata.uid)
+      const proposed = { method, decision, candidates, replacements: replacements.length }
+      const validation = validate(proposed, found, settings)
+      return validation.kind === 'valid' ? [] : [`${scenario.name} ${validation.message}`]
+    })
     expect(failures).toEqual([])
   })
 

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
 import { ListWatch } from '../../activities/kubernetes/cache/list-watch.ts'
-import { isConflict, type KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import { isConflict } from '../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import { markedCrd } from '../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { Json } from '../../api/conversion/residue.ts'
-import { markedCrd } from '../installation.ts'
 import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificate-secret.ts'
 import { conversionPatch, convertedCrds, serviceName, trusts } from './custom-resources.ts'
 import { WebhookThread } from './webhook-thread.ts'
@@ -77,10 +78,8 @@ export class ConversionService {
     }
     const selector = new URLSearchParams({ fieldSelector: `metadata.name=${name}` })
     const watch = new ListWatch(
-      this.#input.client,
-      `${path}?${selector.toString()}`,
+      { client: this.#input.client, path: `${path}?${selector.toString()}`, log: this.#input.log },
       { replaced: ([object]) => told(object), changed: told, deleted: () => told(undefined), reached: () => {} },
-      this.#input.log,
     )
     this.#watches.push(watch)
     void watch.run()
@@ -103,7 +102,7 @@ export class ConversionService {
       .catch((error: unknown) => {
         this.#failures += 1
         if (this.#failures % 30 === 1 && !this.#stopped)
-          this.#input.log.warn({ err: error }, 'old API versions cannot be converted yet; trying again')
+          this.#input.log.warn({ err: error }, 'failed to set up conversion webhook, retrying')
         return retryMs
       })
       .then((ms) => {
@@ -127,7 +126,7 @@ export class ConversionService {
       const patch = conversionPatch(crd, keys, namespace)
       if (patch === undefined) continue
       this.#crds.set(name, await client.mergePatch(resourcePath('customresourcedefinitions', name), patch))
-      log.info({ crd: name }, 'the API server trusts the conversion webhook now')
+      log.info({ crd: name }, 'registered conversion webhook certificate with the API server')
       this.#again = true
     }
   }
@@ -149,7 +148,7 @@ export class ConversionService {
       if (isConflict(error)) return undefined
       throw error
     }
-    log.info({ secret: `${namespace}/${secretName}` }, 'the certificate of the conversion webhook is written')
+    log.info({ secret: `${namespace}/${secretName}` }, 'stored conversion webhook certificate')
     this.#again = keys.next !== undefined
     return keys
   }

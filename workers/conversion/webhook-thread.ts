@@ -94,13 +94,13 @@ export class WebhookThread {
     if (message.kind === 'listening') {
       const isFirst = this.#port === undefined
       this.#port = message.port
-      log.info({ port: message.port }, 'converting old API versions')
+      log.info({ port: message.port }, 'serving conversion webhook')
       if (isFirst) onServing()
       return
     }
     this.#requests.inc({ code: 200 }, message.answered)
     for (const [why, count] of message.refused) this.#requests.inc({ code: String(why) }, count)
-    if (message.failure !== undefined) log.warn({ reason: message.failure }, 'a conversion failed')
+    if (message.failure !== undefined) log.warn({ reason: message.failure }, 'conversion failed')
     const now = Date.now()
     if (message.refused.length === 0 || now - this.#toldAtMs < tellEveryMs) return
     this.#toldAtMs = now

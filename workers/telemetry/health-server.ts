@@ -69,5 +69,5 @@ function sendScrape(reply: FastifyReply, gzipped: Buffer, takesGzip: boolean): F
 
 /** Closes the server at the end of a process. */
 export async function closeQuietly(health: HealthServer, log: Logger): Promise<void> {
-  await health.close().catch((error: unknown) => log.debug({ err: error }, 'the health server was closed already'))
+  await health.close().catch((error: unknown) => log.debug({ err: error }, 'health server was already closed'))
 }

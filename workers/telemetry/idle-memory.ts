@@ -26,9 +26,9 @@ export function giveBackWhenIdle(log: Logger): () => void {
     collectAllThreads().then(
       () => {
         lowestMiB = rssMiB()
-        log.debug({ beforeMiB: Math.round(before), afterMiB: Math.round(lowestMiB) }, 'gave memory back')
+        log.debug({ beforeMiB: Math.round(before), afterMiB: Math.round(lowestMiB) }, 'returned memory to the system')
       },
-      (error: unknown) => log.debug({ err: error }, 'memory could not be given back'),
+      (error: unknown) => log.debug({ err: error }, 'failed to return memory to the system'),
     )
   }, lookEveryMs)
   timer.unref()

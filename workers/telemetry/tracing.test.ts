@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { CancelledFailure } from '@temporalio/common'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { KubernetesDeps } from '../../activities/kubernetes/dependencies.ts'
+import type { ClaimSpansDeps } from '../../activities/telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../activities/telemetry/claim-spans.ts'
 import { noTracing, type Tracing } from '../../activities/telemetry/tracing.ts'
 import { annotations } from '../../core/requirements/labels.ts'
@@ -73,8 +73,8 @@ test('steps of a claim are parts of its launch, which is a part of its creation,
   })
   const claim = sampleClaim('web', { metadata: { annotations: { [annotations.traceParent]: traceParent ?? '' } } })
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  const deps = { tracing, cache: { nodeClaims: { get: () => claim } } } as unknown as KubernetesDeps
-  const outcome = await claimSpan(deps, 'step', ref, async () => {
+  const deps = { tracing, cache: { nodeClaims: { get: () => claim } } } as unknown as ClaimSpansDeps
+  const outcome = await claimSpan(deps, { step: 'step', claim: ref }, async () => {
     await tracing.span('request', {}, async () => undefined)
     return { kind: 'launched' }
   })
@@ -114,9 +114,9 @@ test('a step that fails says why, and a claim that nobody traces has no spans', 
   const [failing] = await spans('failing')
   expect(failing?.error).toBe('no room')
   const claim = sampleClaim('untraced')
-  const deps = { tracing, cache: { nodeClaims: { get: () => claim } } } as unknown as KubernetesDeps
+  const deps = { tracing, cache: { nodeClaims: { get: () => claim } } } as unknown as ClaimSpansDeps
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  await claimSpan(deps, 'untraced', ref, async () => ({ kind: 'launched' }))
+  await claimSpan(deps, { step: 'untraced', claim: ref }, async () => ({ kind: 'launched' }))
   await launchEnds(deps, ref, 'given up')
   await tracing.span('after', {}, async () => undefined)
   await spans('after')

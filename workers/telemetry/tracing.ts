@@ -14,6 +14,6 @@ export async function startTracing(env: Environment, log: Logger): Promise<Traci
     return noTracing
   }
   const { openTelemetry } = await import('./open-telemetry.ts')
-  log.info({ endpoint }, 'traces are sent')
+  log.info({ endpoint }, 'exporting traces')
   return openTelemetry(env, log)
 }

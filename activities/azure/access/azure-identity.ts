@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path'
 import type { TokenCredential } from '@azure/identity'
 import type { Logger } from 'pino'
 import type { AzureAccess } from '../../../api/config.ts'
-import { pauseOf } from '../../../workers/pause.ts'
+import { pauseOf } from '../../abortable-wait.ts'
 import { tokenLimitMs, tryToken } from '../arm/access-token.ts'
 import { armScope, type Cloud } from '../arm/clouds.ts'
 import { type CredentialKind, chooseCredential, createCredential, type IdentitySettings } from '../arm/credentials.ts'
@@ -60,11 +60,11 @@ const retryMs = 10_000
  * the signal fires first.
  */
 export async function untilIdentified(identity: AzureIdentity, log: Logger, signal: AbortSignal): Promise<boolean> {
-  log.info({ credential: identity.kind, because: identity.because, scope: identity.scope }, 'identity at Azure')
+  log.info({ credential: identity.kind, because: identity.because, scope: identity.scope }, 'using Azure credential')
   while (!signal.aborted) {
     const result = await tryToken(identity)
     if (result.kind === 'token') {
-      log.info({ credential: identity.kind, ...result.owner, latencyMs: result.ms }, 'Azure gave an access token')
+      log.info({ credential: identity.kind, ...result.owner, latencyMs: result.ms }, 'obtained Azure access token')
       return true
     }
     log.error(

@@ -12,11 +12,11 @@ export function requestLog(log: Logger): PipelinePolicy {
       const latencyMs = () => Math.round(performance.now() - begun)
       try {
         const response = await next(request)
-        log.debug({ ...said, status: response.status, latencyMs: latencyMs() }, 'ARM answered')
+        log.debug({ ...said, status: response.status, latencyMs: latencyMs() }, 'called ARM')
         return response
       } catch (error) {
         const { code, name } = error as { code?: unknown; name?: unknown }
-        log.debug({ ...said, error: code ?? name, latencyMs: latencyMs() }, 'ARM did not answer')
+        log.debug({ ...said, error: code ?? name, latencyMs: latencyMs() }, 'failed to call ARM')
         throw error
       }
     },

@@ -97,7 +97,7 @@ export class VmList {
           this.#intervalMs =
             answered > 0 ? this.#pace.fastestMs : Math.min(this.#pace.slowestMs, this.#intervalMs * 1.3)
         } catch (error) {
-          this.#log.warn({ err: error }, 'the list of VMs could not be read; trying again')
+          this.#log.warn({ err: error }, 'failed to list VMs, retrying')
           this.#intervalMs = this.#pace.slowestMs
         }
         // Also when nobody waits: who comes next must not list sooner than the interval allows.

@@ -84,7 +84,7 @@ export class Quota {
     this.#sizeOf = deps.sizeOf
     this.#log = deps.log
     this.#now = deps.now
-    this.#endWatching = deps.cache.onChange((kind, _key, before, after) => {
+    this.#endWatching = deps.cache.onChange(({ kind, before, after }) => {
       if (kind === 'NodeClaim') this.#observe(before as NodeClaim | undefined, after as NodeClaim | undefined)
     })
   }
@@ -116,7 +116,7 @@ export class Quota {
     this.#take(usagesOf(items), countedAtMs, this.#now())
     await this.#document
       .write({ json: encodeUsages(this.#usages), readAtMs: countedAtMs })
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'usages could not be stored for the planners'))
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'failed to store quota usage for planners'))
   }
 
   #takeStored({ json, readAtMs }: StoredDocument): void {
@@ -124,7 +124,7 @@ export class Quota {
     try {
       this.#take(decodeUsages(json), readAtMs, readAtMs)
     } catch (error) {
-      this.#log.warn({ err: error }, 'stored usages cannot be read')
+      this.#log.warn({ err: error }, 'failed to read stored quota usage')
     }
   }
 

@@ -1,19 +1,35 @@
 import type { VirtualMachine } from '@azure/arm-compute'
+import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { pauseFor } from '../../activity-context.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
-import { azureFailure, type Failure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import { azureFailure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import type { Failure } from '../arm/azure-failure-rules.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import { regionalZone, zoneLabel, zoneLabelOf } from '../catalogue/zones.ts'
-import type { ClaimRef } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { capacityTypeOfVm } from '../launch/claim-vm.ts'
 import { tagKeys } from '../launch/tags.ts'
+import type { VmCreateMetrics } from '../launch/vm-create-metrics.ts'
 import { imageIdOf } from '../node-class/images.ts'
+import type { UnavailableOfferings } from './unavailable-offerings.ts'
+
+export interface RefusalDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly catalogue: Catalogue
+  readonly unavailable: UnavailableOfferings
+  readonly vmCreates: VmCreateMetrics
+}
 
 /** Marks the offerings that a refusal speaks of, for every replica. */
-export async function markRefused(deps: AzureDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
+export async function markRefused(deps: RefusalDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
   const size = deps.catalogue.size(attempted.instanceType)
   const zones = [regionalZone, ...(size?.zones ?? []).map((zone) => zoneLabel(deps.config.location, zone))]
   await deps.unavailable.mark({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal.scope, {
@@ -25,10 +41,9 @@ export async function markRefused(deps: AzureDeps, attempted: Attempted, refusal
 
 /** Launched is not True (any more): the claim is being launched (again), and why is said. */
 export async function setLaunchedUnknown(
-  deps: AzureDeps,
+  deps: RefusalDeps,
   ref: ClaimRef,
-  reason: string,
-  message: string,
+  { reason, message }: { readonly reason: string; readonly message: string },
 ): Promise<void> {
   await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Launched', status: 'Unknown', reason, message: message.slice(0, 1024) }],
@@ -39,17 +54,21 @@ export async function setLaunchedUnknown(
  * A failure that is not about capacity: the claim's condition and an event say what it is and what to do. Nothing is told of errors that
  * do not come from Azure, nor of a claim that has its VM.
  */
-export async function tellFailure(deps: AzureDeps, ref: ClaimRef, error: unknown): Promise<void> {
+export async function tellFailure(deps: RefusalDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)
-  if (failure !== undefined) await tell(deps, ref, failure, failureMessage(error, failure))
+  if (failure !== undefined) await tell(deps, ref, { ...failure, message: failureMessage(error, failure) })
 }
 
 /** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
-export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, signal: AbortSignal): Promise<boolean> {
+export async function isGoneWithin(
+  deps: RefusalDeps,
+  ref: ClaimRef,
+  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
+): Promise<boolean> {
   const over = new AbortController()
   const both = AbortSignal.any([signal, over.signal])
   const gone = deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
     () => {
       const claim = cachedClaim(deps, ref)
       return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? true : undefined
@@ -65,10 +84,14 @@ export async function isGoneWithin(deps: AzureDeps, ref: ClaimRef, ms: number, s
   }
 }
 
-async function tell(deps: AzureDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
+async function tell(
+  deps: RefusalDeps,
+  ref: ClaimRef,
+  { reason, retry, message }: Failure & { readonly message: string },
+): Promise<void> {
   const claim = cachedClaim(deps, ref)
   if (claim === undefined) return
-  deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'a VM could not be made')
+  deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'failed to create VM')
   deps.events.record({ about: subject(claim), reason: 'LaunchFailed', message, values: [ref.uid, reason] })
   await setClaimConditions(deps, ref, ({ status }) =>
     isTrue(status.conditions, 'Launched')
@@ -92,7 +115,7 @@ export interface VmFailure {
 }
 
 /** Looks into a VM that is Failed. The code stands in its statuses, `ProvisioningState/failed/<code>`. */
-export async function judgeFailedVm(deps: AzureDeps, vm: VirtualMachine): Promise<VmFailure> {
+export async function judgeFailedVm(deps: RefusalDeps, vm: VirtualMachine): Promise<VmFailure> {
   const detailed = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vm.name ?? '', {
     expand: 'instanceView',
   })

@@ -53,15 +53,13 @@ export class UnavailableOfferings {
     this.#now = deps.now
     this.#log = deps.log
     this.#watch = new ListWatch(
-      deps.client,
-      this.#store.watchPath,
+      { client: deps.client, path: this.#store.watchPath, log: deps.log },
       {
         replaced: ([map], version) => this.#hear(map === undefined ? nothingStored : storedMarks(map), version),
         changed: (map) => this.#hear(storedMarks(map)),
         deleted: (map) => this.#hear(nothingStored, storedMarks(map).resourceVersion),
         reached: () => {},
       },
-      deps.log,
     )
   }
 
@@ -164,7 +162,7 @@ export class UnavailableOfferings {
     this.#stored = stored
     this.#refresh()
     if (!isFirst) return
-    this.#log.info({ marks: this.#marks.size }, 'unavailable offerings are known')
+    this.#log.info({ marks: this.#marks.size }, 'loaded unavailable offerings')
     for (const resolve of this.#onSynced) resolve()
     this.#onSynced = []
   }

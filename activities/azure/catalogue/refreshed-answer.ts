@@ -108,7 +108,9 @@ export class RefreshedAnswer<T> {
     const { document, encode, what } = this.#source
     await document
       .write({ json: encode(value), readAtMs })
-      .catch((error: unknown) => this.#log.warn({ err: error, what }, 'could not be kept for restarts without Azure'))
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error, what }, 'failed to store answer for restarts without Azure'),
+      )
   }
 
   async #turn(mustAsk: boolean): Promise<void> {
@@ -125,7 +127,7 @@ export class RefreshedAnswer<T> {
       const stored = await this.#source.document.read(this.#answer?.readAtMs)
       if (stored !== undefined) this.#takeStored(stored)
     } catch (error) {
-      this.#log.warn({ err: error, what: this.#source.what }, 'what was kept cannot be read')
+      this.#log.warn({ err: error, what: this.#source.what }, 'failed to read stored answer')
     }
   }
 
@@ -134,7 +136,7 @@ export class RefreshedAnswer<T> {
     try {
       this.#take({ value: decode(json), readAtMs, source: 'durable' })
     } catch (error) {
-      this.#log.warn({ err: error, what }, 'what was kept cannot be read')
+      this.#log.warn({ err: error, what }, 'failed to read stored answer')
     }
   }
 

@@ -1,11 +1,21 @@
 import type { Disk, VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
+import type { Logger } from 'pino'
 import type { FoundPart, FoundVm } from '../../../core/garbage.ts'
+import type { CloudProviderMetrics } from '../../telemetry/cloud-provider-metrics.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import { type DiskMark, readDiskMark } from '../launch/os-disk-name.ts'
 import { type ClusterIdentity, ownershipOf } from '../launch/ownership.ts'
 import { claimNameOf, providerIdOf, tagKeys } from '../launch/virtual-machine.ts'
+
+export interface FoundResourcesDeps {
+  readonly log: Logger
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly cloudProvider: CloudProviderMetrics
+}
 
 /** What of the node resource group is this cluster's, and by which NodePool it was made. */
 export interface FoundResources {
@@ -31,7 +41,7 @@ export interface UnprovenDisk {
  * disks by their name, which is made for that. VMs come first, so that what belongs to a listed VM is never taken for a leftover.
  * Errors: the VMs cannot be listed. NICs and disks that cannot be are logged and looked for again by the next pass.
  */
-export async function findResources(deps: AzureDeps): Promise<FoundResources> {
+export async function findResources(deps: FoundResourcesDeps): Promise<FoundResources> {
   const { azure, config } = deps
   const group = config.nodeResourceGroup
   const vms = await deps.cloudProvider.measure({ method: 'List' }, () =>

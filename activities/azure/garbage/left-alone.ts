@@ -1,14 +1,23 @@
+import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
+import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import type { UnprovenDisk } from './found-resources.ts'
+
+export interface LeftAloneDeps extends StatusWritesDeps {
+  readonly log: Logger
+  readonly cluster: string
+  readonly namespace: string
+  readonly config: AzureConfig
+}
 
 /** Whether most registered NodeClaims were found to have their VM; present while they were not. Ready does not follow from it. */
 const conditionType = 'InstancesFound'
 
 /** Joiner's own namespace, which events are about that no NodePool can have. */
-export function ownNamespace({ namespace }: AzureDeps): EventSubject {
+export function ownNamespace({ namespace }: LeftAloneDeps): EventSubject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, uid: '' } }
 }
 
@@ -16,16 +25,16 @@ export function ownNamespace({ namespace }: AzureDeps): EventSubject {
  * Reports why garbage collection deletes nothing or less than it found: in the log, by events, and in a condition of every AKSNodeClass, which goes
  * with the doubt. `why` is unset when nothing is in doubt.
  */
-export async function reportWithheld(deps: AzureDeps, why: string | undefined): Promise<void> {
+export async function reportWithheld(deps: LeftAloneDeps, why: string | undefined): Promise<void> {
   const nodeClasses = [...deps.cache.nodeClasses.values()]
   if (why !== undefined) {
-    deps.log.error({ cluster: deps.cluster, why }, 'garbage collection withheld deletions')
+    deps.log.error({ cluster: deps.cluster, why }, 'withheld deletions of garbage collection')
     for (const about of [ownNamespace(deps), ...nodeClasses.map(subject)])
       deps.events.record({ about, reason: 'GarbageWithheld', message: why, values: [about.metadata.name, why] })
   }
   await Promise.all(
     nodeClasses.map(({ metadata }) =>
-      setConditions(deps, 'AKSNodeClass', metadata, ({ status }) => {
+      setConditions(deps, { kind: 'AKSNodeClass', ref: metadata }, ({ status }) => {
         if (why !== undefined)
           return { conditions: [{ type: conditionType, status: 'False', reason: 'InstancesMissing', message: why }] }
         return conditionOf(status.conditions, conditionType) === undefined ? undefined : { clear: [conditionType] }
@@ -40,7 +49,7 @@ const causes: Readonly<Record<UnprovenDisk['cause'], string>> = {
 }
 
 /** Reports disks that look like leftovers and are not proven to be of this cluster, each once a day. */
-export function reportUnproven(deps: AzureDeps, disks: readonly UnprovenDisk[]): void {
+export function reportUnproven(deps: LeftAloneDeps, disks: readonly UnprovenDisk[]): void {
   for (const { name, cause } of disks) {
     const id = `az disk delete --resource-group ${deps.config.nodeResourceGroup} --name ${name}`
     const message = `Disk ${name} is unattached and ${causes[cause]}, so it is left alone; if nothing needs it, delete it: ${id}`

@@ -1,11 +1,19 @@
 import { owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateNode } from '../../kubernetes/client/object-writes.ts'
 import { withoutFinalizer } from '../../kubernetes/draining/finalize.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import type { ClaimVmDeps } from '../launch/claim-vm.ts'
 import { getVm } from '../launch/claim-vm.ts'
 import { providerId } from '../launch/virtual-machine.ts'
+
+export interface OrphanedNodesDeps extends ClaimVmDeps, ObjectWritesDeps {
+  readonly cache: ClusterCache
+  readonly config: AzureConfig
+}
 
 /** A Node that the cache knows and that no NodeClaim will ever end. */
 export interface OrphanedNode {
@@ -18,7 +26,7 @@ export interface OrphanedNode {
  * owned, and Joiner's finalizer holds it. Only a Node that names that claim as its owner and its VM as its provider id is proven to be one.
  * The cache must be up to date.
  */
-export function orphanedNodes({ cache, config }: Pick<AzureDeps, 'cache' | 'config'>): readonly OrphanedNode[] {
+export function orphanedNodes({ cache, config }: Pick<OrphanedNodesDeps, 'cache' | 'config'>): readonly OrphanedNode[] {
   return [...cache.nodes.values()].flatMap((node) => {
     const owner = owningClaim(node)
     if (owner === undefined || !isHeldByUs(node)) return []
@@ -34,7 +42,7 @@ const isHeldByUs = ({ metadata }: Node) =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers.includes(terminationFinalizer)
 
 /** Lets such a Node go once its VM is gone. Returns whether it did. */
-export async function releaseNode(deps: AzureDeps, { name, claimName }: OrphanedNode): Promise<boolean> {
+export async function releaseNode(deps: OrphanedNodesDeps, { name, claimName }: OrphanedNode): Promise<boolean> {
   if ((await getVm(deps, claimName)) !== undefined) return false
   let released = false
   await updateNode(deps, name, (node) => {

@@ -1,16 +1,26 @@
 import type { VirtualMachineExtension } from '@azure/arm-compute'
+import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { vmOwner } from '../launch/ownership.ts'
 import { vmName, vmTags } from '../launch/virtual-machine.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+
+export interface BillingExtensionDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly vms: VmList
+}
 
 export const billingExtensionName = 'computeAksLinuxBilling'
 
@@ -39,7 +49,7 @@ export function billingExtension(
  * its node joins, maybe before Azure calls the VM created, and no pod waits for this. The claim says when it is done, so a crash repeats one PUT,
  * which changes nothing. What fails is logged, and tried again by the next pass.
  */
-export async function ensureBillingExtensions(deps: AzureDeps, signal: AbortSignal): Promise<void> {
+export async function ensureBillingExtensions(deps: BillingExtensionDeps, signal: AbortSignal): Promise<void> {
   if (!deps.config.billingExtension) return
   const due = [...deps.cache.nodeClaims.values()].filter(lacksExtension).slice(0, mostPerPass)
   if (due.length === 0) return
@@ -52,10 +62,7 @@ export async function ensureBillingExtensions(deps: AzureDeps, signal: AbortSign
       await putExtension(deps, claim)
     } catch (error) {
       if (isNotFoundAnswer(error)) return
-      deps.log.warn(
-        { nodeClaim: name, why: scrubbedMessage(error) },
-        'the billing extension was refused; it is tried again',
-      )
+      deps.log.warn({ nodeClaim: name, why: scrubbedMessage(error) }, 'failed to install billing extension, retrying')
       return
     }
     await updateClaim(deps, claim.metadata, () => ({
@@ -72,7 +79,10 @@ function lacksExtension({ metadata, status }: NodeClaim): boolean {
   )
 }
 
-async function putExtension({ azure, config, cache }: AzureDeps, { metadata, spec }: NodeClaim): Promise<void> {
+async function putExtension(
+  { azure, config, cache }: BillingExtensionDeps,
+  { metadata, spec }: NodeClaim,
+): Promise<void> {
   const nodeClass = cache.nodeClasses.get(spec.nodeClassRef.name)
   if (nodeClass === undefined) return
   const nodePool = metadata.labels[labels.nodePool]

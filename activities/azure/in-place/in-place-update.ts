@@ -1,21 +1,32 @@
-import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
+import type { VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
+import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
-import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
+import { isNothing } from '../../../core/node-class/in-place-update.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { VmList } from '../arm/vm-list.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import type { InPlaceReport } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { ownershipOf, vmOwner } from '../launch/ownership.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
-import { billingExtensionName } from './billing-extension.ts'
+import { changeExtension, changeNic, changeOf, changeVm } from './in-place-requests.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
+
+export interface InPlaceUpdateDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly vms: VmList
+}
 
 const concurrency = 10
 /** So many claims are changed, looked at and written down together: a crash repeats no more than that. */
@@ -35,7 +46,7 @@ interface Due {
  * crash cut off is found again, and found done (reference/azure-provider.md 8.3).
  * Errors: what ARM says of a VM, once all others were tried; an event on the claim tells it too.
  */
-export async function updateInPlace(deps: AzureDeps, signal: AbortSignal): Promise<InPlaceReport> {
+export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal): Promise<InPlaceReport> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodeClaim'])
   const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
   const isChanged = ({ claim, goal }: Due) =>
@@ -51,12 +62,12 @@ export async function updateInPlace(deps: AzureDeps, signal: AbortSignal): Promi
   const found = await resourcesOf(deps)
   let updated = 0
   for (let i = 0; i < changed.length && !signal.aborted; i += batchSize)
-    updated += await updateBatch(deps, changed.slice(i, i + batchSize), found, signal)
+    updated += await updateBatch(deps, { batch: changed.slice(i, i + batchSize), found }, signal)
   return { updated }
 }
 
 /** A claim that is going, or whose node has not joined yet, is left alone: a launch may still replace its VM. */
-function dueOf({ cache, config }: AzureDeps, claim: NodeClaim): readonly Due[] {
+function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly Due[] {
   const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const { metadata, status } = claim
   const isSettled = metadata.deletionTimestamp === undefined && isTrue(status.conditions, 'Registered')
@@ -72,7 +83,7 @@ interface Found {
   readonly nics: ReadonlyMap<string, NetworkInterface>
 }
 
-async function resourcesOf({ azure, config }: AzureDeps): Promise<Found> {
+async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found> {
   const vms = new Map<string, VirtualMachine>()
   const nics = new Map<string, NetworkInterface>()
   for await (const vm of azure.compute.virtualMachines.list(config.nodeResourceGroup)) vms.set(vm.name ?? '', vm)
@@ -82,7 +93,11 @@ async function resourcesOf({ azure, config }: AzureDeps): Promise<Found> {
 }
 
 /** Returns how many VMs of the batch are as they should be now. */
-async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found, signal: AbortSignal): Promise<number> {
+async function updateBatch(
+  deps: InPlaceUpdateDeps,
+  { batch, found }: { readonly batch: readonly Due[]; readonly found: Found },
+  signal: AbortSignal,
+): Promise<number> {
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
   const failures: unknown[] = []
   await forEachOf(batch, concurrency, async (due) => {
@@ -101,7 +116,7 @@ async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found,
     await stamp(deps, due)
     updated += 1
   })
-  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'tags and identities were changed in place')
+  if (updated > 0) deps.log.info({ nodeClaims: updated }, 'updated tags and identities in place')
   if (failures.length > 0) throw failures[0]
   return updated
 }
@@ -110,7 +125,7 @@ async function updateBatch(deps: AzureDeps, batch: readonly Due[], found: Found,
 type Answer = 'left' | 'asItShouldBe' | 'settling'
 
 /** Asks for what a claim's VM and its NICs lack. */
-async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
+async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
   const { name, uid } = claim.metadata
   const vm = vms.get(vmName(name))
   if (vm === undefined) return 'left'
@@ -121,94 +136,40 @@ async function ask(deps: AzureDeps, { claim, goal }: Due, { vms, nics }: Found):
     return 'left'
   }
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
-  const ours = tagNamesOf(claim.metadata) ?? []
-  await noteNewTags(deps, claim, ours, goal)
+  await noteNewTags(deps, claim, goal)
   const own = { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid }
-  const wanted = { ...goal, tags: { ...goal.tags, ...own } }
+  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours: oursOf(claim) }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
-    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours')
-      await changeNic(deps, nic, ours, wanted)
+    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours') await changeNic(deps, nic, wanted)
   }
   if (deps.config.billingExtension) await changeExtension(deps, name, goal)
-  return (await changeVm(deps, vm, ours, wanted)) ? 'settling' : 'asItShouldBe'
+  return (await changeVm(deps, vm, wanted)) ? 'settling' : 'asItShouldBe'
 }
 
 /** The names of tags that are about to be set are written down first: after a crash it is known still that they are Joiner's. */
-async function noteNewTags(
-  deps: AzureDeps,
-  claim: NodeClaim,
-  ours: readonly string[],
-  { tags }: InPlaceState,
-): Promise<void> {
+async function noteNewTags(deps: InPlaceUpdateDeps, claim: NodeClaim, { tags }: InPlaceState): Promise<void> {
+  const ours = oursOf(claim)
   const added = Object.keys(tags).filter((key) => !ours.includes(key))
   if (added.length === 0) return
   const noted = { [annotations.tagNames]: tagNamesText([...ours, ...added]) }
   await updateClaim(deps, claim.metadata, () => ({ metadata: { annotations: noted } }))
 }
 
-async function changeNic(
-  { azure, config }: AzureDeps,
-  nic: NetworkInterface,
-  ours: readonly string[],
-  wanted: InPlaceState,
-): Promise<void> {
-  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...wanted, identities: [] })
-  if (tags !== undefined)
-    await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
-}
-
-/** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
-async function changeExtension({ azure, config }: AzureDeps, claim: string, { tags }: InPlaceState): Promise<void> {
-  try {
-    await azure.compute.virtualMachineExtensions
-      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
-      .submitted()
-  } catch (error) {
-    if (!isNotFoundAnswer(error)) throw error
-  }
-}
-
-async function changeVm(
-  { azure, config }: AzureDeps,
-  vm: VirtualMachine,
-  ours: readonly string[],
-  wanted: InPlaceState,
-): Promise<boolean> {
-  const change = changeOf(vm, ours, wanted)
-  if (isNothing(change)) return false
-  const { tags, identities } = change
-  await azure.compute.virtualMachines
-    .update(config.nodeResourceGroup, vm.name ?? '', {
-      ...(tags === undefined ? {} : { tags: { ...tags } }),
-      ...(identities === undefined ? {} : { identity: identityWith(vm, identities) }),
-    })
-    .submitted()
-  return true
-}
-
-function changeOf(vm: VirtualMachine, ours: readonly string[], wanted: InPlaceState) {
-  const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
-  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, wanted)
-}
-
-/** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
-function identityWith({ identity }: VirtualMachine, ids: readonly string[]): VirtualMachineIdentity {
-  return {
-    type: identity?.type?.includes('SystemAssigned') ? 'SystemAssigned, UserAssigned' : 'UserAssigned',
-    userAssignedIdentities: Object.fromEntries(ids.map((id) => [id, {}])),
-  }
+/** The names of the tags that Joiner has set on a claim's resources. */
+function oursOf(claim: NodeClaim): readonly string[] {
+  return tagNamesOf(claim.metadata) ?? []
 }
 
 /** Waits until the list of VMs, which all waits share, shows the VM as it should be. False: it did not get there in time. */
-async function hasSettled(deps: AzureDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
+async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
   const limit = AbortSignal.timeout(settleMs)
   try {
     return await deps.vms.waitFor(
       (snapshot) => {
         const vm = snapshot.get(vmName(claim.metadata.name))
         if (vm === undefined || vm.provisioningState === 'Deleting') return false
-        const isThere = isNothing(changeOf(vm, tagNamesOf(claim.metadata) ?? [], goal))
+        const isThere = isNothing(changeOf(vm, { state: goal, ours: oursOf(claim) }))
         return isThere && vm.provisioningState !== 'Updating' ? true : undefined
       },
       AbortSignal.any([signal, limit]),
@@ -225,7 +186,7 @@ async function hasSettled(deps: AzureDeps, { claim, goal }: Due, signal: AbortSi
 }
 
 /** Writes down that a claim's VM is as it should be. */
-async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
+async function stamp(deps: InPlaceUpdateDeps, { claim, goal }: Due): Promise<void> {
   const stamps = inPlaceStamps(goal)
   await updateClaim(deps, claim.metadata, ({ metadata }) =>
     Object.entries(stamps).every(([key, value]) => metadata.annotations[key] === value)
@@ -234,9 +195,9 @@ async function stamp(deps: AzureDeps, { claim, goal }: Due): Promise<void> {
   )
 }
 
-function report(deps: AzureDeps, claim: NodeClaim, why: string): void {
+function report(deps: InPlaceUpdateDeps, claim: NodeClaim, why: string): void {
   const message = `tags and identities could not be changed in place: ${why}; it is tried again`
-  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'tags and identities could not be changed in place')
+  deps.log.warn({ nodeClaim: claim.metadata.name, why }, 'failed to update tags and identities in place')
   deps.events.record({
     about: subject(claim),
     reason: 'InPlaceUpdateFailed',

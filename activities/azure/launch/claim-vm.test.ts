@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AzureDeps } from '../dependencies.ts'
+import type { ClaimVmDeps } from './claim-vm.ts'
 import { getVm } from './claim-vm.ts'
 
 test.each([
@@ -15,7 +15,7 @@ test.each([
       azure: { compute: { virtualMachines } },
       config: { nodeResourceGroup: 'mc' },
       cloudProvider: { measure: (_labels: unknown, run: () => Promise<unknown>) => run() },
-    } as unknown as AzureDeps
+    } as unknown as ClaimVmDeps
     expect(await getVm(deps, 'c'.repeat(length))).toBeUndefined()
     expect(asked).toEqual(names)
   },

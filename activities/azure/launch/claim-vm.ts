@@ -3,10 +3,22 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
+import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { CloudProviderMetrics } from '../../telemetry/cloud-provider-metrics.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { VmList } from '../arm/vm-list.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import { type ClaimIdentity, vmOwner } from './ownership.ts'
 import { providerId, vmName } from './virtual-machine.ts'
+
+export interface ClaimVmDeps {
+  readonly cache: ClusterCache
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+  readonly vms: VmList
+  readonly cloudProvider: CloudProviderMetrics
+}
 
 /** A VM that the list does not show and Azure still knows is looked for again after this long. */
 const lagMs = 1000
@@ -18,7 +30,7 @@ const longestVmName = 64
  * The VM of the claim's name as Azure has it now, whoever owns it; undefined when Azure says that there is no such VM.
  * Errors: whatever else ARM says, a missing resource group or subscription included, which prove nothing about the VM.
  */
-export async function getVm(deps: AzureDeps, claimName: string): Promise<VirtualMachine | undefined> {
+export async function getVm(deps: ClaimVmDeps, claimName: string): Promise<VirtualMachine | undefined> {
   const name = vmName(claimName)
   // ARM answers to such a name as it does to a wrong path, which would say nothing about the VM.
   if (name.length > longestVmName) return undefined
@@ -33,7 +45,7 @@ export async function getVm(deps: AzureDeps, claimName: string): Promise<Virtual
 }
 
 /** Requests the deletion of the claim's VM, whose owner the caller has checked; NIC and disk go with it. Gone already is success. */
-export async function deleteVm(deps: AzureDeps, claimName: string): Promise<void> {
+export async function deleteVm(deps: ClaimVmDeps, claimName: string): Promise<void> {
   const name = vmName(claimName)
   await deps.cloudProvider.measure({ method: 'Delete', nodePool: nodePoolOf(deps, claimName) }, async () => {
     try {
@@ -47,7 +59,7 @@ export async function deleteVm(deps: AzureDeps, claimName: string): Promise<void
 }
 
 /** Empty for a claim of no pool, or one that is gone. */
-export function nodePoolOf({ cache }: AzureDeps, claimName: string): string {
+export function nodePoolOf({ cache }: ClaimVmDeps, claimName: string): string {
   return cache.nodeClaims.get(claimName)?.metadata.labels[labels.nodePool] ?? ''
 }
 
@@ -55,7 +67,7 @@ export function nodePoolOf({ cache }: AzureDeps, claimName: string): string {
  * Waits until the claim's VM is gone: the list that all waits share does not show it, and Azure, asked for this very VM, says that it does not
  * exist. A list alone proves nothing, since it may come from the wrong resource group or be incomplete.
  */
-export async function vmGone(deps: AzureDeps, claimName: string, signal: AbortSignal): Promise<void> {
+export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     await deps.vms.waitFor((snapshot) => (snapshot.has(vmName(claimName)) ? undefined : true), signal)
     if ((await getVm(deps, claimName)) === undefined) return
@@ -75,7 +87,7 @@ export type ClaimVm =
   | { readonly kind: 'foreign'; readonly why: string }
 
 /** Looks for a claim's VM and checks by its tags that it is the claim's. Errors: as `getVm`. */
-export async function findClaimVm(deps: AzureDeps, name: string, claim: ClaimIdentity): Promise<ClaimVm> {
+export async function findClaimVm(deps: ClaimVmDeps, name: string, claim: ClaimIdentity): Promise<ClaimVm> {
   const vm = await getVm(deps, name)
   if (vm === undefined) return { kind: 'none' }
   const owner = vmOwner(vm, claim, deps.config)
@@ -87,7 +99,7 @@ export async function findClaimVm(deps: AzureDeps, name: string, claim: ClaimIde
  * Why the VM that a claim's status names must be held to exist though Joiner cannot delete it; undefined when nothing of the claim is left in Azure
  * after `found`, its own VM, has gone. What is launched has a provider id, so a claim without one never had another VM.
  */
-export function unprovenVm(deps: AzureDeps, { metadata, status }: NodeClaim, found: ClaimVm): string | undefined {
+export function unprovenVm(deps: ClaimVmDeps, { metadata, status }: NodeClaim, found: ClaimVm): string | undefined {
   if (status.providerId === undefined) return undefined
   const own = providerId(deps.config, metadata.name)
   if (status.providerId.toLowerCase() !== own.toLowerCase())

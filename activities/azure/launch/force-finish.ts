@@ -2,15 +2,19 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { askedText } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { liveClaim } from '../../kubernetes/client/object-writes.ts'
+import type { FinalizeDeps } from '../../kubernetes/draining/finalize.ts'
 import { finalize } from '../../kubernetes/draining/finalize.ts'
+import type { NodeRequestsDeps } from '../../kubernetes/lifecycle/node-requests.ts'
 import { tellAsked } from '../../kubernetes/lifecycle/node-requests.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureActivities, ForceFinishOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
+import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
 import { tagKeys } from './tags.ts'
 import { vmId, vmName } from './virtual-machine.ts'
+
+export interface ForceFinishDeps extends NodeRequestsDeps, FinalizeDeps, ClaimVmDeps {}
 
 type Input = Parameters<AzureActivities['forceFinish']>[0]
 
@@ -19,21 +23,25 @@ type Input = Parameters<AzureActivities['forceFinish']>[0]
  * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
  * Where the VM is gone (`isVmGone`), the lifecycle has the last step done by the role core.
  */
-export async function forceFinish(deps: AzureDeps, input: Input): Promise<ForceFinishOutcome> {
+export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<ForceFinishOutcome> {
   const outcome = await finish(deps, input)
   const { claim, asked } = input
   const why = askedText(asked)
   if (outcome.kind === 'refused')
-    tellAsked(deps, claim, 'ForceFinishRefused', `Not ended by force${why}; ${outcome.message}`, asked)
+    tellAsked(deps, claim, {
+      reason: 'ForceFinishRefused',
+      message: `Not ended by force${why}; ${outcome.message}`,
+      asked,
+    })
   else {
     const left = outcome.left === undefined ? '' : `; ${outcome.left}`
-    tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${left}`, asked)
+    tellAsked(deps, claim, { reason: 'ForceFinished', message: `Ended by force${why}${left}`, asked })
   }
-  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'an operator ends a life by force')
+  deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'force-finished nodeclaim')
   return outcome
 }
 
-async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
+async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
   const refused = (message: string) => ({ kind: 'refused' as const, message })
   // A signal can come without one; an update is refused before.
   if (asked.reason === undefined) return refused('the message gives no reason, and without one no life is cut short')
@@ -45,7 +53,7 @@ async function finish(deps: AzureDeps, { claim: ref, asked, leaveVm }: Input): P
     )
   const found = await look(deps, claim)
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
-  const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
+  const left = found.kind === 'gone' ? {} : await abandon(deps, found, { name: ref.name, atMs: asked.atMs })
   await revokeBootstrapToken(deps.client, ref.uid)
   // Its pods run nowhere and are deleted with the finalizers, which only the role core may do.
   if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
@@ -65,7 +73,7 @@ type Look =
   | { readonly kind: 'unknown'; readonly message: string }
 
 /** A VM of that name that is not proven to be the claim's, and that its status does not name, is not this claim's business. */
-async function look(deps: AzureDeps, claim: NodeClaim): Promise<Look> {
+async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
   const { name } = claim.metadata
   try {
     const found = await findClaimVm(deps, name, claimIdentity(claim))
@@ -85,13 +93,12 @@ async function look(deps: AzureDeps, claim: NodeClaim): Promise<Look> {
  * a claim that is gone, which makes it garbage as well.
  */
 async function abandon(
-  { azure, config, log }: AzureDeps,
-  ref: ClaimRef,
+  { azure, config, log }: ForceFinishDeps,
   found: Exclude<Look, { kind: 'gone' }>,
-  atMs: number,
+  { name, atMs }: { readonly name: string; readonly atMs: number },
 ): Promise<{ readonly vm?: string; readonly left: string }> {
   if (found.kind === 'unproven') return { left: `its VM stays as it is: ${found.message}` }
-  const id = vmId(config, ref.name)
+  const id = vmId(config, name)
   const left = `VM ${id} is left to garbage collection`
   const warn = (why: string) => ({
     vm: id,
@@ -100,10 +107,10 @@ async function abandon(
   if (found.kind === 'unknown') return warn(found.message)
   try {
     const tags = { ...found.vm.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
-    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
+    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(name), { tags }).submitted()
     return { vm: id, left }
   } catch (error) {
-    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'a VM that is left could not be tagged')
+    log.warn({ nodeClaim: name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
     return warn(scrubbedMessage(error))
   }
 }

@@ -4,14 +4,22 @@ import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
+import type { RefusalDeps } from '../capacity/refusal.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
-import type { ClaimRef, InstanceOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { InstanceOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
+import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
+import type { JoinEvidenceDeps } from './join-evidence.ts'
 import { tellNotJoined } from './join-evidence.ts'
 import { vmName } from './virtual-machine.ts'
+
+export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, RefusalDeps {
+  readonly lifecycleMetrics: LifecycleMetrics
+}
 
 /** Before the registration deadline: when a boot is plainly late, and with time enough for the last look. */
 const evidenceTimes = [10 * 60_000, 60_000] as const
@@ -23,7 +31,7 @@ const lagMs = 1000
  * Waits until a VM has been created or has failed. It also ends when the Node has joined (then Azure's word decides nothing) and when
  * the claim is going. A failure marks its offering and sets Launched back, so that the lifecycle launches again.
  */
-export async function awaitInstance(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
   const waits = [clusterDecides(deps, ref, both), azureDecides(deps, ref, both)]
@@ -36,9 +44,9 @@ export async function awaitInstance(deps: AzureDeps, ref: ClaimRef, signal: Abor
   }
 }
 
-function clusterDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   return deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
     (): InstanceOutcome | undefined => {
       const claim = cachedClaim(deps, ref)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
@@ -48,10 +56,11 @@ function clusterDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Pr
   )
 }
 
-async function azureDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
-    const outcome = await judge(deps, ref, seen, signal)
+    if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return watchJoining(deps, ref, signal)
+    const outcome = await judge(deps, ref, signal)
     if (outcome?.kind === 'succeeded') return watchJoining(deps, ref, signal)
     if (outcome !== undefined) return outcome
     await pauseFor(lagMs, signal)
@@ -62,14 +71,14 @@ async function azureDecides(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal)
  * A VM that runs and whose Node does not come: what Azure knows of it is told while somebody can still look into it, and once more before the claim
  * is given up. The wait costs a timer; it ends with the first word of the cluster.
  */
-async function watchJoining(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
+async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (const beforeDeadlineMs of evidenceTimes) {
     const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
     if (claim === undefined) return { kind: 'claimGone' }
     const dueMs = registrationDeadline(claim) - beforeDeadlineMs
     await pauseFor(Math.max(0, dueMs - deps.now()), signal)
     await tellNotJoined(deps, ref, signal).catch((error: unknown) =>
-      deps.log.warn({ err: error, nodeClaim: ref.name }, 'what keeps a VM from joining could not be read'),
+      deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),
     )
   }
   return { kind: 'succeeded' }
@@ -82,24 +91,18 @@ function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | unde
 }
 
 /** A VM that the list calls failed or gone is read singly before anything follows from it; undefined: the list was out of date. */
-async function judge(
-  deps: AzureDeps,
-  ref: ClaimRef,
-  seen: VirtualMachine | 'gone',
-  signal: AbortSignal,
-): Promise<InstanceOutcome | undefined> {
-  if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return { kind: 'succeeded' }
+async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome | undefined> {
   const vm = await getVm(deps, ref.name)
   if (vm === undefined || vm.provisioningState === 'Deleting') {
     const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
-    await fallBack(deps, ref, 'InstanceNotFound', message)
+    await fallBack(deps, ref, { reason: 'InstanceNotFound', message })
     return { kind: 'vmGone' }
   }
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
   const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
-  await fallBack(deps, ref, reason, message)
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'VM failed after it was accepted')
+  await fallBack(deps, ref, { reason, message })
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
   // The outcome means another attempt at once, so what has to happen before it is waited for here.
   if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
   const { instanceType, capacityType, zone } = attempted
@@ -107,16 +110,20 @@ async function judge(
 }
 
 /** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
-async function fallBack(deps: AzureDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
+async function fallBack(
+  deps: InstanceDeps,
+  ref: ClaimRef,
+  why: { readonly reason: string; readonly message: string },
+): Promise<void> {
   await revokeBootstrapToken(deps.client, ref.uid)
-  await setLaunchedUnknown(deps, ref, reason, message)
+  await setLaunchedUnknown(deps, ref, why)
 }
 
 /**
  * Returns whether the claim may still have a VM: one of its name exists, whoever owns it, or its status names one that Joiner cannot look at.
  * Errors: as `getVm`.
  */
-export async function findInstance(deps: AzureDeps, ref: ClaimRef): Promise<{ readonly exists: boolean }> {
+export async function findInstance(deps: InstanceDeps, ref: ClaimRef): Promise<{ readonly exists: boolean }> {
   if ((await getVm(deps, ref.name)) !== undefined) return { exists: true }
   const claim = cachedClaim(deps, ref)
   return { exists: claim !== undefined && unprovenVm(deps, claim, { kind: 'none' }) !== undefined }
@@ -127,7 +134,7 @@ export async function findInstance(deps: AzureDeps, ref: ClaimRef): Promise<{ re
  * Errors: the claim is not being deleted; its status names a VM that is not proven to be its own, which the claim reports and waits for.
  */
 export async function deleteInstance(
-  deps: AzureDeps,
+  deps: InstanceDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<{ readonly existed: boolean }> {
@@ -149,7 +156,7 @@ export async function deleteInstance(
 }
 
 /** Reports on the claim what keeps its finalizer in place. Throws, so that the termination is retried. */
-async function refuseTermination(deps: AzureDeps, claim: NodeClaim, why: string): Promise<never> {
+async function refuseTermination(deps: InstanceDeps, claim: NodeClaim, why: string): Promise<never> {
   const message = `${why}. The NodeClaim keeps its finalizer until that VM is gone; to give the VM up: joiner node force-finish ${claim.metadata.name} --leave-vm --reason TEXT`
   const change = { type: 'InstanceTerminating', status: 'False', reason: 'InstanceNotOwned', message } as const
   await setClaimConditions(deps, claim.metadata, () => ({ conditions: [change] }))

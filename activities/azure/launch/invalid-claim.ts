@@ -2,16 +2,18 @@ import { claimValueErrors } from '../../../core/node-claim/values.ts'
 import { kubeletErrors } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { errorText } from '../../../core/values/field-error.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
+
+export interface InvalidClaimDeps extends ObjectWritesDeps {}
 
 /**
  * Refuses a claim whose values a node cannot have, and says so in its condition Launched. A claim that was made by hand has met no other check, and
  * its spec never changes, so another attempt would end in the same way. Undefined: nothing is wrong with it.
  */
 export async function refuseInvalid(
-  deps: AzureDeps,
+  deps: InvalidClaimDeps,
   claim: NodeClaim,
 ): Promise<(LaunchOutcome & { readonly kind: 'invalid' }) | undefined> {
   const errors = [...kubeletErrors(claim.metadata.annotations), ...claimValueErrors(claim).map(errorText)]

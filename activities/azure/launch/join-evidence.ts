@@ -1,13 +1,24 @@
 import type { InstanceViewStatus, VirtualMachine } from '@azure/arm-compute'
+import type { Logger } from 'pino'
 import { request } from 'undici'
 import { isTrue } from '../../../core/conditions.ts'
 import { registrationFailed } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import type { ClaimRef } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import { vmName } from './virtual-machine.ts'
+
+interface EvidenceDeps {
+  readonly log: Logger
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+}
+
+export interface JoinEvidenceDeps extends EvidenceDeps, ObjectWritesDeps {}
 
 /** Room that the evidence has in a condition, beside what is said around it. */
 const mostChars = 900
@@ -20,30 +31,26 @@ const logTimeoutMs = 10_000
  * What Azure knows of a VM that runs and does not join: power, agent, extensions that failed, and the end of its serial log where boot
  * diagnostics can be read. Bounded and without secrets, fit for conditions and events. Errors: what Azure says to the first look; the log is extra.
  */
-export async function joinEvidence(
-  deps: Pick<AzureDeps, 'azure' | 'config' | 'log'>,
-  claimName: string,
-  signal: AbortSignal,
-): Promise<string> {
+export async function joinEvidence(deps: EvidenceDeps, claimName: string, signal: AbortSignal): Promise<string> {
   const name = vmName(claimName)
   const vm = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name, {
     expand: 'instanceView',
     abortSignal: signal,
   })
   const log = await serialLog(deps, name, signal).catch((error: unknown) => {
-    deps.log.debug({ err: error, vm: name }, 'boot diagnostics cannot be read')
+    deps.log.debug({ err: error, vm: name }, 'failed to read boot diagnostics')
     return undefined
   })
   return describeVm(vm, log)
 }
 
 /** Says in the claim's Registered condition, and in an event, what Azure knows of its VM; nothing of a claim whose Node has joined meanwhile. */
-export async function tellNotJoined(deps: AzureDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
+export async function tellNotJoined(deps: JoinEvidenceDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
   const evidence = await joinEvidence(deps, ref.name, signal)
   const claim = cachedClaim(deps, ref)
   if (claim === undefined || !isAwaited(claim)) return
   const message = `Node not registered with cluster, though VM ${vmName(ref.name)} was created: ${evidence}`
-  deps.log.warn({ nodeClaim: ref.name, why: evidence }, 'a VM runs and its node has not joined')
+  deps.log.warn({ nodeClaim: ref.name, why: evidence }, 'VM is running but its node has not joined')
   deps.events.record({ about: subject(claim), reason: 'NodeNotJoined', message })
   await setClaimConditions(deps, ref, (current) =>
     isAwaited(current)
@@ -100,7 +107,7 @@ export function withoutSecrets(text: string): string {
 
 /** Boot diagnostics may be off, which Azure says by an error. */
 async function serialLog(
-  { azure, config }: Pick<AzureDeps, 'azure' | 'config'>,
+  { azure, config }: Omit<EvidenceDeps, 'log'>,
   name: string,
   signal: AbortSignal,
 ): Promise<string> {

@@ -51,7 +51,7 @@ export class NetworkFacts {
   /** Lists both in the background, so that the first launch finds them. A failure is told by the launch that meets it again. */
   warm(): void {
     void Promise.all([this.network(), this.pools()]).catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'the network of the cluster could not be read yet')
+      this.#options.log.warn({ err: error }, 'failed to read cluster network, retrying')
     })
   }
 

@@ -8,8 +8,8 @@ import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vecto
 import { noTracing } from '../../telemetry/tracing.ts'
 import { armErrorText, scrubbedMessage } from '../arm/azure-error.ts'
 import type { VmSize } from '../catalogue/sku.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { NetworkFacts } from './network-facts.ts'
+import type { PutVmDeps } from './put-vm.ts'
 import { type PutInput, putVm } from './put-vm.ts'
 import { vmCreateMetrics } from './vm-create-metrics.ts'
 
@@ -89,7 +89,7 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
       { nodeResourceGroup: 'MC_rg', log: pino({ level: 'silent' }), now: () => 0 },
     ),
     tracing: noTracing,
-  } as unknown as AzureDeps
+  } as unknown as PutVmDeps
   return { deps, seen }
 }
 

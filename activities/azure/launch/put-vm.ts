@@ -1,19 +1,31 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import type { NodeClass } from '../../../api/objects.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, classifyRefusal, metricsErrorCode } from '../arm/azure-error.ts'
+import type { Quota } from '../capacity/quota.ts'
+import type { RefusalDeps } from '../capacity/refusal.ts'
 import { markRefused, setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { RefusedAttempts } from '../capacity/refused-attempts.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import type { ResolvedImage } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
-import type { BackendPools } from './network-facts.ts'
+import type { BackendPools, NetworkFacts } from './network-facts.ts'
+import type { RecordLaunchDeps } from './record-launch.ts'
 import { recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
 import { vmRequest } from './vm-request.ts'
+
+export interface PutVmDeps extends RecordLaunchDeps, RefusalDeps {
+  readonly tracing: Tracing
+  readonly quota: Quota
+  readonly network: NetworkFacts
+  readonly refusedAttempts: RefusedAttempts
+}
 
 export interface PutInput {
   readonly claim: NodeClaim
@@ -27,7 +39,7 @@ export interface PutInput {
 }
 
 /** Makes the VM that was chosen and writes it into the claim; a refusal about capacity is an outcome, and marks what it speaks of. */
-export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOutcome> {
+export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOutcome> {
   const { claim, chosen, image, attempt } = input
   const create = {
     ...attemptedBy(chosen),
@@ -44,8 +56,8 @@ export async function putVm(deps: AzureDeps, input: PutInput): Promise<LaunchOut
     return refused(deps, input, error)
   }
   const { typeName, zone, capacityType } = chosen
-  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'VM accepted')
-  return recordLaunch(deps, claim, chosen, image.id)
+  deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
+  return recordLaunch(deps, claim, { chosen, imageId: image.id })
 }
 
 function spanAttributes({ typeName, zone, capacityType }: Chosen) {
@@ -61,22 +73,19 @@ function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
 }
 
 /** The load balancers' pools are known for a while. When Azure does not find one any more, they are read anew and the PUT is repeated, once. */
-async function putWithPools(deps: AzureDeps, input: PutInput): Promise<void> {
+async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
   const pools = await deps.network.pools()
   try {
     await submit(deps, input, pools)
   } catch (error) {
     if (!namesPool(error, pools)) throw error
-    deps.log.info(
-      { nodeClaim: input.claim.metadata.name },
-      'a backend pool of the load balancer is gone; pools are read anew',
-    )
+    deps.log.info({ nodeClaim: input.claim.metadata.name }, 'load balancer backend pool is gone, reading pools again')
     await submit(deps, input, await deps.network.poolsAfter(pools))
   }
 }
 
 /** The PUT makes a VM or nothing: what is there already is never changed by it. */
-async function submit(deps: AzureDeps, input: PutInput, pools: BackendPools): Promise<void> {
+async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Promise<void> {
   const { claim, chosen, image, size, attempt, nodeClass } = input
   const body = vmRequest({
     config: deps.config,
@@ -102,7 +111,7 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
 }
 
 /** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure. */
-async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
+async function refused(deps: PutVmDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   if (error instanceof RestError && error.statusCode === 412) {
@@ -114,9 +123,9 @@ async function refused(deps: AzureDeps, input: PutInput, error: unknown): Promis
   deps.quota.release(ref.uid)
   await Promise.all([
     markRefused(deps, attempted, refusal),
-    setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),
+    setLaunchedUnknown(deps, ref, { reason: refusal.reason, message: refusal.remedy }),
   ])
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering refused')
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering was refused')
   if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }
   deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken)
   return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }

@@ -1,17 +1,25 @@
-import { conditionOf } from '../../../core/conditions.ts'
+import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { allocatable } from '../../../core/instance-type.ts'
 import { nodeNotFound } from '../../../core/node-claim/registration.ts'
-import type { Condition, NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { milestones } from '../../telemetry/milestones.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { inPlaceGoal, inPlaceStamps } from '../in-place/in-place-state.ts'
 import { type Chosen, launchedLabels, outdatedLabels } from '../node-config/node-labels.ts'
 import { providerId } from './virtual-machine.ts'
+
+export interface RecordLaunchDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly config: AzureConfig
+}
 
 /** What a launch writes into its claim. */
 interface LaunchRecord {
@@ -67,10 +75,9 @@ function classHashes({ metadata }: NodeClass): Record<string, string> {
  * an earlier attempt that the new VM does not have are removed. A claim that went away meanwhile is an outcome.
  */
 export async function recordLaunch(
-  deps: AzureDeps,
+  deps: RecordLaunchDeps,
   claim: NodeClaim,
-  chosen: Chosen,
-  imageId: string,
+  { chosen, imageId }: Pick<LaunchedVm, 'chosen' | 'imageId'>,
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
@@ -95,6 +102,7 @@ export async function recordLaunch(
     status: record.status,
   }))
   if (written === undefined) return { kind: 'claimGone' }
+  if (!isTrue(claim.status.conditions, 'Launched')) milestones.launched(deps.log, written)
   return {
     kind: 'launched',
     providerId: record.status.providerID,

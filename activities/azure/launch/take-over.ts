@@ -2,26 +2,27 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
+import type { RefusalDeps } from '../capacity/refusal.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { imageIdOf } from '../node-class/images.ts'
+import type { ClaimVmDeps } from './claim-vm.ts'
 import { capacityTypeOfVm, claimIdentity, deleteVm, vmGone } from './claim-vm.ts'
 import { type VmOwner, vmOwner } from './ownership.ts'
 import { recordLaunch } from './record-launch.ts'
 import { tagKeys } from './tags.ts'
 import { attemptOf, vmName } from './virtual-machine.ts'
 
+export interface TakeOverDeps extends RefusalDeps, ClaimVmDeps {}
+
 /**
  * Decides what a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first.
  * Errors: `LaunchBlocked` for a VM that is not proven to be this cluster's: it is neither adopted nor deleted.
  */
 export async function takeOver(
-  deps: AzureDeps,
-  claim: NodeClaim,
-  vm: VirtualMachine,
-  attempt: number,
+  deps: TakeOverDeps,
+  { claim, vm, attempt }: { readonly claim: NodeClaim; readonly vm: VirtualMachine; readonly attempt: number },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -40,34 +41,30 @@ export async function takeOver(
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined
-  await setLaunchedUnknown(deps, ref, failure.reason, failure.message)
+  await setLaunchedUnknown(deps, ref, failure)
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
 /** A VM with the UID of another NodeClaim that still exists is that one's, whatever it is called. */
-function whyForeign({ cache }: AzureDeps, owner: VmOwner): string | undefined {
+function whyForeign({ cache }: TakeOverDeps, owner: VmOwner): string | undefined {
   if (owner.kind === 'foreign') return owner.why
   if (owner.kind === 'claim') return undefined
   const other = [...cache.nodeClaims.values()].find(({ metadata }) => metadata.uid === owner.uid)
   return other && `belongs to NodeClaim ${other.metadata.name} by its tag ${tagKeys.claimUid}`
 }
 
-async function adopt(deps: AzureDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
+async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): Promise<LaunchOutcome> {
   const typeName = vm.hardwareProfile?.vmSize ?? ''
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const kubelet = kubeletConversion(claim.metadata.annotations)
   const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
-  deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted an existing VM')
-  return recordLaunch(
-    deps,
-    claim,
-    {
-      typeName,
-      instanceType: types.find(({ name }) => name === typeName),
-      zone: zoneLabelOf(vm),
-      capacityType: capacityTypeOfVm(vm),
-      ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
-    },
-    imageIdOf(vm.storageProfile?.imageReference),
-  )
+  deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted existing VM')
+  const chosen = {
+    typeName,
+    instanceType: types.find(({ name }) => name === typeName),
+    zone: zoneLabelOf(vm),
+    capacityType: capacityTypeOfVm(vm),
+    ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
+  }
+  return recordLaunch(deps, claim, { chosen, imageId: imageIdOf(vm.storageProfile?.imageReference) })
 }

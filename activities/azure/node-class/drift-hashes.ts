@@ -1,18 +1,20 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { patchOf } from '../../kubernetes/client/optimistic-write.ts'
 import { type ObjectRef, updateObject } from '../../kubernetes/client/status-writes.ts'
-import type { AzureDeps } from '../dependencies.ts'
+
+export interface DriftHashesDeps extends ObjectWritesDeps {}
 
 /**
  * Marks a node class with its finalizer, its drift hash and the hash's version. When the version is another one, hashes cannot be compared:
  * then the claims are brought up to date first (reference/azure-provider.md 1.4 and 1.5). Returns the class as it is afterwards; undefined
  * when it is gone.
  */
-export async function stampNodeClass(deps: AzureDeps, nodeClass: NodeClass): Promise<NodeClass | undefined> {
+export async function stampNodeClass(deps: DriftHashesDeps, nodeClass: NodeClass): Promise<NodeClass | undefined> {
   if (nodeClass.metadata.annotations[annotations.nodeClassHashVersion] !== nodeClassHashVersion) {
     await deps.cache.catchUp(['NodeClaim'])
     const claims = [...deps.cache.nodeClaims.values()].filter(
@@ -20,7 +22,7 @@ export async function stampNodeClass(deps: AzureDeps, nodeClass: NodeClass): Pro
     )
     await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
   }
-  return updateObject(deps, 'AKSNodeClass', nodeClass.metadata, (current, path) => {
+  return updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current, path) => {
     const { metadata } = current
     const wanted = hashes(current)
     const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)
@@ -39,7 +41,11 @@ function hashes({ spec }: NodeClass): Record<string, string> {
 }
 
 /** A claim that has drifted already keeps its hash: that it differs is why it is replaced. */
-function rehashClaim(deps: AzureDeps, ref: ObjectRef, wanted: Readonly<Record<string, string>>): Promise<unknown> {
+function rehashClaim(
+  deps: DriftHashesDeps,
+  ref: ObjectRef,
+  wanted: Readonly<Record<string, string>>,
+): Promise<unknown> {
   return updateClaim(deps, ref, ({ metadata, status }) => {
     if (metadata.annotations[annotations.nodeClassHashVersion] === nodeClassHashVersion) return undefined
     const stamped = isTrue(status.conditions, 'Drifted')

@@ -1,11 +1,18 @@
+import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { azureDrift } from '../../../core/drift/azure-drift.ts'
 import { azureDriftChange, type Drift, type DriftChange } from '../../../core/drift/drift.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
+import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureConfig } from '../azure-config.ts'
+
+export interface DriftDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly config: AzureConfig
+}
 
 const concurrency = 20
 
@@ -13,11 +20,11 @@ const concurrency = 20
  * Keeps the condition Drifted of every NodeClaim as it should be. Everything is told from the cache, and a claim is written only when its
  * condition changes. What a NodePool says of drift comes before, and is kept by the planner (`keepClaimConditions`).
  */
-export async function refreshDrift(deps: AzureDeps): Promise<void> {
+export async function refreshDrift(deps: DriftDeps): Promise<void> {
   await forEachOf([...deps.cache.nodeClaims.values()], concurrency, (claim) => refreshClaim(deps, claim))
 }
 
-async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
+async function refreshClaim(deps: DriftDeps, seen: NodeClaim): Promise<void> {
   let told: DriftChange | undefined
   const after = await setClaimConditions(deps, seen.metadata, (claim) => {
     told =
@@ -29,15 +36,12 @@ async function refreshClaim(deps: AzureDeps, seen: NodeClaim): Promise<void> {
   const isDrifted = isTrue(after.status.conditions, 'Drifted')
   deps.log.info(
     { nodeClaim: seen.metadata.name, ...(isDrifted ? { reason: drift?.reason, why: drift?.message } : {}) },
-    isDrifted ? 'the node has drifted' : 'the node is as it should be again',
+    isDrifted ? 'node has drifted' : 'node is no longer drifted',
   )
 }
 
 /** What the AKSNodeClass says of a claim's drift, from the cache. That it cannot be told is logged. */
-export function azureDriftOf(
-  { cache, config, log }: Pick<AzureDeps, 'cache' | 'config' | 'log'>,
-  claim: NodeClaim,
-): Drift {
+export function azureDriftOf({ cache, config, log }: DriftDeps, claim: NodeClaim): Drift {
   const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { providerId } = claim.status
   const [node] = providerId === undefined ? [] : cache.nodes.by('byProviderId', providerId.toLowerCase())
@@ -49,6 +53,6 @@ export function azureDriftOf(
     kubeletIdentityClientId: config.kubeletIdentityClientId,
   })
   if (drift.kind === 'unknown' && isTrue(claim.status.conditions, 'Launched'))
-    log.warn({ nodeClaim: claim.metadata.name, why: drift.message }, 'whether the node has drifted cannot be told')
+    log.warn({ nodeClaim: claim.metadata.name, why: drift.message }, 'drift could not be determined')
   return drift
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig } from '../../../test/vectors/golden-cases.ts'
-import { ApiError } from '../../kubernetes/client/client.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { cachedImages } from './image-cache.ts'
 import { imageDefinitions } from './images.ts'
+import type { ImagesStatusDeps } from './images-status.ts'
 
 const config = goldenConfig('westus2', {
   nodeResourceGroup: 'rg',
@@ -45,7 +45,7 @@ function setup() {
     create: async (_path: string, body: { data: Record<string, string> }) => merged(body.data),
   }
   const azure = { compute: { communityGalleryImageVersions: { list } } }
-  const deps = { azure, client, config, namespace: 'joiner', now: () => state.now } as unknown as AzureDeps
+  const deps = { azure, client, config, namespace: 'joiner', now: () => state.now } as unknown as ImagesStatusDeps
   const versions = async (kubernetesVersion = '1.34.0') =>
     (await cachedImages(deps, definitions, kubernetesVersion)).map(({ id }) => id.split('/').slice(4).join('/'))
   return { state, versions }

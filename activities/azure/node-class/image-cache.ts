@@ -1,7 +1,15 @@
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { ImageVersionsDeps } from './image-versions.ts'
 import { newestImages } from './image-versions.ts'
 import { type ImageDefinition, type ResolvedImage, resolvedImage } from './images.ts'
+
+export interface ImageCacheDeps extends ImageVersionsDeps {
+  readonly client: KubernetesClient
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  readonly namespace: string
+}
 
 /**
  * The ConfigMap that holds what galleries were found to hold. It is in the cluster, not in a process, so that all replicas tell the same and
@@ -24,7 +32,7 @@ interface Entry {
  * version. Nothing found at all is not kept.
  */
 export async function cachedImages(
-  deps: AzureDeps,
+  deps: ImageCacheDeps,
   definitions: readonly ImageDefinition[],
   kubernetesVersion: string,
 ): Promise<readonly ResolvedImage[]> {
@@ -46,7 +54,7 @@ export async function cachedImages(
 }
 
 /** Keys of ConfigMaps hold letters, digits, dots, dashes and underscores only. */
-function entryKey({ config }: AzureDeps, [first]: readonly ImageDefinition[], kubernetesVersion: string): string {
+function entryKey({ config }: ImageCacheDeps, [first]: readonly ImageDefinition[], kubernetesVersion: string): string {
   const gallery = config.sharedGallery === undefined ? 'community' : 'shared'
   return `${gallery}.${first?.name ?? ''}.${kubernetesVersion}`.replaceAll(/[^-._a-zA-Z0-9]/g, '_')
 }

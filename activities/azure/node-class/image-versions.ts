@@ -1,5 +1,6 @@
 import { createDefaultHttpClient, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
 import {
   communityImageId,
   type ImageDefinition,
@@ -9,16 +10,19 @@ import {
   sharedImageId,
 } from './images.ts'
 
-const http = createDefaultHttpClient()
+export interface ImageVersionsDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+}
 
-type Deps = Pick<AzureDeps, 'azure' | 'config'>
+const http = createDefaultHttpClient()
 
 /**
  * The newest image of each definition, in the order given; a definition without versions is left out (reference/azure-provider.md 6.3).
  * Errors: what ARM says.
  */
 export async function newestImages(
-  deps: Deps,
+  deps: ImageVersionsDeps,
   definitions: readonly ImageDefinition[],
 ): Promise<readonly ResolvedImage[]> {
   if (definitions.length === 0) return []
@@ -44,7 +48,7 @@ export async function newestImages(
 
 /** By publishing date: versions of two schemes cannot be compared otherwise. */
 async function newestOfCommunity(
-  { azure, config }: Deps,
+  { azure, config }: ImageVersionsDeps,
   gallery: string,
   definition: string,
 ): Promise<string | undefined> {
@@ -103,7 +107,7 @@ interface NodeImageList {
  * AKS' list of node images of the region. The compute client's pipeline sends the requests, so that they are authorised, timed and counted as
  * all others: of Microsoft.ContainerService's own client library this one call would be all that is used.
  */
-async function listNodeImageVersions({ azure, config }: Deps): Promise<readonly NodeImageVersion[]> {
+async function listNodeImageVersions({ azure, config }: ImageVersionsDeps): Promise<readonly NodeImageVersion[]> {
   const { subscriptionId, location, armEndpoint = 'https://management.azure.com' } = config
   const path = `/subscriptions/${subscriptionId}/providers/Microsoft.ContainerService/locations/${location}/nodeImageVersions`
   const all: NodeImageVersion[] = []

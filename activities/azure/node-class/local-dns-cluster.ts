@@ -1,8 +1,10 @@
-import { isNotFound } from '../../kubernetes/client/client.ts'
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
-import type { AzureDeps } from '../dependencies.ts'
 
-type Deps = Pick<AzureDeps, 'client'>
+export interface LocalDnsClusterDeps {
+  readonly client: KubernetesClient
+}
 
 /** Policies of the network plugins, which may forbid what a node-local DNS server does. */
 const policyPaths = [
@@ -16,7 +18,7 @@ const policyPaths = [
  * Whether something in the cluster stands in the way of node-local DNS: a DaemonSet that does it already, or, where policies are enforced, any
  * policy besides AKS' own (reference/azure-provider.md 1.6). Errors: what the API server says.
  */
-export async function clusterForbidsLocalDns({ client }: Deps, networkPolicy: string): Promise<boolean> {
+export async function clusterForbidsLocalDns({ client }: LocalDnsClusterDeps, networkPolicy: string): Promise<boolean> {
   if (await exists(client, resourcePath('daemonsets', 'node-local-dns', 'kube-system'))) return true
   if (networkPolicy !== 'cilium' && networkPolicy !== 'calico') return false
   const { items } = await client.list('/apis/networking.k8s.io/v1/networkpolicies', { limit: 2 })
@@ -27,7 +29,7 @@ export async function clusterForbidsLocalDns({ client }: Deps, networkPolicy: st
   return false
 }
 
-async function exists(client: Deps['client'], path: string): Promise<boolean> {
+async function exists(client: LocalDnsClusterDeps['client'], path: string): Promise<boolean> {
   try {
     await client.get(path)
     return true
@@ -38,7 +40,7 @@ async function exists(client: Deps['client'], path: string): Promise<boolean> {
 }
 
 /** A kind that the cluster does not know has no objects. */
-async function hasAny(client: Deps['client'], path: string): Promise<boolean> {
+async function hasAny(client: LocalDnsClusterDeps['client'], path: string): Promise<boolean> {
   try {
     return (await client.list(path, { limit: 1 })).items.length > 0
   } catch (error) {

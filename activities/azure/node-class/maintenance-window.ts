@@ -1,5 +1,13 @@
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readConfigMap } from '../../kubernetes/client/config-map.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { AzureConfig } from '../azure-config.ts'
+
+export interface MaintenanceWindowDeps {
+  readonly client: KubernetesClient
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  readonly config: AzureConfig
+}
 
 /** Written by AKS where a maintenance configuration for node images exists (reference/azure-provider.md 6.4). */
 const configMapName = 'upcoming-maintenance-window'
@@ -17,7 +25,7 @@ export async function readMaintenanceWindow({
   client,
   config,
   now,
-}: Pick<AzureDeps, 'client' | 'config' | 'now'>): Promise<MaintenanceWindow> {
+}: MaintenanceWindowDeps): Promise<MaintenanceWindow> {
   const ref = { name: configMapName, namespace: config.systemNamespace }
   return maintenanceWindow(await readConfigMap(client, ref), config.systemNamespace, now())
 }

@@ -1,26 +1,47 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { ClaimUpkeepDeps } from '../../kubernetes/lifecycle/claim-upkeep.ts'
 import { keepUpClaims } from '../../kubernetes/lifecycle/claim-upkeep.ts'
+import type { NodePoolStatusDeps } from '../../kubernetes/node-pools/node-pool-status.ts'
 import { refreshNodePools } from '../../kubernetes/node-pools/node-pool-status.ts'
+import type { PauseConditionsDeps } from '../../kubernetes/pauses/pause-conditions.ts'
 import { refreshPauses } from '../../kubernetes/pauses/pause-conditions.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureDeps } from '../dependencies.ts'
+import type { DriftDeps } from './drift.ts'
 import { refreshDrift } from './drift.ts'
+import type { DriftHashesDeps } from './drift-hashes.ts'
 import { stampNodeClass } from './drift-hashes.ts'
 import type { Finding } from './finding.ts'
+import type { ImagesStatusDeps } from './images-status.ts'
 import { findImages } from './images-status.ts'
 import { kubernetesVersionFinding, type ServerVersion } from './kubernetes-version.ts'
+import type { LocalDnsDeps } from './local-dns.ts'
 import { findLocalDns } from './local-dns.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
+import type { SubnetStatusDeps } from './subnet-status.ts'
 import { findSubnet } from './subnet-status.ts'
+import type { TerminationDeps } from './termination.ts'
 import { terminateNodeClass } from './termination.ts'
+import type { ValidationDeps } from './validation.ts'
 import { validate } from './validation.ts'
+
+export interface NodeClassStatusDeps
+  extends TerminationDeps,
+    NodePoolStatusDeps,
+    PauseConditionsDeps,
+    DriftDeps,
+    ClaimUpkeepDeps,
+    DriftHashesDeps,
+    ImagesStatusDeps,
+    SubnetStatusDeps,
+    ValidationDeps,
+    LocalDnsDeps {}
 
 /** Brings the status of every AKSNodeClass and NodePool up to date (reference/azure-provider.md 1.5, reference/karpenter-core.md 1.7). */
 export async function refreshNodeClasses(
-  deps: AzureDeps,
+  deps: NodeClassStatusDeps,
 ): Promise<{ readonly nodeClasses: number; readonly ready: number }> {
   await deps.cache.catchUp(['AKSNodeClass', 'NodePool'])
   const nodeClasses = [...deps.cache.nodeClasses.values()]
@@ -47,7 +68,7 @@ function isDeleting({ metadata }: NodeClass): boolean {
   return metadata.deletionTimestamp !== undefined
 }
 
-async function serverVersion({ client }: AzureDeps): Promise<ServerVersion> {
+async function serverVersion({ client }: NodeClassStatusDeps): Promise<ServerVersion> {
   try {
     return { kind: 'version', gitVersion: await client.version() }
   } catch (error) {
@@ -56,19 +77,19 @@ async function serverVersion({ client }: AzureDeps): Promise<ServerVersion> {
 }
 
 /** Looks at everything that a node class' readiness depends on. All parts run, whatever one of them says; errors come together at the end. */
-async function refreshNodeClass(deps: AzureDeps, seen: NodeClass, server: ServerVersion): Promise<void> {
+async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, server: ServerVersion): Promise<void> {
   const nodeClass = await stampNodeClass(deps, seen)
   if (nodeClass === undefined || isDeleting(nodeClass)) return
   const settings = nodeClassSettings(nodeClass, deps.config)
   const version = kubernetesVersionFinding(nodeClass, server)
   const known = knownVersion(nodeClass, version)
-  const images = await findImages(deps, nodeClass, settings, known)
+  const images = await findImages(deps, nodeClass, known)
   const findings = [
     version,
     images,
     await findSubnet(deps, nodeClass, settings),
     await validate(deps, nodeClass, settings),
-    await findLocalDns(deps, nodeClass, settings, known?.version),
+    await findLocalDns(deps, nodeClass, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
@@ -87,11 +108,15 @@ function knownVersion(
 }
 
 /** Writes what was found. A spec that changed meanwhile is looked at anew: what was found is about the one before. */
-async function writeFindings(deps: AzureDeps, nodeClass: NodeClass, findings: readonly Finding[]): Promise<void> {
+async function writeFindings(
+  deps: NodeClassStatusDeps,
+  nodeClass: NodeClass,
+  findings: readonly Finding[],
+): Promise<void> {
   const conditions = findings.flatMap((finding) => finding.conditions ?? [])
   const found: NonNullable<Finding['status']> = Object.assign({}, ...findings.map(({ status }) => status))
   let before: NodeClass | undefined
-  const after = await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current) => {
     before = current
     if (current.metadata.generation !== nodeClass.metadata.generation || isDeleting(current)) return undefined
     const status = changedStatus(current.status, found)

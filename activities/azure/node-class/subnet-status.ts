@@ -1,15 +1,24 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { isNotFoundAnswer } from '../arm/azure-error.ts'
+import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { isAksManaged, parseSubnet, type SubnetAddresses, type SubnetId, subnetSpace } from '../launch/subnet.ts'
 import { type Finding, unread } from './finding.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 
+export interface SubnetStatusDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+}
+
 const type = 'SubnetsReady'
 
 /** Checks the subnet's id, then looks whether it is there (reference/azure-provider.md 1.6). */
-export async function findSubnet(deps: AzureDeps, nodeClass: NodeClass, settings: NodeClassSettings): Promise<Finding> {
+export async function findSubnet(
+  deps: SubnetStatusDeps,
+  nodeClass: NodeClass,
+  settings: NodeClassSettings,
+): Promise<Finding> {
   const { subnetId } = settings
   const checked = checkSubnet(subnetId, deps.config)
   const refused = (reason: string, message: string): Finding => ({

@@ -1,9 +1,11 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
+import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'
 import { setConditions, updateObject } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import type { AzureDeps } from '../dependencies.ts'
+
+export interface TerminationDeps extends StatusWritesDeps {}
 
 const namesShown = 5
 
@@ -11,17 +13,17 @@ const namesShown = 5
  * Lets an AKSNodeClass that is being deleted go once no NodeClaim names it, since until then it tells what their nodes are like
  * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next look.
  */
-export async function terminateNodeClass(deps: AzureDeps, nodeClass: NodeClass): Promise<void> {
+export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeClass): Promise<void> {
   const { name } = nodeClass.metadata
   const claims = [...deps.cache.nodeClaims.values()].filter(({ spec }) => spec.nodeClassRef.name === name)
   if (claims.length > 0) {
     const message = waitingMessage(claims.map(({ metadata }) => metadata.name))
     const values = [nodeClass.metadata.uid, message]
     deps.events.record({ about: subject(nodeClass), reason: 'WaitingOnNodeClaimTermination', message, values })
-    await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, () => ({}))
+    await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({}))
     return
   }
-  await updateObject(deps, 'AKSNodeClass', nodeClass.metadata, ({ metadata }, path) => {
+  await updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, ({ metadata }, path) => {
     if (metadata.deletionTimestamp === undefined || !metadata.finalizers.includes(nodeClassFinalizer)) return undefined
     const finalizers = metadata.finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer)
     return deps.client.mergePatch(path, lockedPatch({ metadata: { finalizers } }, metadata))

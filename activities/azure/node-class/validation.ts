@@ -1,15 +1,20 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassErrors } from '../../../core/node-class/node-class-validation.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { labelValueErrors } from '../../../core/requirements/label-syntax.ts'
 import { errorText } from '../../../core/values/field-error.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
+import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { AzureDeps } from '../dependencies.ts'
 import { parseSubnet } from '../launch/subnet.ts'
 import { hasSubnetLabel } from '../node-config/node-labels.ts'
 import type { Finding } from './finding.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
+
+export interface ValidationDeps {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+}
 
 const type = 'ValidationSucceeded'
 const shape =
@@ -20,7 +25,7 @@ const shape =
  * (reference/azure-provider.md 1.6).
  */
 export async function validate(
-  { azure, config }: Pick<AzureDeps, 'azure' | 'config'>,
+  { azure, config }: ValidationDeps,
   nodeClass: NodeClass,
   settings: NodeClassSettings,
 ): Promise<Finding> {

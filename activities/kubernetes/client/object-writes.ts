@@ -1,11 +1,11 @@
 import type { Node, NodeClaim } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { decodeNode } from '../cache/decode.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
-import { isNotFound } from './client.ts'
+import type { ClaimRef } from '../contract.ts'
+import { isNotFound } from './api-error.ts'
 import { guardedPatch } from './json-patch.ts'
 import { type Patch, patchOf, writeOptimistically } from './optimistic-write.ts'
 import { resourcePath } from './resources.ts'
+import type { StatusWritesDeps } from './status-writes.ts'
 import {
   cachedObject,
   liveObject,
@@ -15,8 +15,10 @@ import {
   updateStatus,
 } from './status-writes.ts'
 
+export interface ObjectWritesDeps extends StatusWritesDeps {}
+
 /** The claim as the cache has it; undefined when it is gone or its name belongs to another claim. */
-export function cachedClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | undefined {
+export function cachedClaim(deps: ObjectWritesDeps, ref: ClaimRef): NodeClaim | undefined {
   return cachedObject(deps, 'NodeClaim', ref)
 }
 
@@ -26,7 +28,7 @@ export function cachedClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | un
  * deleted: a deletion is never taken back, and what is being deleted gets no finalizer any more.
  * Errors: the claim is not being deleted.
  */
-export async function claimBeingDeleted(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const known = cachedClaim(deps, ref)
   const claim = known?.metadata.deletionTimestamp === undefined ? await liveClaim(deps, ref) : known
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
@@ -37,7 +39,7 @@ export async function claimBeingDeleted(deps: KubernetesDeps, ref: ClaimRef): Pr
 }
 
 /** The claim as the API server has it now. It enters the cache at once. */
-export function liveClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export function liveClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   return liveObject(deps, 'NodeClaim', ref)
 }
 
@@ -46,11 +48,11 @@ export function liveClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClai
  * the live object, when somebody else wrote first. Returns the claim as it is afterwards; undefined when it is gone.
  */
 export function updateClaim(
-  deps: KubernetesDeps,
+  deps: ObjectWritesDeps,
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
-  return updateObject(deps, 'NodeClaim', ref, (claim, path) => {
+  return updateObject(deps, { kind: 'NodeClaim', ref }, (claim, path) => {
     const patch = change(claim)
     return patch === undefined ? undefined : deps.client.mergePatch(path, patchOf(patch, claim.metadata))
   })
@@ -58,25 +60,25 @@ export function updateClaim(
 
 /** The same for the status subresource: `change` returns the fields of `status`. */
 export function updateClaimStatus(
-  deps: KubernetesDeps,
+  deps: ObjectWritesDeps,
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
-  return updateStatus(deps, 'NodeClaim', ref, change)
+  return updateStatus(deps, { kind: 'NodeClaim', ref }, change)
 }
 
 /** Sets conditions of a claim and what follows from them. `changes` returns nothing when all is as it should be. */
 export function setClaimConditions(
-  deps: KubernetesDeps,
+  deps: ObjectWritesDeps,
   ref: ClaimRef,
   changes: (claim: NodeClaim) => StatusChange | undefined,
 ): Promise<NodeClaim | undefined> {
-  return setConditions(deps, 'NodeClaim', ref, changes)
+  return setConditions(deps, { kind: 'NodeClaim', ref }, changes)
 }
 
 /** Changes a Node, as `updateClaim` does, under a lock on the lists that are changed; undefined when it is gone. */
 export function updateNode(
-  deps: KubernetesDeps,
+  deps: ObjectWritesDeps,
   name: string,
   change: (node: Node) => Patch,
 ): Promise<Node | undefined> {

@@ -1,16 +1,28 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import {
   applyConditions,
   type ConditionChange,
   type ConditionedKind,
   conditionOwner,
 } from '../../../core/conditions.ts'
-import type { Condition, NodeClaim, NodeClass, NodePool } from '../../../core/objects.ts'
+import type { Condition, NodeClaim, NodePool } from '../../../core/objects.ts'
+import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from '../cache/decode.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { EventRecorder } from '../event-recorder.ts'
 import { subject } from '../event-recorder.ts'
-import { isNotFound, type Json } from './client.ts'
+import type { Json } from './answers.ts'
+import { isNotFound } from './api-error.ts'
+import type { KubernetesClient } from './client.ts'
 import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
 import { type ResourceName, resourcePath } from './resources.ts'
+
+export interface StatusWritesDeps {
+  readonly client: KubernetesClient
+  readonly cache: ClusterCache
+  readonly events: EventRecorder
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 interface Objects {
   readonly NodeClaim: NodeClaim
@@ -27,12 +39,16 @@ export interface ObjectRef {
   readonly uid: string
 }
 
-type Deps = Pick<KubernetesDeps, 'client' | 'cache' | 'events' | 'now'>
+/** The object that a write is about. */
+interface Written<K extends StatusKind> {
+  readonly kind: K
+  readonly ref: ObjectRef
+}
 
 interface Access<T> {
   readonly resource: ResourceName
   readonly decode: (json: Json) => T
-  readonly cached: (cache: KubernetesDeps['cache'], name: string) => T | undefined
+  readonly cached: (cache: StatusWritesDeps['cache'], name: string) => T | undefined
   readonly conditions: (object: T) => readonly Condition[]
 }
 
@@ -58,14 +74,18 @@ const accesses: { readonly [K in StatusKind]: Access<Objects[K]> } = {
 }
 
 /** The object as the cache has it; undefined when it is gone or its name belongs to another. */
-export function cachedObject<K extends StatusKind>(deps: Deps, kind: K, ref: ObjectRef): Objects[K] | undefined {
+export function cachedObject<K extends StatusKind>(
+  deps: StatusWritesDeps,
+  kind: K,
+  ref: ObjectRef,
+): Objects[K] | undefined {
   const object = accesses[kind].cached(deps.cache, ref.name)
   return object?.metadata.uid === ref.uid ? object : undefined
 }
 
 /** The object as the API server has it now. It enters the cache at once. */
 export async function liveObject<K extends StatusKind>(
-  deps: Deps,
+  deps: StatusWritesDeps,
   kind: K,
   ref: ObjectRef,
 ): Promise<Objects[K] | undefined> {
@@ -86,9 +106,8 @@ export async function liveObject<K extends StatusKind>(
  * object, when somebody else wrote first. Returns the object as it is afterwards; undefined when it is gone.
  */
 export function updateObject<K extends StatusKind>(
-  deps: Deps,
-  kind: K,
-  ref: ObjectRef,
+  deps: StatusWritesDeps,
+  { kind, ref }: Written<K>,
   request: (object: Objects[K], path: string) => Promise<Json> | undefined,
 ): Promise<Objects[K] | undefined> {
   const { resource, decode, conditions } = accesses[kind]
@@ -111,12 +130,11 @@ export function updateObject<K extends StatusKind>(
  * undoes another's. `decide` returns the fields of `status` to merge; undefined: nothing to write.
  */
 export function updateStatus<K extends StatusKind>(
-  deps: Deps,
-  kind: K,
-  ref: ObjectRef,
+  deps: StatusWritesDeps,
+  written: Written<K>,
   decide: (object: Objects[K]) => Patch,
 ): Promise<Objects[K] | undefined> {
-  return updateObject(deps, kind, ref, (object, path) => {
+  return updateObject(deps, written, (object, path) => {
     const status = decide(object)
     return status === undefined ? undefined : deps.client.patchStatus(path, lockedPatch({ status }, object.metadata))
   })
@@ -131,17 +149,18 @@ export interface StatusChange {
 
 /** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when all is as it should be. */
 export function setConditions<K extends StatusKind>(
-  deps: Deps,
-  kind: K,
-  ref: ObjectRef,
+  deps: StatusWritesDeps,
+  written: Written<K>,
   decide: (object: Objects[K]) => StatusChange | undefined,
 ): Promise<Objects[K] | undefined> {
-  return updateStatus(deps, kind, ref, (object) => {
+  const { kind } = written
+  return updateStatus(deps, written, (object) => {
     const wanted = decide(object)
     if (wanted === undefined) return undefined
     const before = accesses[kind].conditions(object)
     const { conditions: set = [], clear = [], status } = wanted
-    const conditions = applyConditions(before, { set, clear }, kind, conditionOwner(object.metadata, deps.now()))
+    const owner = { kind, ...conditionOwner(object.metadata, deps.now()) }
+    const conditions = applyConditions(before, { set, clear }, owner)
     return status === undefined && conditions === before ? undefined : { ...status, conditions }
   })
 }

@@ -7,21 +7,23 @@ import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
-import type { CandidateRef, CommandWork, DeletionOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { claimNode, deleteClaim, readNode } from '../lifecycle/observe.ts'
+import type { PauseDeps } from '../pauses/pauses.ts'
 import { readPauses } from '../pauses/pauses.ts'
+import type { CommandObjectsDeps } from './command-objects.ts'
 import { livePodsOn, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
+
+export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps {}
 
 /**
  * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or
  * not at all, empty ones each by itself. A second attempt goes on where one is being deleted already; a node that must stay by then is freed.
  */
 export async function deleteCandidates(
-  deps: KubernetesDeps,
+  deps: CandidatesDeps,
   work: CommandWork,
   signal: AbortSignal,
 ): Promise<DeletionOutcome> {
@@ -31,7 +33,7 @@ export async function deleteCandidates(
   const going = looks.filter((look) => look.kind === 'going')
   const hasBegun = going.length > 0 && (!activityScope().isFirst || going.length === looks.length)
   const refused = looks.flatMap((look) => (look.kind === 'refused' ? [look] : []))
-  if (method !== 'emptiness' && !hasBegun) {
+  if (!methodFacts[method].holdsInPart && !hasBegun) {
     const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
     if (why !== undefined) return { kind: 'refused', message: why }
   }
@@ -42,15 +44,15 @@ export async function deleteCandidates(
   if (free.length === 0 && going.length === 0)
     return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
   await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { method, pods })))
-  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, commandId)))
-  await untilGone(deps, commandId, candidates, signal)
-  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept: true })))
+  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, { commandId })))
+  await untilGone(deps, work, signal)
+  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept: true })))
   measureSavings(deps, work)
   return { kind: 'deleted' }
 }
 
 /** A replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
-async function unreadyReplacement(deps: KubernetesDeps, commandId: string): Promise<string | undefined> {
+async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Promise<string | undefined> {
   const isUnready = ({ metadata, status }: NodeClaim) =>
     metadata.annotations[annotations.replacementFor] === commandId && !isTrue(status.conditions, 'Initialized')
   for (const { metadata } of [...deps.cache.nodeClaims.values()].filter(isUnready)) {
@@ -67,7 +69,7 @@ type Look =
 
 /** A candidate read live: whether it may still be deleted. */
 async function lastLook(
-  deps: KubernetesDeps,
+  deps: CandidatesDeps,
   ref: CandidateRef,
   { commandId, method, pauses }: CommandWork & { readonly pauses: Pauses },
 ): Promise<Look> {
@@ -94,7 +96,7 @@ async function lastLook(
 }
 
 async function remove(
-  deps: KubernetesDeps,
+  deps: CandidatesDeps,
   claim: NodeClaim,
   { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
 ): Promise<void> {
@@ -110,7 +112,7 @@ async function remove(
 }
 
 /** Both objects tell it, each once for a reason (reference/karpenter-core.md 6.2). */
-function tellDisruption(deps: KubernetesDeps, claim: NodeClaim): void {
+function tellDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
   const why = conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'Unknown'
   const node = claimNode(deps, claim)
   for (const object of node === undefined ? [claim] : [claim, node]) {
@@ -121,9 +123,8 @@ function tellDisruption(deps: KubernetesDeps, claim: NodeClaim): void {
 }
 
 async function untilGone(
-  deps: KubernetesDeps,
-  commandId: string,
-  candidates: readonly ClaimRef[],
+  deps: CandidatesDeps,
+  { commandId, candidates }: CommandWork,
   signal: AbortSignal,
 ): Promise<void> {
   const isSettled = (ref: ClaimRef) => {
@@ -132,14 +133,14 @@ async function untilGone(
   }
   const names = new Set(candidates.map(({ name }) => name))
   await deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && names.has(key),
+    ({ kind, key }) => kind === 'NodeClaim' && names.has(key),
     () => (candidates.every(isSettled) ? true : undefined),
     signal,
   )
 }
 
 /** Of a command over several pools each is given the part of its nodes. */
-function measureSavings(deps: KubernetesDeps, { method, candidates, savings }: CommandWork): void {
+function measureSavings(deps: CandidatesDeps, { method, candidates, savings }: CommandWork): void {
   for (const [pool, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool))
     deps.disruptionMetrics.saved(method, pool, (savings * own.length) / candidates.length)
 }
@@ -148,11 +149,11 @@ function measureSavings(deps: KubernetesDeps, { method, candidates, savings }: C
  * Takes a command back: frees the candidates that still carry its id and are not being deleted, then gives up the replacements. Where a
  * candidate is going all the same its pods may need them, so they stay.
  */
-export async function undoCommand(deps: KubernetesDeps, work: CommandWork): Promise<void> {
+export async function undoCommand(deps: CandidatesDeps, work: CommandWork): Promise<void> {
   const { commandId, candidates, replacements, method, decision } = work
-  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
+  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, { commandId })))
   const kept = going.some(Boolean)
-  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept })))
+  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept })))
   const uninitialized = results.filter(Boolean).length
   if (uninitialized > 0) deps.disruptionMetrics.queueFailed({ method, decision }, uninitialized)
 }

@@ -2,13 +2,15 @@ import { conditionOf, withoutCondition } from '../../../core/conditions.ts'
 import type { NodeClaim, Pod } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { decodePod } from '../cache/decode-pod.ts'
-import { isNotFound } from '../client/client.ts'
+import { isNotFound } from '../client/api-error.ts'
 import { liveClaim, updateClaim, updateClaimStatus, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef } from '../contract.ts'
+import type { ObserveDeps } from '../lifecycle/observe.ts'
 import { claimNode, deleteClaim } from '../lifecycle/observe.ts'
+
+export interface CommandObjectsDeps extends ObserveDeps {}
 
 /** The stamp of a claim: the command that it is disrupted by. */
 export function stampOf({ metadata }: NodeClaim): string | undefined {
@@ -16,7 +18,7 @@ export function stampOf({ metadata }: NodeClaim): string | undefined {
 }
 
 /** The pods of a node as the API server has them now. */
-export async function livePodsOn(deps: KubernetesDeps, nodeName: string): Promise<readonly Pod[]> {
+export async function livePodsOn(deps: CommandObjectsDeps, nodeName: string): Promise<readonly Pod[]> {
   const { items } = await deps.client.list('/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })
   for (const item of items) deps.cache.upsert('Pod', item)
   return items.map(decodePod)
@@ -28,10 +30,9 @@ export async function livePodsOn(deps: KubernetesDeps, nodeName: string): Promis
  * Returns whether it is gone or on its way out.
  */
 export async function releaseCandidate(
-  deps: KubernetesDeps,
+  deps: CommandObjectsDeps,
   ref: ClaimRef,
-  commandId: string,
-  { unstamped = false } = {},
+  { commandId, unstamped = false }: { readonly commandId: string; readonly unstamped?: boolean },
 ): Promise<boolean> {
   // Read live: the process that marked the claim may be another one, ahead of this one's watch.
   const claim = await liveClaim(deps, ref)
@@ -51,7 +52,7 @@ export async function releaseCandidate(
   return false
 }
 
-async function untaint(deps: KubernetesDeps, nodeName: string): Promise<void> {
+async function untaint(deps: CommandObjectsDeps, nodeName: string): Promise<void> {
   try {
     deps.cache.upsert('Node', await deps.client.get(resourcePath('nodes', nodeName)))
   } catch (error) {
@@ -71,10 +72,9 @@ async function untaint(deps: KubernetesDeps, nodeName: string): Promise<void> {
  * nobody uses is deleted. Returns whether it had not been initialized.
  */
 export async function releaseReplacement(
-  deps: KubernetesDeps,
+  deps: CommandObjectsDeps,
   ref: ClaimRef,
-  commandId: string,
-  { kept = false } = {},
+  { commandId, kept = false }: { readonly commandId: string; readonly kept?: boolean },
 ): Promise<boolean> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return true

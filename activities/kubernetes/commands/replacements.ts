@@ -1,17 +1,19 @@
 import { isTrue } from '../../../core/conditions.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
-import type { CommandWork, ReplacementOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef, CommandWork, ReplacementOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { untilDeadline } from '../lifecycle/joining.ts'
+
+export interface ReplacementsDeps extends ObjectWritesDeps {}
 
 /**
  * Waits until every replacement of a command has been initialized once. It ends as well when one is lost: it is gone or on its way out, because
  * its launch failed or because somebody deleted it.
  */
 export async function awaitReplacements(
-  deps: KubernetesDeps,
+  deps: ReplacementsDeps,
   { replacements, readyByMs }: Pick<CommandWork, 'replacements'> & { readonly readyByMs: number },
   signal: AbortSignal,
 ): Promise<ReplacementOutcome> {
@@ -30,7 +32,7 @@ export async function awaitReplacements(
   }
   if (look() === undefined) tellWaiting(deps, replacements)
   const names = new Set(replacements.map(({ name }) => name))
-  const concerns = (kind: string, key: string) => kind === 'NodeClaim' && names.has(key)
+  const concerns = ({ kind, key }: ClusterChange) => kind === 'NodeClaim' && names.has(key)
   const outcome = await untilDeadline(readyByMs - deps.now(), signal, (both) =>
     deps.cache.waitFor(concerns, look, both),
   )
@@ -39,7 +41,7 @@ export async function awaitReplacements(
   return { kind: 'late', message: `not initialized in time: ${late.join(', ')}` }
 }
 
-function tellWaiting(deps: KubernetesDeps, replacements: readonly ClaimRef[]): void {
+function tellWaiting(deps: ReplacementsDeps, replacements: readonly ClaimRef[]): void {
   for (const ref of replacements) {
     const claim = cachedClaim(deps, ref)
     if (claim === undefined || isTrue(claim.status.conditions, 'Initialized')) continue

@@ -1,24 +1,30 @@
+import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
+import type { EventRecorder } from '../event-recorder.ts'
 // The one place that tells, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
 
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
 
+export interface DrainRecordDeps {
+  readonly events: EventRecorder
+  readonly lifecycleMetrics: LifecycleMetrics
+}
+
 /** An answer to the request for an eviction. `code`: the HTTP status; 200 whenever the pod goes. */
-export function evictionAnswered(deps: KubernetesDeps, code: number): void {
+export function evictionAnswered(deps: DrainRecordDeps, code: number): void {
   deps.lifecycleMetrics.evictionAnswered(code)
 }
 
 /** A pod that the eviction API took. `reason`: why its node goes. */
-export function podEvicted(deps: KubernetesDeps, pod: Pod, reason: string): void {
+export function podEvicted(deps: DrainRecordDeps, pod: Pod, reason: string): void {
   deps.lifecycleMetrics.podDrained(reason)
   deps.events.record({ about: subject(pod), reason: 'Evicted', message: `Evicted pod: ${reason}` })
 }
 
 /** A pod that was deleted past budgets and annotations, because the time of its claim ends. */
 export function podDeleted(
-  deps: KubernetesDeps,
+  deps: DrainRecordDeps,
   pod: Pod,
   { gracePeriodSeconds, deadlineMs }: { readonly gracePeriodSeconds: number; readonly deadlineMs: number | undefined },
 ): void {
@@ -33,29 +39,29 @@ export function podDeleted(
 }
 
 /** A pod that was deleted because its machine does not exist. */
-export function podLost(deps: KubernetesDeps, pod: Pod): void {
+export function podLost(deps: DrainRecordDeps, pod: Pod): void {
   const message = `Deleting the pod: the VM of its node ${pod.nodeName} is gone`
   deps.events.record({ about: subject(pod), reason: 'Disrupted', message })
 }
 
 /** The last pod has left the Nodes of a claim. */
-export function nodeDrained(deps: KubernetesDeps, claim: NodeClaim): void {
+export function nodeDrained(deps: DrainRecordDeps, claim: NodeClaim): void {
   deps.lifecycleMetrics.nodeDrained(claim)
 }
 
 /** A Node's finalizer is gone. `node`: as it was before. */
-export function nodeTerminated(deps: KubernetesDeps, node: Node, claim: NodeClaim): void {
+export function nodeTerminated(deps: DrainRecordDeps, node: Node, claim: NodeClaim): void {
   tellFinalized(deps, node)
   deps.lifecycleMetrics.nodeTerminated(node, claim)
 }
 
 /** A claim's finalizer is gone, the end of its life. `claim`: as it was before. */
-export function claimTerminated(deps: KubernetesDeps, claim: NodeClaim): void {
+export function claimTerminated(deps: DrainRecordDeps, claim: NodeClaim): void {
   tellFinalized(deps, claim)
   deps.lifecycleMetrics.nodeClaimTerminated(claim)
 }
 
-function tellFinalized(deps: KubernetesDeps, object: Node | NodeClaim): void {
+function tellFinalized(deps: DrainRecordDeps, object: Node | NodeClaim): void {
   if (!object.metadata.finalizers.includes(terminationFinalizer)) return
   deps.events.record({ about: subject(object), reason: 'Finalized', message: `Finalized ${terminationFinalizer}` })
 }

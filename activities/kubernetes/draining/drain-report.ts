@@ -5,18 +5,18 @@ import {
   type Hold,
   isVmLookDue,
   newsFor,
-  nothingTold,
   type SeenHold,
   sinceWhen,
   waitsText,
 } from '../../../core/node-claim/drain-waits.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { setClaimConditions } from '../client/object-writes.ts'
-import type { DrainOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+
+export interface DrainReportDeps extends ObjectWritesDeps {}
 
 /** What is not blocked is worth a write when it takes this long; conditions are written this often at most. */
 const writeEveryMs = 5000
@@ -32,16 +32,15 @@ export interface ToldAs {
 
 /** Tells what a drain waits for: in a condition, in events, and to the lifecycle. */
 export class DrainReport {
-  readonly #deps: KubernetesDeps
+  readonly #deps: DrainReportDeps
   readonly #ref: ClaimRef
-  readonly #told: DrainTold | undefined
+  readonly #told: DrainTold
   readonly #askedMs: number
   #seen: readonly SeenHold[] = []
   #written = ''
   #writtenMs: number
 
-  /** `told`: undefined for a lifecycle of an older version, which is told nothing before the end. */
-  constructor(deps: KubernetesDeps, ref: ClaimRef, told: DrainTold | undefined) {
+  constructor(deps: DrainReportDeps, ref: ClaimRef, told: DrainTold) {
     this.#deps = deps
     this.#ref = ref
     this.#told = told
@@ -51,10 +50,10 @@ export class DrainReport {
   /** Takes in what keeps the Nodes now, and tells it where it is due. Returns what the lifecycle should know at once. */
   async tell(holds: readonly Hold[], nodes: readonly Node[], as: ToldAs): Promise<DrainOutcome | undefined> {
     const now = this.#deps.now()
-    const before = this.#seen.length > 0 ? this.#seen : (this.#told ?? nothingTold).waits.on
+    const before = this.#seen.length > 0 ? this.#seen : this.#told.waits.on
     this.#seen = sinceWhen(holds, before, now)
     if (this.#isWriteDue(now)) await this.#write(as, nodes, now)
-    const news = this.#told && newsFor(this.#told, { seen: this.#seen, askedMs: this.#askedMs, now })
+    const news = newsFor(this.#told, { seen: this.#seen, askedMs: this.#askedMs, now })
     return news && { kind: 'waiting', waits: news }
   }
 
@@ -63,7 +62,7 @@ export class DrainReport {
    * machine that is gone from one that is silent.
    */
   isVmInDoubt(nodes: readonly Node[]): boolean {
-    if (this.#told === undefined || nodes.length === 0 || nodes.some(isReady)) return false
+    if (nodes.length === 0 || nodes.some(isReady)) return false
     return isVmLookDue(this.#told, this.#askedMs, this.#deps.now())
   }
 

@@ -5,20 +5,25 @@ import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod, VolumeAttachment } from '../../../core/objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
-import type { CachedKind, CachedObject, ChangeFilter } from '../cache/cluster-cache.ts'
-import { cachedClaim, claimBeingDeleted, setClaimConditions, updateClaim } from '../client/object-writes.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
+import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
+import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
-import type { DrainOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
-import { subject } from '../event-recorder.ts'
+import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
 import { nodeDrained } from './drain-record.ts'
+import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ToldAs } from './drain-report.ts'
+import type { EvictionsDeps } from './evictions.ts'
 import { Evictions } from './evictions.ts'
+import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
+import { stampTermination, tellDeadline } from './termination-stamp.ts'
+import type { VolumesDeps } from './volumes.ts'
 import { attachmentsInTheWay } from './volumes.ts'
+
+export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, CommandObjectsDeps {}
 
 /** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
 const lateBindingMs = 5000
@@ -32,32 +37,15 @@ const lookAgainMs = 1000
  * claim's conditions and in events. Run again, it goes on where the cluster stands. `told`: what the lifecycle knows, so that it hears of news.
  */
 export async function drain(
-  deps: KubernetesDeps,
-  ref: ClaimRef,
-  told: DrainTold | undefined,
+  deps: DrainDeps,
+  { claim: ref, told }: { readonly claim: ClaimRef; readonly told: DrainTold },
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
   const nodes = claim === undefined ? [] : await liveNodes(deps, claim)
   if (claim === undefined || nodes.length === 0) return { kind: 'noNode' }
-  const work = new Drain(deps, claim, nodes, new DrainReport(deps, ref, told), signal)
+  const work = new Drain(deps, { claim, nodes, report: new DrainReport(deps, ref, told) }, signal)
   return work.run()
-}
-
-/** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
-async function stampTermination(deps: KubernetesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const claim = await claimBeingDeleted(deps, ref)
-  const deadline = claim && terminationDeadline(claim)
-  if (claim === undefined || deadline === undefined) return claim
-  if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
-  const text = timeText(deadline)
-  tellDeadline(deps, claim, text)
-  return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
-}
-
-function tellDeadline(deps: KubernetesDeps, object: Node | NodeClaim, time: string): void {
-  const message = `All pods will be deleted by ${time}`
-  deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }
 
 const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
@@ -78,7 +66,7 @@ const asVolumes: ToldAs = {
 
 /** One run of the activity. */
 class Drain {
-  readonly #deps: KubernetesDeps
+  readonly #deps: DrainDeps
   readonly #nodes: readonly Node[]
   readonly #names: readonly string[]
   readonly #report: DrainReport
@@ -88,10 +76,12 @@ class Drain {
   #claim: NodeClaim
 
   constructor(
-    deps: KubernetesDeps,
-    claim: NodeClaim,
-    nodes: readonly Node[],
-    report: DrainReport,
+    deps: DrainDeps,
+    {
+      claim,
+      nodes,
+      report,
+    }: { readonly claim: NodeClaim; readonly nodes: readonly Node[]; readonly report: DrainReport },
     signal: AbortSignal,
   ) {
     this.#deps = deps
@@ -237,11 +227,11 @@ class Drain {
   }
 
   async #changeWithin(ms: number): Promise<void> {
-    const concerns: ChangeFilter = (kind, key, before, after) => this.#concerns(kind, key, after ?? before)
-    await this.#deps.cache.changeWithin(ms, concerns, this.#signal)
+    await this.#deps.cache.changeWithin(ms, (change) => this.#concerns(change), this.#signal)
   }
 
-  #concerns(kind: CachedKind, key: string, object: CachedObject | undefined): boolean {
+  #concerns({ kind, key, before, after }: ClusterChange): boolean {
+    const object = after ?? before
     switch (kind) {
       case 'Pod':
         return this.#names.includes((object as Pod).nodeName ?? '')

@@ -1,11 +1,22 @@
+import type { Logger } from 'pino'
 import { budgetNames } from '../../../core/disruption/budgets/pod-disruption-budgets.ts'
 import type { DrainPlan } from '../../../core/node-claim/drain.ts'
 import type { Refusal } from '../../../core/node-claim/drain-waits.ts'
 import type { Pod } from '../../../core/objects.ts'
-import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/client.ts'
+import type { ClusterCache } from '../cache/cluster-cache.ts'
+import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/api-error.ts'
+import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { DrainRecordDeps } from './drain-record.ts'
 import { evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'
+
+export interface EvictionsDeps extends DrainRecordDeps {
+  readonly client: KubernetesClient
+  readonly cache: ClusterCache
+  readonly log: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** Between two requests for a pod that was refused (reference/karpenter-core.md 5.6); a change of a budget ends the wait. */
 const backoffMs = { shortest: 100, longest: 10_000 }
@@ -20,11 +31,11 @@ interface Refused extends Refusal {
 
 /** Asks for the pods of one drain to go, each by itself: one that is refused waits longer and longer, and holds up no other. */
 export class Evictions {
-  readonly #deps: KubernetesDeps
+  readonly #deps: EvictionsDeps
   readonly #gone = new Set<string>()
   readonly #refused = new Map<string, Refused>()
 
-  constructor(deps: KubernetesDeps) {
+  constructor(deps: EvictionsDeps) {
     this.#deps = deps
   }
 
@@ -87,7 +98,7 @@ export class Evictions {
     } catch (error) {
       // The next look tries again: time is short, so there is no longer wait.
       if (!isNotFound(error) && !isConflict(error))
-        this.#deps.log.warn({ err: error, pod: `${namespace}/${name}` }, 'a pod could not be deleted by force')
+        this.#deps.log.warn({ err: error, pod: `${namespace}/${name}` }, 'failed to force-delete pod')
       return
     }
     this.#refused.delete(uid)

@@ -2,16 +2,22 @@ import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { isDaemonPod, isMirrorPod } from '../../../core/pods/pod-rules.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { inParallel } from '../../in-parallel.ts'
-import { isConflict, isNotFound, type Json } from '../client/client.ts'
+import { milestones } from '../../telemetry/milestones.ts'
+import type { Json } from '../client/answers.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
 import { claimBeingDeleted, updateClaim, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef } from '../contract.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
+import type { DrainRecordDeps } from './drain-record.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
+import type { NodeDeletionDeps } from './node-deletion.ts'
 import { deleteNode } from './node-deletion.ts'
+
+export interface FinalizeDeps extends DrainRecordDeps, CommandObjectsDeps, NodeDeletionDeps {}
 
 /** How long one attempt waits for Nodes that others hold; Temporal tries again. Below the limit of the activity. */
 const patienceMs = 5000
@@ -28,19 +34,20 @@ const width = 16
  * Kubernetes collects them, most of a minute later.
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
  */
-export async function finalize(deps: KubernetesDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
+export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = false } = {}): Promise<void> {
   const claim = await claimBeingDeleted(deps, ref)
   if (claim === undefined) return
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)
   if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
-  await Promise.all(nodes.map((node) => removeNode(deps, claim, node, giveUpAt)))
+  await Promise.all(nodes.map((node) => removeNode(deps, node, { claim, giveUpAt })))
   await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
+  milestones.deleted(deps.log, claim)
   claimTerminated(deps, claim)
 }
 
 /** Daemons would be made anew as long as the Node is there. */
-async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<void> {
+async function deleteLostPods(deps: FinalizeDeps, nodeName: string): Promise<void> {
   const pods = (await livePodsOn(deps, nodeName)).filter((pod) => !isDaemonPod(pod) && !isMirrorPod(pod))
   const deleteOne = async (pod: Pod) => {
     const { name, namespace, uid } = pod.metadata
@@ -51,10 +58,14 @@ async function deleteLostPods(deps: KubernetesDeps, nodeName: string): Promise<v
       if (!isNotFound(error) && !isConflict(error)) throw error
     }
   }
-  await inParallel(pods, width, deleteOne, never)
+  await inParallel(pods, width, deleteOne)
 }
 
-async function removeNode(deps: KubernetesDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
+async function removeNode(
+  deps: FinalizeDeps,
+  node: Node,
+  { claim, giveUpAt }: { readonly claim: NodeClaim; readonly giveUpAt: number },
+): Promise<void> {
   const left = await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
   nodeTerminated(deps, node, claim)
   if (left === undefined || isGoneWithoutFinalizers(left)) return
@@ -76,7 +87,7 @@ function isGoneWithoutFinalizers({ metadata: { deletionTimestamp, finalizers } }
 }
 
 /** The finalizers that a Node which is being deleted still has; undefined: it is gone. */
-async function holdersOf(deps: KubernetesDeps, { metadata }: Node): Promise<readonly string[] | undefined> {
+async function holdersOf(deps: FinalizeDeps, { metadata }: Node): Promise<readonly string[] | undefined> {
   let json: Json
   try {
     json = await deps.client.get(resourcePath('nodes', metadata.name))

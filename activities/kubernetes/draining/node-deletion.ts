@@ -1,10 +1,12 @@
 import type { Node, Taint } from '../../../core/objects.ts'
 import { labels, taintKeys, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { sameTaint } from '../../../core/taints.ts'
-import { isConflict, isNotFound } from '../client/client.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+
+export interface NodeDeletionDeps extends ObjectWritesDeps {}
 
 const disrupted: Taint = { key: taintKeys.disrupted, effect: 'NoSchedule' }
 const excluded = 'karpenter'
@@ -13,7 +15,7 @@ const excluded = 'karpenter'
  * Taints a Node and takes it out of load balancers before anything is evicted, and asks for its deletion; its finalizer holds it until the VM is
  * gone (reference/karpenter-core.md 5.5).
  */
-export async function beginNodeDeletion(deps: KubernetesDeps, node: Node): Promise<void> {
+export async function beginNodeDeletion(deps: NodeDeletionDeps, node: Node): Promise<void> {
   const { name } = node.metadata
   const after = await updateNode(deps, name, (current) => {
     const { metadata, taints } = current
@@ -34,7 +36,7 @@ export async function beginNodeDeletion(deps: KubernetesDeps, node: Node): Promi
 }
 
 /** Asks for the deletion of that very Node. Returns whether it is gone already. */
-export async function deleteNode(deps: KubernetesDeps, { metadata: { name, uid } }: Node): Promise<boolean> {
+export async function deleteNode(deps: NodeDeletionDeps, { metadata: { name, uid } }: Node): Promise<boolean> {
   try {
     await deps.client.delete(resourcePath('nodes', name), { uid })
     return false

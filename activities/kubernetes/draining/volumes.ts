@@ -1,12 +1,20 @@
 import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
 import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
-import { isNotFound } from '../client/client.ts'
+import type { ClusterCache } from '../cache/cluster-cache.ts'
+import { isNotFound } from '../client/api-error.ts'
+import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+
+export interface VolumesDeps {
+  readonly client: KubernetesClient
+  readonly cache: ClusterCache
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
 
 /** The attachments that the VM of drained Nodes waits for: those of pods that stay on them go with it. */
 export async function attachmentsInTheWay(
-  deps: KubernetesDeps,
+  deps: VolumesDeps,
   nodeNames: readonly string[],
 ): Promise<readonly VolumeAttachment[]> {
   const attachments = nodeNames.flatMap((name) => [...deps.cache.volumeAttachments.by('byNode', name)])
@@ -19,7 +27,7 @@ export async function attachmentsInTheWay(
 }
 
 /** The persistent volumes that a pod uses. */
-async function volumesOf(deps: KubernetesDeps, pod: Pod): Promise<readonly string[]> {
+async function volumesOf(deps: VolumesDeps, pod: Pod): Promise<readonly string[]> {
   const names = await Promise.all(
     pod.persistentVolumeClaims.map(async (name) => {
       try {

@@ -4,9 +4,11 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
+import type { ObserveDeps } from './observe.ts'
 import { claimNode } from './observe.ts'
+
+export interface ClaimUpkeepDeps extends ObserveDeps {}
 
 const concurrency = 20
 
@@ -20,7 +22,7 @@ const checkedAt = new Map<string, number>()
  * A pass over all NodeClaims that are not being deleted, from the cache: old ones and their Nodes get the label of their node class, and
  * initialized ones are held against what their Nodes have (reference/karpenter-core.md 5.2).
  */
-export async function keepUpClaims(deps: KubernetesDeps): Promise<void> {
+export async function keepUpClaims(deps: ClaimUpkeepDeps): Promise<void> {
   const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined)
   const known = new Set(claims.map(({ metadata }) => metadata.uid))
   for (const uid of checkedAt.keys()) if (!known.has(uid)) checkedAt.delete(uid)
@@ -31,7 +33,7 @@ export async function keepUpClaims(deps: KubernetesDeps): Promise<void> {
   })
 }
 
-async function hydrate(deps: KubernetesDeps, claim: NodeClaim, node: Node | undefined): Promise<void> {
+async function hydrate(deps: ClaimUpkeepDeps, claim: NodeClaim, node: Node | undefined): Promise<void> {
   const { name } = claim.spec.nodeClassRef
   const patch = ({ metadata }: NodeClaim | Node) =>
     metadata.labels[labels.nodeClass] === undefined ? { metadata: { labels: { [labels.nodeClass]: name } } } : undefined
@@ -40,14 +42,17 @@ async function hydrate(deps: KubernetesDeps, claim: NodeClaim, node: Node | unde
   if (isRegistered && patch(node) !== undefined) await updateNode(deps, node.metadata.name, patch)
 }
 
-async function checkConsistency(deps: KubernetesDeps, claim: NodeClaim, node: Node): Promise<void> {
+async function checkConsistency(deps: ClaimUpkeepDeps, claim: NodeClaim, node: Node): Promise<void> {
   const { uid, name } = claim.metadata
   const last = checkedAt.get(uid)
   if (last !== undefined && deps.now() - last < consistencyMs) return
   checkedAt.set(uid, deps.now())
   const found = shortfalls(claim, node)
   for (const message of found) {
-    deps.log.warn({ nodeClaim: name, node: node.metadata.name, why: message }, 'a node has less than was promised')
+    deps.log.warn(
+      { nodeClaim: name, node: node.metadata.name, why: message },
+      'node has less capacity than its instance type',
+    )
     deps.events.record({ about: subject(claim), reason: 'FailedConsistencyCheck', message, values: [uid, message] })
   }
   const type = 'ConsistentStateFound'

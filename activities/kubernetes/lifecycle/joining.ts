@@ -10,13 +10,16 @@ import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import { milestones } from '../../telemetry/milestones.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
-import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { ObserveDeps } from './observe.ts'
 import { claimNode, nodesOfVm } from './observe.ts'
+
+export interface JoiningDeps extends ObserveDeps {}
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000
@@ -25,8 +28,8 @@ const tellAfterMs = 2000
 const lookAgainMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
-function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
-  return (kind: string, key: string, before: unknown, after: unknown): boolean => {
+function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
+  return ({ kind, key, before, after }: ClusterChange): boolean => {
     if (kind === 'NodeClaim') return key === ref.name
     if (kind !== 'Node') return false
     const wanted = deps.cache.nodeClaims.get(ref.name)?.status.providerId?.toLowerCase()
@@ -36,14 +39,14 @@ function concernsClaim(deps: KubernetesDeps, ref: ClaimRef) {
 }
 
 /** The claim while it lives; `gone` when it is deleted, being deleted or another one's. */
-function livingClaim(deps: KubernetesDeps, ref: ClaimRef): NodeClaim | 'gone' {
+function livingClaim(deps: JoiningDeps, ref: ClaimRef): NodeClaim | 'gone' {
   const claim = cachedClaim(deps, ref)
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? 'gone' : claim
 }
 
 /** Waits for a claim's Node, then registers it: labels, taints, finalizer and owner on the Node, Registered on the claim. */
 export async function awaitRegistration(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
@@ -57,10 +60,10 @@ export async function awaitRegistration(
     const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
     return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
   }
-  const found = await untilRegistrationEnds(deps, ref, first, joined, signal)
+  const found = await untilRegistrationEnds(deps, { claim: first, look: joined }, signal)
   if ('kind' in found) return found
   const [node, ...others] = found.nodes
-  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, ref, found, signal)
+  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, found, signal)
   const nodeName = node.metadata.name
   await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
@@ -70,6 +73,7 @@ export async function awaitRegistration(
   }))
   if (written === undefined) return { kind: 'claimGone' }
   deps.lifecycleMetrics.nodeCreated(written)
+  milestones.registered(deps.log, written)
   return { kind: 'registered', nodeName }
 }
 
@@ -80,12 +84,11 @@ interface Joined {
 }
 
 async function untilRegistrationEnds<T>(
-  deps: KubernetesDeps,
-  ref: ClaimRef,
-  claim: NodeClaim,
-  look: () => T | undefined,
+  deps: JoiningDeps,
+  { claim, look }: { readonly claim: NodeClaim; readonly look: () => T | undefined },
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
+  const ref = claim.metadata
   const limit = registrationDeadline(claim)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
@@ -101,31 +104,30 @@ async function untilRegistrationEnds<T>(
 
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
 async function awaitFailedRegistration(
-  deps: KubernetesDeps,
-  ref: ClaimRef,
-  { nodes }: Joined,
+  deps: JoiningDeps,
+  { nodes, claim: { metadata: ref } }: Joined,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
   const message = `Invariant violated, matched multiple nodes: ${names.join(', ')}`
-  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several Nodes have the provider id of one NodeClaim')
+  deps.log.error({ nodeClaim: ref.name, nodes: names }, 'several nodes have the provider id of one nodeclaim')
   const written = await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Registered', status: 'False', reason: 'MultipleNodesFound', message }],
   }))
   if (written === undefined) return { kind: 'claimGone' }
   const gone = (): RegistrationOutcome | undefined =>
     livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
-  return untilRegistrationEnds(deps, ref, written, gone, signal)
+  return untilRegistrationEnds(deps, { claim: written, look: gone }, signal)
 }
 
 /** With what was found out about the VM meanwhile. */
-function timeoutMessage(deps: KubernetesDeps, ref: ClaimRef): string {
+function timeoutMessage(deps: JoiningDeps, ref: ClaimRef): string {
   const condition = conditionOf(cachedClaim(deps, ref)?.status.conditions ?? [], 'Registered')
   const known = condition?.message === nodeNotFound.message ? undefined : condition?.message
   return `VM aks-${ref.name} did not join within 15 minutes; look at its boot diagnostics, and at the network path to the API server${known ? `. Last known: ${known}` : ''}`
 }
 
-async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: string): Promise<void> {
+async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<void> {
   await updateNode(deps, nodeName, (node) => {
     if (
       node.metadata.labels[labels.registered] === 'true' &&
@@ -153,7 +155,7 @@ async function registerNode(deps: KubernetesDeps, claim: NodeClaim, nodeName: st
 
 /** Waits until the Node can take pods; what it still lacks stands in the claim's Initialized condition. */
 export async function awaitInitialization(
-  deps: KubernetesDeps,
+  deps: JoiningDeps,
   ref: ClaimRef,
   signal: AbortSignal,
 ): Promise<InitializationOutcome> {
@@ -167,7 +169,7 @@ export async function awaitInitialization(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
-    const due = lookAgainAt(claim, deps.now(), startedAt, { node, rules: deps.nodeRules })
+    const due = lookAgainAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
     if (due !== undefined && due <= deps.now()) return { kind: 'lookAgain' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
@@ -180,7 +182,7 @@ export async function awaitInitialization(
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
       ).catch((error: unknown) =>
-        deps.log.debug({ nodeClaim: ref.name, err: error }, 'the Initialized condition could not be written'),
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized'),
       )
     }
     return undefined
@@ -206,7 +208,9 @@ export async function awaitInitialization(
       ? undefined
       : { metadata: { labels: { [labels.initialized]: 'true' } } },
   )
-  await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  const written = await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Initialized', status: 'True' }] }))
+  if (written !== undefined && !isTrue(claim.status.conditions, 'Initialized'))
+    milestones.initialized(deps.log, written)
   const seen = deps.cache.nodes.get(node.metadata.name) ?? node
   return { kind: 'initialized', ...wakeOf(claim, deps.now(), { node: seen, rules: deps.nodeRules }) }
 }

@@ -1,4 +1,6 @@
+import type { Logger } from 'pino'
 import { expiryDue, type Steady, terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import {
   areTooManySick,
   type Interruption,
@@ -10,10 +12,15 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateClaim } from '../client/object-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+
+export interface NodeHealthDeps extends ObjectWritesDeps {
+  readonly log: Logger
+  readonly nodeRules: NodeRules
+}
 
 /**
  * Planners see the condition of the Node too, and let a burst arrive for a second: so long pods stay where they are, as long as there is time,
@@ -24,7 +31,7 @@ const enoughTimeMs = 10_000
 
 /** Makes a claim end with its VM, before it is deleted. Resolves when its drain should begin. */
 export async function announceInterruption(
-  deps: KubernetesDeps,
+  deps: NodeHealthDeps,
   ref: ClaimRef,
   interruption: Interruption,
 ): Promise<void> {
@@ -34,7 +41,7 @@ export async function announceInterruption(
 }
 
 /** Draws the end of a drain nearer where the VM of one of the Nodes ends sooner. Where nothing changed it costs a look at the cache. */
-export async function heedInterruption(deps: KubernetesDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
+export async function heedInterruption(deps: NodeHealthDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) {
     const interruption = interruptionOf(node, deps.nodeRules, deps.now())
     if (interruption !== undefined) await endWithVm(deps, claim.metadata, interruption)
@@ -43,7 +50,7 @@ export async function heedInterruption(deps: KubernetesDeps, claim: NodeClaim, n
 
 /** Writes that what runs there is gone when the VM ends, whatever budgets and annotations say. Returns whether that is news. */
 async function endWithVm(
-  deps: KubernetesDeps,
+  deps: NodeHealthDeps,
   ref: ClaimRef,
   { condition, message, deadlineMs }: Interruption,
 ): Promise<boolean> {
@@ -57,7 +64,7 @@ async function endWithVm(
   })
   if (written === undefined || !isNews) return false
   const end = new Date(deadlineMs).toISOString()
-  deps.log.warn({ nodeClaim: ref.name, condition, why: message, end }, 'Azure is about to end a VM')
+  deps.log.warn({ nodeClaim: ref.name, condition, why: message, end }, 'Azure announced the end of a VM')
   deps.events.record({
     about: subject(written),
     reason: 'Interrupted',
@@ -80,7 +87,7 @@ function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<str
  * (reference/karpenter-core.md 5.3). `node` was read live. When it may, the claim's pods have no more time.
  */
 export async function prepareRepair(
-  deps: KubernetesDeps,
+  deps: NodeHealthDeps,
   ref: ClaimRef,
   { claim, node, repair }: { readonly claim: NodeClaim; readonly node: Node; readonly repair: Repair },
 ): Promise<'delete' | Steady> {
@@ -88,14 +95,14 @@ export async function prepareRepair(
   const pool = claim.metadata.labels[labels.nodePool]
   const nodes = [...deps.cache.nodes.values()]
   const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
-  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node, pool)
+  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node)
   const written = await updateClaim(deps, ref, (current) => {
     const stamp = earlierStamp(current, deps.now())
     return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
   })
   const { type, status, dueAtMs } = repair
   const since = new Date(dueAtMs).toISOString()
-  deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'a node is repaired')
+  deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'repairing node')
   deps.events.record({
     about: subject(written ?? claim),
     reason: 'NodeRepaired',
@@ -105,13 +112,14 @@ export async function prepareRepair(
   return 'delete'
 }
 
-function blocked(deps: KubernetesDeps, claim: NodeClaim, node: Node, pool: string | undefined): Steady {
+function blocked(deps: NodeHealthDeps, claim: NodeClaim, node: Node): Steady {
+  const pool = claim.metadata.labels[labels.nodePool]
   const where = pool === undefined ? 'cluster' : 'nodepool'
   const message = `more than 20% nodes are unhealthy in the ${where}`
   const nodePool = pool === undefined ? undefined : deps.cache.nodePools.get(pool)
   for (const object of [node, claim, ...(nodePool === undefined ? [] : [nodePool])])
     deps.events.record({ about: subject(object), reason: 'NodeRepairBlocked', message, values: [object.metadata.uid] })
-  deps.log.warn({ nodeClaim: claim.metadata.name, node: node.metadata.name, why: message }, 'a node is not repaired')
+  deps.log.warn({ nodeClaim: claim.metadata.name, node: node.metadata.name, why: message }, 'node repair is withheld')
   const retryAtMs = deps.now() + repairRetryMs
   return { kind: 'steady', wakeAtMs: Math.min(retryAtMs, expiryDue(claim, deps.now()) ?? retryAtMs), wakeFor: 'repair' }
 }

@@ -1,18 +1,22 @@
+import type { Logger } from 'pino'
 import type { EventReason } from '../../../core/events.ts'
 import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from '../../../core/node-claim/hold.ts'
 import { askedText, type WantedHold } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
-import type { Asked, HoldOutcome } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { Asked, ClaimRef, HoldOutcome } from '../contract.ts'
+
+export interface NodeRequestsDeps extends ObjectWritesDeps {
+  readonly log: Logger
+}
 
 /**
  * Puts a hold on a claim, or without one takes the claim's away. Planners read it live before they commit. Run twice it changes nothing. One whose
  * deletion has begun is not held up by it, so nothing is written there.
  */
 export async function writeHold(
-  deps: KubernetesDeps,
+  deps: NodeRequestsDeps,
   { claim: ref, hold, asked }: { readonly claim: ClaimRef; readonly hold?: WantedHold; readonly asked: Asked },
 ): Promise<HoldOutcome> {
   const before = await liveClaim(deps, ref)
@@ -28,7 +32,7 @@ export async function writeHold(
   )
   const was = holdOf(before, deps.now())
   const message = hold === undefined ? releasedText(ref, was, asked) : `NodeClaim ${ref.name} is ${holdText(hold)}`
-  tellAsked(deps, ref, hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked)
+  tellAsked(deps, ref, { reason: hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked })
   deps.log.info({ nodeClaim: ref.name, ...asked, ...hold }, message)
   return { kind: 'written', message }
 }
@@ -49,20 +53,18 @@ function withAnnotations(
 }
 
 /** An operator cut short what a lifecycle waited for. */
-export function tellRetry(deps: KubernetesDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
+export function tellRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
   const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
-  tellAsked(deps, ref, 'RetryNow', message, retried)
-  deps.log.info({ nodeClaim: ref.name, ...retried }, 'an operator has a step begun anew')
+  tellAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
+  deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }
 
 /** An event on the claim, once for each time that an operator asks. It needs no read, so the API server's troubles do not hold it up. */
 export function tellAsked(
-  deps: KubernetesDeps,
+  deps: NodeRequestsDeps,
   ref: ClaimRef,
-  reason: EventReason,
-  message: string,
-  { atMs }: Asked,
+  { reason, message, asked }: { readonly reason: EventReason; readonly message: string; readonly asked: Asked },
 ): void {
   const about = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', metadata: ref }
-  deps.events.record({ about, reason, message, values: [ref.uid, String(atMs)] })
+  deps.events.record({ about, reason, message, values: [ref.uid, String(asked.atMs)] })
 }

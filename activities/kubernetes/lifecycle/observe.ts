@@ -7,21 +7,29 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import type { DisruptionMetrics } from '../../disruption/metrics.ts'
+import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { decodeNode } from '../cache/decode.ts'
-import { isConflict, isNotFound } from '../client/client.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { NodeHealthDeps } from './node-health.ts'
 import { announceInterruption, prepareRepair } from './node-health.ts'
+import type { NodeRequestsDeps } from './node-requests.ts'
 import { tellRetry } from './node-requests.ts'
+
+export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps {
+  readonly lifecycleMetrics: LifecycleMetrics
+  readonly disruptionMetrics: DisruptionMetrics
+}
 
 /** Reads a claim and its Node as they are now and says what its lifecycle should do. */
 export async function observe(
-  deps: KubernetesDeps,
+  deps: ObserveDeps,
   ref: ClaimRef,
   retried?: Parameters<KubernetesActivities['observe']>[0]['retried'],
 ): Promise<Observation> {
@@ -29,15 +37,14 @@ export async function observe(
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
-  const step = await acted(deps, ref, claim, nextStep(claim, ref.uid, deps.now(), view))
+  const step = await acted(deps, { ref, claim }, nextStep(claim, { uid: ref.uid, now: deps.now() }, view))
   return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
 /** Does what a step asks for that deletes the claim, and answers with what is left for its lifecycle to do. */
 async function acted(
-  deps: KubernetesDeps,
-  ref: ClaimRef,
-  claim: NodeClaim | undefined,
+  deps: ObserveDeps,
+  { ref, claim }: { readonly ref: ClaimRef; readonly claim: NodeClaim | undefined },
   step: LifecycleStep,
 ): Promise<NextStep> {
   switch (step.kind) {
@@ -57,17 +64,19 @@ async function acted(
 }
 
 /** Deletes a claim for what its Node's conditions say, if the Node still says so when it is read past the cache. */
-async function endedByNode(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
+async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
-  const step = nextStep(claim, ref.uid, deps.now(), { node, rules: deps.nodeRules })
-  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair')) return acted(deps, ref, claim, step)
+  const at = { uid: ref.uid, now: deps.now() }
+  const step = nextStep(claim, at, { node, rules: deps.nodeRules })
+  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
+    return acted(deps, { ref, claim }, step)
   if (step.kind === 'interrupt') {
     await announceInterruption(deps, ref, step.interruption)
   } else {
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
-      const otherwise = nextStep(claim, ref.uid, deps.now(), { node, rules: { ...deps.nodeRules, repairs: [] } })
-      return otherwise.kind === 'steady' ? verdict : acted(deps, ref, claim, otherwise)
+      const otherwise = nextStep(claim, { ...at, now: deps.now() }, { node, rules: { ...deps.nodeRules, repairs: [] } })
+      return otherwise.kind === 'steady' ? verdict : acted(deps, { ref, claim }, otherwise)
     }
   }
   await deleteClaim(deps, ref)
@@ -77,7 +86,7 @@ async function endedByNode(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim
 }
 
 /** A claim that nobody's planner made gets its finalizer; a claim of which a Node is being deleted is deleted with it. */
-async function prepare(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): Promise<NodeClaim | undefined> {
+async function prepare(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claimNodes(deps, claim).some(({ metadata }) => metadata.deletionTimestamp !== undefined)) {
     await deleteClaim(deps, ref)
     return liveClaim(deps, ref)
@@ -86,7 +95,7 @@ async function prepare(deps: KubernetesDeps, ref: ClaimRef, claim: NodeClaim): P
 }
 
 /** The claim with the finalizer, which has to stand before a VM is made for it; undefined when it is gone. One that is being deleted stays as it is. */
-export async function withFinalizer(deps: KubernetesDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
+export async function withFinalizer(deps: ObserveDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
   const { name, uid } = claim.metadata
   return updateClaim(deps, { name, uid }, ({ metadata: { finalizers, deletionTimestamp } }) =>
@@ -111,17 +120,17 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
 }
 
 /** The Nodes with the provider id of a claim as the cache has them, whoever's they are: one, or by mistake several. */
-export function nodesOfVm(deps: KubernetesDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
+export function nodesOfVm(deps: ObserveDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
   return providerId === undefined ? [] : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())
 }
 
 /** Those of them that are proven to be the claim's. */
-function claimNodes(deps: KubernetesDeps, claim: NodeClaim): readonly Node[] {
+function claimNodes(deps: ObserveDeps, claim: NodeClaim): readonly Node[] {
   return nodesOfVm(deps, claim).filter((node) => isNodeOf(claim, node))
 }
 
 /** The Node of a claim, found by its provider id; of several the one that it was registered with. */
-export function claimNode(deps: KubernetesDeps, claim: NodeClaim): Node | undefined {
+export function claimNode(deps: ObserveDeps, claim: NodeClaim): Node | undefined {
   const nodes = claimNodes(deps, claim)
   return nodes.find(({ metadata }) => metadata.name === claim.status.nodeName) ?? nodes[0]
 }
@@ -130,7 +139,7 @@ export function claimNode(deps: KubernetesDeps, claim: NodeClaim): Node | undefi
  * The Nodes of a claim, looked for in the API server before they are said to be missing: what ends a life must not take a watch that lags for a Node
  * that is gone.
  */
-export async function liveNodes(deps: KubernetesDeps, claim: NodeClaim): Promise<readonly Node[]> {
+export async function liveNodes(deps: ObserveDeps, claim: NodeClaim): Promise<readonly Node[]> {
   const known = claimNodes(deps, claim)
   return known.length > 0 ? known : [(await readNode(deps, claim)) ?? []].flat()
 }
@@ -139,7 +148,7 @@ export async function liveNodes(deps: KubernetesDeps, claim: NodeClaim): Promise
  * The Node of a claim as the API server has it now; undefined when there is none. A launch whose answer was lost may have left a VM, and so a
  * Node, that the claim's status does not name: it is known by the VM's name.
  */
-export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<Node | undefined> {
+export async function readNode(deps: ObserveDeps, claim: NodeClaim): Promise<Node | undefined> {
   const { nodeName, providerId } = claim.status
   // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
   const vm = providerId?.slice(providerId.lastIndexOf('/') + 1) ?? `aks-${claim.metadata.name}`
@@ -163,7 +172,7 @@ export async function readNode(deps: KubernetesDeps, claim: NodeClaim): Promise<
 }
 
 /** Counts a claim that was deleted without a command, with the pods that lose their place. */
-export function countDisruption(deps: KubernetesDeps, claim: NodeClaim, reason: string): void {
+export function countDisruption(deps: ObserveDeps, claim: NodeClaim, reason: string): void {
   const node = claimNode(deps, claim)
   const pods = node === undefined ? [] : deps.cache.pods.by('byNode', node.metadata.name)
   deps.disruptionMetrics.disrupted({
@@ -174,7 +183,7 @@ export function countDisruption(deps: KubernetesDeps, claim: NodeClaim, reason: 
 }
 
 /** Asks for a claim's deletion: of that very claim, and only once. */
-export async function deleteClaim(deps: KubernetesDeps, ref: ClaimRef): Promise<void> {
+export async function deleteClaim(deps: ObserveDeps, ref: ClaimRef): Promise<void> {
   try {
     await deps.client.delete(resourcePath('nodeclaims', ref.name), { uid: ref.uid })
   } catch (error) {
@@ -192,10 +201,8 @@ const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
 
 /** Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks. */
 export async function giveUp(
-  deps: KubernetesDeps,
-  ref: ClaimRef,
-  reason: GiveUpReason,
-  message: string,
+  deps: ObserveDeps,
+  { claim: ref, reason, message }: Parameters<KubernetesActivities['giveUp']>[0],
 ): Promise<GiveUpOutcome> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'ended' }
@@ -205,7 +212,7 @@ export async function giveUp(
     reason: eventReasons[reason],
     message: `NodeClaim ${ref.name} event: ${message}`,
   })
-  deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'NodeClaim is given up')
+  deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'gave up nodeclaim')
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
   await deleteClaim(deps, ref)
   if (claim.metadata.deletionTimestamp === undefined) countDisruption(deps, claim, reason)

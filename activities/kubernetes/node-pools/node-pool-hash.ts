@@ -2,17 +2,19 @@ import { conditionOf } from '../../../core/conditions.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../../core/node-pool/node-pool-hash.ts'
 import type { NodePool, ObjectMeta } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
-import { isNotFound } from '../client/client.ts'
+import { isNotFound } from '../client/api-error.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateClaim } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+
+export interface NodePoolHashDeps extends ObjectWritesDeps {}
 
 /**
  * The drift hash of a pool and its version, as its annotations. They follow from the template as it is stored, so it is read.
  * A version other than Joiner's comes first to the pool's claims, so that none is compared by a hash of another kind
  * (reference/karpenter-core.md 5.2).
  */
-export async function stampPoolHash(deps: KubernetesDeps, { metadata }: NodePool): Promise<void> {
+export async function stampPoolHash(deps: NodePoolHashDeps, { metadata }: NodePool): Promise<void> {
   const path = resourcePath('nodepools', metadata.name)
   try {
     const json = await deps.client.get(path)
@@ -29,7 +31,7 @@ export async function stampPoolHash(deps: KubernetesDeps, { metadata }: NodePool
 }
 
 /** A claim that has drifted keeps its hash: what it was before the versions changed cannot be told any more. */
-async function rehashClaims(deps: KubernetesDeps, pool: string, hash: string): Promise<void> {
+async function rehashClaims(deps: NodePoolHashDeps, pool: string, hash: string): Promise<void> {
   await deps.cache.catchUp(['NodeClaim'])
   const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
   await Promise.all(

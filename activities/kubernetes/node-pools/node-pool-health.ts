@@ -2,8 +2,10 @@ import { healthAfter, registrationsAnnotation } from '../../../core/node-pool/re
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { lockedPatch } from '../client/optimistic-write.ts'
+import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions, updateObject } from '../client/status-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+
+export interface NodePoolHealthDeps extends StatusWritesDeps {}
 
 /** Many claims of a pool join at once: one after the other they find that all is written, side by side they would fight for the lock. */
 const recording = new Map<string, Promise<unknown>>()
@@ -12,7 +14,7 @@ const recording = new Map<string, Promise<unknown>>()
  * Notes on a claim's pool whether the claim became a node (reference/karpenter-core.md 5.1). What one condition cannot hold stands in an
  * annotation, so that every replica and the next process count on. It writes nothing for success upon success.
  */
-export async function recordRegistration(deps: KubernetesDeps, claim: NodeClaim, joined: boolean): Promise<void> {
+export async function recordRegistration(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolean): Promise<void> {
   const uid = claim.metadata.ownerReferences.find(({ kind }) => kind === 'NodePool')?.uid
   if (uid === undefined) return
   const before = recording.get(uid) ?? Promise.resolve()
@@ -25,7 +27,7 @@ export async function recordRegistration(deps: KubernetesDeps, claim: NodeClaim,
   }
 }
 
-async function record(deps: KubernetesDeps, claim: NodeClaim, joined: boolean): Promise<void> {
+async function record(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolean): Promise<void> {
   const name = claim.metadata.labels[labels.nodePool]
   const pool = name === undefined ? undefined : deps.cache.nodePools.get(name)
   // A pool that is gone or being deleted makes no more nodes: nobody would read it.
@@ -33,15 +35,16 @@ async function record(deps: KubernetesDeps, claim: NodeClaim, joined: boolean): 
   const { nodeClassRef } = pool.template.spec
   const generation =
     deps.cache.nodeClasses.get(nodeClassRef.name)?.metadata.generation ?? pool.nodeClassObservedGeneration ?? 1
+  const written = { kind: 'NodePool', ref: pool.metadata } as const
   // The outcomes first: an attempt that is repeated after a crash finds them, and still sets the condition that follows.
-  await updateObject(deps, 'NodePool', pool.metadata, (current, path) => {
-    const { annotation } = healthAfter(current, generation, claim, joined)
+  await updateObject(deps, written, (current, path) => {
+    const { annotation } = healthAfter(current, generation, { claim, joined })
     if (annotation === undefined) return undefined
     const patch = { metadata: { annotations: { [registrationsAnnotation]: annotation } } }
     return deps.client.mergePatch(path, lockedPatch(patch, current.metadata))
   })
-  await setConditions(deps, 'NodePool', pool.metadata, (current) => {
-    const { condition } = healthAfter(current, generation, claim, joined)
+  await setConditions(deps, written, (current) => {
+    const { condition } = healthAfter(current, generation, { claim, joined })
     if (condition === undefined) return undefined
     const seen = current.nodeClassObservedGeneration === generation
     return { conditions: [condition], ...(seen ? {} : { status: { nodeClassObservedGeneration: generation } }) }

@@ -1,6 +1,8 @@
 import { countPatch, resourcesByPool } from '../../../core/node-pool/resources.ts'
+import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { updateStatus } from '../client/status-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+
+export interface NodePoolResourcesDeps extends StatusWritesDeps {}
 
 /** As often as upstream counts (reference/karpenter-core.md 5.2): a burst of nodes is one write in so long. */
 const spacingMs = 5000
@@ -9,7 +11,10 @@ const spacingMs = 5000
  * Writes what each pool's nodes have together into its status, where it differs. `writtenAt` holds when each pool, by UID, was written last:
  * one that was written a moment ago stays due. Errors: what the API server says; the other pools are written nonetheless.
  */
-export async function writeCounts(deps: KubernetesDeps, writtenAt: Map<string, number>): Promise<'done' | 'due'> {
+export async function writeCounts(
+  deps: NodePoolResourcesDeps,
+  writtenAt: Map<string, number>,
+): Promise<'done' | 'due'> {
   const { cache } = deps
   const counted = resourcesByPool(cache.nodes.values(), cache.nodeClaims.values())
   const pools = [...cache.nodePools.values()]
@@ -21,7 +26,9 @@ export async function writeCounts(deps: KubernetesDeps, writtenAt: Map<string, n
   const results = await Promise.allSettled(
     due.map(({ metadata }) => {
       writtenAt.set(metadata.uid, now)
-      return updateStatus(deps, 'NodePool', metadata, (current) => countPatch(current, counted.get(metadata.name)))
+      return updateStatus(deps, { kind: 'NodePool', ref: metadata }, (current) =>
+        countPatch(current, counted.get(metadata.name)),
+      )
     }),
   )
   const failed = results.find((result) => result.status === 'rejected')

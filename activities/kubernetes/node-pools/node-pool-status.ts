@@ -1,22 +1,29 @@
+import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
 import { runtimeErrors } from '../../../core/node-pool/node-pool-validation.ts'
 import { healthReset } from '../../../core/node-pool/registration-health.ts'
-import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import type { NodePool } from '../../../core/objects.ts'
+import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions } from '../client/status-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
+import type { NodePoolHashDeps } from './node-pool-hash.ts'
 import { stampPoolHash } from './node-pool-hash.ts'
 
+export interface NodePoolStatusDeps extends NodePoolHashDeps, StatusWritesDeps {
+  readonly log: Logger
+}
+
 /** Brings hash and status of every NodePool up to date (reference/karpenter-core.md 1.7). */
-export async function refreshNodePools(deps: KubernetesDeps): Promise<void> {
+export async function refreshNodePools(deps: NodePoolStatusDeps): Promise<void> {
   await Promise.all([...deps.cache.nodePools.values()].map((pool) => refreshNodePool(deps, pool)))
 }
 
-async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<void> {
+async function refreshNodePool(deps: NodePoolStatusDeps, pool: NodePool): Promise<void> {
   await stampPoolHash(deps, pool)
   let changes: readonly ConditionChange[] = []
   let before: NodePool | undefined
-  const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'NodePool', ref: pool.metadata }, (current) => {
     before = current
     changes = [validated(current), nodeClassReady(deps, current)]
     const { generation } = nodeClassOf(deps, current)?.metadata ?? {}
@@ -30,13 +37,13 @@ async function refreshNodePool(deps: KubernetesDeps, pool: NodePool): Promise<vo
   if (after === undefined || after === before) return
   for (const { status, type, reason, message } of changes) {
     if (status === 'True') continue
-    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'NodePool is not ready')
+    deps.log.warn({ nodePool: pool.metadata.name, condition: type, reason, why: message }, 'nodepool is not ready')
     const values = [pool.metadata.uid, message ?? '']
     deps.events.record({ about: subject(pool), reason: 'NotReady', message: message ?? '', values })
   }
 }
 
-function nodeClassOf(deps: KubernetesDeps, pool: NodePool): NodeClass | undefined {
+function nodeClassOf(deps: NodePoolStatusDeps, pool: NodePool): NodeClass | undefined {
   return deps.cache.nodeClasses.get(pool.template.spec.nodeClassRef.name)
 }
 
@@ -48,7 +55,7 @@ function validated(pool: NodePool): ConditionChange {
     : { type, status: 'False', reason: 'NodePoolValidationFailed', message: errors.join('; ') }
 }
 
-function nodeClassReady(deps: KubernetesDeps, pool: NodePool): ConditionChange {
+function nodeClassReady(deps: NodePoolStatusDeps, pool: NodePool): ConditionChange {
   const type = 'NodeClassReady'
   const { name } = pool.template.spec.nodeClassRef
   const nodeClass = nodeClassOf(deps, pool)

@@ -1,12 +1,18 @@
+import type { Logger } from 'pino'
 import { type LoopName, type Pause, Pauses, scopeOf } from '../../../core/pauses/pauses.ts'
 import type { PauseChange, PausesWritten } from '../contract.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
+import type { PauseConditionsDeps } from './pause-conditions.ts'
 import { keepPauseConditions } from './pause-conditions.ts'
+import type { PauseDeps } from './pauses.ts'
 import { readLoopPauses, writePause } from './pauses.ts'
+
+export interface PauseChangesDeps extends PauseConditionsDeps, PauseDeps {
+  readonly log: Logger
+}
 
 /** The pauses of a loop as a new run of it starts from them. */
 export async function pausesInForce(
-  deps: KubernetesDeps,
+  deps: PauseChangesDeps,
   loop: LoopName,
 ): Promise<{ readonly pause?: Pause; readonly partial?: readonly Pause[] }> {
   const inForce = await readLoopPauses(deps, loop, deps.now())
@@ -19,14 +25,14 @@ export async function pausesInForce(
  * Writes what an operator asked for, then shows it on the objects that it covers. A pause is in force once it is written, so a condition that
  * cannot be set holds nothing up: a later pass sets it.
  */
-export async function changePauses(deps: KubernetesDeps, change: PauseChange): Promise<PausesWritten> {
+export async function changePauses(deps: PauseChangesDeps, change: PauseChange): Promise<PausesWritten> {
   const written = await writePause(deps, change, deps.now())
-  deps.log.info({ ...change }, change.pause === undefined ? 'a pause is lifted' : 'a pause is in force')
+  deps.log.info({ ...change }, change.pause === undefined ? 'lifted pause' : 'applied pause')
   if (change.loop === 'disruption') {
     try {
       await keepPauseConditions(deps, new Pauses(written.inForce), whyLifted(change))
     } catch (error) {
-      deps.log.warn({ err: error }, 'the condition DisruptionPaused could not be kept; a later pass does it')
+      deps.log.warn({ err: error }, 'failed to write condition DisruptionPaused, retrying in a later pass')
     }
   }
   return written

@@ -1,10 +1,13 @@
 import { conditionOf } from '../../../core/conditions.ts'
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
 import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
+import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions } from '../client/status-writes.ts'
-import type { KubernetesDeps } from '../dependencies.ts'
 import { subject } from '../event-recorder.ts'
+import type { PauseDeps } from './pauses.ts'
 import { removeOverPauses } from './pauses.ts'
+
+export interface PauseConditionsDeps extends StatusWritesDeps, PauseDeps {}
 
 const type = 'DisruptionPaused'
 
@@ -12,7 +15,7 @@ const type = 'DisruptionPaused'
  * Removes pauses whose time is over and shows those in force: the pass that whoever looks at the cluster regularly makes. It writes only
  * where something differs.
  */
-export async function refreshPauses(deps: KubernetesDeps): Promise<Pauses> {
+export async function refreshPauses(deps: PauseConditionsDeps): Promise<Pauses> {
   const { pauses, removed } = await removeOverPauses(deps, deps.now())
   await keepPauseConditions(deps, pauses, removed > 0 ? 'its time is over' : 'no pause is in force any more')
   return pauses
@@ -23,19 +26,30 @@ export async function refreshPauses(deps: KubernetesDeps): Promise<Pauses> {
  * pool and of a reason; on NodeClaims for those of the very node, since a NodePool tells of all its nodes at once. `whyLifted` is told where
  * it goes.
  */
-export async function keepPauseConditions(deps: KubernetesDeps, pauses: Pauses, whyLifted: string): Promise<void> {
+export async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pauses, whyLifted: string): Promise<void> {
   const { nodePools, nodeClaims } = deps.cache
   await Promise.all([
     ...[...nodePools.values()].map((pool) =>
-      keep(deps, 'NodePool', pool, ({ conditions }) => conditions, pauses.onNodePool(pool.metadata.name), whyLifted),
+      keep(
+        deps,
+        {
+          kind: 'NodePool',
+          object: pool,
+          conditionsOf: ({ conditions }) => conditions,
+          pauses: pauses.onNodePool(pool.metadata.name),
+        },
+        whyLifted,
+      ),
     ),
     ...[...nodeClaims.values()].map((claim) =>
       keep(
         deps,
-        'NodeClaim',
-        claim,
-        ({ status }) => status.conditions,
-        pauses.onNodeClaim(claim.metadata.name, claim.status.nodeName),
+        {
+          kind: 'NodeClaim',
+          object: claim,
+          conditionsOf: ({ status }) => status.conditions,
+          pauses: pauses.onNodeClaim(claim.metadata.name, claim.status.nodeName),
+        },
         whyLifted,
       ),
     ),
@@ -47,19 +61,24 @@ interface Kinds {
   readonly NodeClaim: NodeClaim
 }
 
+/** An object, and the pauses that its condition stands for. */
+interface Covered<K extends keyof Kinds> {
+  readonly kind: K
+  readonly object: Kinds[K]
+  readonly conditionsOf: (object: Kinds[K]) => NodePool['conditions']
+  readonly pauses: readonly Pause[]
+}
+
 async function keep<K extends keyof Kinds>(
-  deps: KubernetesDeps,
-  kind: K,
-  object: Kinds[K],
-  conditionsOf: (object: Kinds[K]) => NodePool['conditions'],
-  pauses: readonly Pause[],
+  deps: PauseConditionsDeps,
+  { kind, object, conditionsOf, pauses }: Covered<K>,
   whyLifted: string,
 ): Promise<void> {
   const message = pauses.map((pause) => pauseText('disruption', pause)).join('; ')
   const isAsIs = (current: Kinds[K]) => (conditionOf(conditionsOf(current), type)?.message ?? '') === message
   if (isAsIs(object) || object.metadata.deletionTimestamp !== undefined) return
   let before: Kinds[K] | undefined
-  const after = await setConditions(deps, kind, object.metadata, (current) => {
+  const after = await setConditions(deps, { kind, ref: object.metadata }, (current) => {
     before = current
     if (isAsIs(current)) return undefined
     return message === '' ? { clear: [type] } : { conditions: [{ type, status: 'True', reason: 'Paused', message }] }

@@ -1,20 +1,36 @@
-import { conditionOf } from '../../conditions.ts'
+import { conditionOf, isTrue } from '../../conditions.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { problemsText, reservationOf, type Simulation } from '../simulation.ts'
-import { type MethodContext, noteBudget, poolOf, takeBudget } from './method.ts'
+import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
+import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
 
-/** The first drifted node that can be replaced, one command for it (reference/karpenter-core.md 4.8). */
-export function drift(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+/** Drifted nodes that can be replaced, a command for each (reference/karpenter-core.md 4.8). */
+function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
+  const left = sharesOf(context)
   for (const candidate of inOrder(candidates)) {
-    const command = replaceDrifted(candidate, context)
-    if (command !== undefined) return [command]
+    const share = left.get(poolOf(candidate)) ?? 0
+    if (share <= 0) continue
+    const command = replace(candidate, context)
+    if (command === undefined) continue
+    left.set(poolOf(candidate), share - 1)
+    yield command
   }
-  return []
+}
+
+/** How many nodes of each pool a rollout begins with now. */
+function sharesOf({ poolBudgets, settings: { policy } }: MethodContext): Map<string, number> {
+  const { driftShare } = policy
+  return new Map(
+    [...poolBudgets].map(([pool, { allowed }]) => [
+      pool,
+      driftShare === undefined ? Number.POSITIVE_INFINITY : Math.ceil(allowed * driftShare),
+    ]),
+  )
 }
 
 /** Nodes without pods first, lest pods move to nodes that go next; then those that drifted first. */
-export function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
+function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
   const key = (one: Candidate) => ({
     one,
     hasPods: Number(one.reschedulable.length > 0),
@@ -28,8 +44,8 @@ export function inOrder(candidates: readonly Candidate[]): readonly Candidate[] 
 }
 
 /** The command for one drifted node, taken off its budget; undefined: it has to wait, and has been noted. */
-export function replaceDrifted(candidate: Candidate, context: MethodContext): DisruptionCommand | undefined {
-  if ((context.budgets.get(poolOf(candidate)) ?? 0) <= 0) {
+function replace(candidate: Candidate, context: MethodContext): DisruptionCommand | undefined {
+  if (!hasBudget(context, candidate)) {
     noteBudget(context, candidate)
     return undefined
   }
@@ -56,7 +72,7 @@ function replacementsFor(
   { plan: { newNodeClaims } }: Simulation,
   { settings }: MethodContext,
 ): DisruptionCommand['replacements'] {
-  if (settings.leavesOthersPods !== true) return newNodeClaims
+  if (!settings.policy.leavesOthersPods) return newNodeClaims
   return newNodeClaims.filter(({ pods }) => pods.some(({ nodeName }) => nodeName === node.metadata.name))
 }
 
@@ -80,3 +96,18 @@ function refillable(candidate: Candidate, { settings, simulator }: MethodContext
   const freed = simulator.crediting(reservation).without([candidate], { isConsolidation: false })
   return freed.problems.length === 0 ? freed : undefined
 }
+
+function explain({ claim, nodePool }: Unnoted): Explanation {
+  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
+  if (nodePool?.isStatic === true) return unsuitable('drifted nodes of a NodePool with replicas are not replaced')
+  return notLookedAt('other drifted nodes of its NodePool go first')
+}
+
+export const drift = {
+  name: 'drift',
+  simulates: true,
+  suits: ({ nodePool, nodeClaim }) => !nodePool.isStatic && isTrue(nodeClaim.status.conditions, 'Drifted'),
+  compute,
+  revalidate: ([candidate], context) => candidate && replace(candidate, context),
+  explain,
+} as const satisfies Method

@@ -1,9 +1,12 @@
-import type { Candidate } from '../candidates.ts'
+import { type Candidate, isEmpty } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
-import { bySavings, type MethodContext, noteBudget, takeBudget } from './method.ts'
+import { type FilterSettings, isConsolidatable } from '../filters.ts'
+import { disabledText, isDisabled, notConsolidated } from './consolidating.ts'
+import { bySavings, type MethodContext, noteBudget, takeBudget } from './context.ts'
+import { firstOf, type Method, type Suitability, unsuitable } from './method.ts'
 
 /** One command for all empty nodes that the budgets let go; where nothing has to move nothing is simulated (reference/karpenter-core.md 4.8). */
-export function emptiness(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const chosen: Candidate[] = []
   for (const candidate of bySavings(candidates)) {
     if (!takeBudget(context, candidate)) {
@@ -13,14 +16,22 @@ export function emptiness(candidates: readonly Candidate[], context: MethodConte
     chosen.push(candidate)
     context.note({ candidate, outcome: 'chosen', decision: 'delete', message: 'the node is empty' })
   }
-  if (chosen.length === 0) return []
-  return [
-    {
-      method: 'emptiness',
-      decision: 'delete',
-      candidates: chosen,
-      replacements: [],
-      savings: savingsOf(chosen, []),
-    },
-  ]
+  if (chosen.length === 0) return
+  const savings = savingsOf(chosen, [])
+  yield { method: 'emptiness', decision: 'delete', candidates: chosen, replacements: [], savings }
 }
+
+function suits(candidate: Candidate, settings: FilterSettings): Suitability {
+  if (candidate.nodePool.isStatic) return false
+  if (isDisabled(candidate)) return disabledText(candidate)
+  return isEmpty(candidate) && isConsolidatable(candidate, settings)
+}
+
+export const emptiness = {
+  name: 'emptiness',
+  simulates: false,
+  suits,
+  compute,
+  revalidate: (candidates, context) => firstOf(compute(candidates, context)),
+  explain: (node) => notConsolidated(node) ?? unsuitable('the node is not empty: it has pods that would have to move'),
+} as const satisfies Method

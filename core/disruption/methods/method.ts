@@ -1,78 +1,54 @@
-import type { SchedulingOptions } from '../../scheduling/snapshot.ts'
-import type { BalancedPolicy, Score } from '../balanced.ts'
-import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
-import type { Decision } from '../command.ts'
-import type { ConsolidationSettings } from '../consolidation.ts'
-import type { Problem, Simulator } from '../simulation.ts'
+import type { NodeClaim, NodePool } from '../../objects.ts'
+import type { Candidate } from '../candidates.ts'
+import type { DisruptionCommand, DisruptionMethod } from '../command.ts'
+import type { FilterSettings } from '../filters.ts'
+import type { Move } from '../verdict.ts'
+import type { MethodContext } from './context.ts'
 
-export interface MethodSettings extends ConsolidationSettings {
-  /** How pods are placed. */
-  readonly scheduling: SchedulingOptions
-  /** Whether a node may go before its replacement where it takes up the only capacity for it. */
-  readonly terminateFirst: boolean
+/** Whether a method takes a candidate; a text: it does not, and its owner is told why. */
+export type Suitability = boolean | string
+
+/** A node of which a method has noted nothing, and what the evaluation knows of it. */
+export interface Unnoted {
+  readonly claim: NodeClaim
+  readonly nodePool: NodePool | undefined
+  readonly asked: FilterSettings
+  /** Whether emptiness looked at the node. */
+  readonly isEmpty: boolean
+  /** Whether the method found something to do with other nodes. */
+  readonly foundOthers: boolean
+}
+
+export type Explanation = Pick<Move, 'outcome' | 'message'>
+
+/** A way in which disruption looks for something to do (reference/karpenter-core.md 4.1). What is true of it in any cluster is in `methodFacts`. */
+export interface Method {
+  readonly name: DisruptionMethod
+  /** Whether it asks where pods would go: then nothing can be told as long as no NodePool is ready. */
+  readonly simulates: boolean
+  /** Whether it is about a candidate at all (reference/karpenter-core.md 4.5). */
+  readonly suits: (candidate: Candidate, settings: FilterSettings) => Suitability
   /**
-   * Whether a drifted node gets no replacement that none of its own pods needs. Pods that wait already, and those of nodes that go anyway, get their
-   * nodes from the provisioner; Karpenter makes nodes for them here as well.
+   * The commands, each worked out when it is asked for: the evaluation ends where its policy says so. Commands hold together: each sees the
+   * cluster as those before it leave it.
    */
-  readonly leavesOthersPods?: boolean
-  /** How many candidates a search for several nodes looks at. */
-  readonly maxMultiNodeCandidates: number
+  readonly compute: (candidates: readonly Candidate[], context: MethodContext) => Iterable<DisruptionCommand>
+  /** The command for just these candidates in the cluster as it is now; undefined: it does not hold any more, which has been noted. */
+  readonly revalidate: (candidates: readonly Candidate[], context: MethodContext) => DisruptionCommand | undefined
+  /** Why it has noted nothing about a node. */
+  readonly explain: (node: Unnoted) => Explanation
 }
 
-/** What a method works with. */
-export interface MethodContext {
-  readonly view: DisruptionView
-  /** Of the cluster with all commands that were decided before. */
-  simulator: Simulator
-  readonly settings: MethodSettings
-  readonly balanced: BalancedPolicy
-  /** How many nodes of each pool may still be disrupted; methods take off what they use. */
-  readonly budgets: Map<string, number>
-  /** Told of each candidate that a method looked at, in the order in which it did. */
-  readonly note: (note: Note) => void
+export function unsuitable(message: string): Explanation {
+  return { outcome: 'unsuitable', message }
 }
 
-/** What came of looking at a candidate. */
-export interface Note {
-  readonly candidate: Candidate
-  readonly outcome: 'chosen' | 'hindered' | 'budget' | 'rejected'
-  /** Why not; of a hindrance, as an event tells it. */
-  readonly message: string
-  /** Pods that would not find a place. */
-  readonly problems?: readonly Problem[]
-  readonly decision?: Decision
-  /** How the pools with the policy Balanced see it; absent where it did not come so far. */
-  readonly scores?: readonly Score[]
-  /** The event that tells of it. */
-  readonly event?: Blocked['reason']
+export function notLookedAt(message: string): Explanation {
+  return { outcome: 'not-looked-at', message }
 }
 
-export const poolOf = ({ nodePool }: Candidate) => nodePool.metadata.name
-
-/** Whether the candidate's budget has room for one more node, which is then taken off. */
-export function takeBudget({ budgets }: Pick<MethodContext, 'budgets'>, candidate: Candidate): boolean {
-  const left = budgets.get(poolOf(candidate)) ?? 0
-  if (left <= 0) return false
-  budgets.set(poolOf(candidate), left - 1)
-  return true
-}
-
-/** In whose order consolidation looks at candidates: most savings for the least disruption first; then by name, so that nothing is left to chance. */
-export function bySavings(candidates: readonly Candidate[]): readonly Candidate[] {
-  return candidates
-    .map((candidate) => ({ candidate, ratio: candidate.price / candidate.disruptionCost }))
-    .sort((a, b) => b.ratio - a.ratio || compareNames(a.candidate, b.candidate))
-    .map(({ candidate }) => candidate)
-}
-
-function compareNames({ node: a }: Candidate, { node: b }: Candidate): number {
-  return a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
-}
-
-export function noteBudget(context: MethodContext, candidate: Candidate): void {
-  context.note({
-    candidate,
-    outcome: 'budget',
-    message: `the disruption budgets of NodePool ${poolOf(candidate)} allow no more nodes now`,
-  })
+/** The first of the commands. */
+export function firstOf(commands: Iterable<DisruptionCommand>): DisruptionCommand | undefined {
+  for (const command of commands) return command
+  return undefined
 }

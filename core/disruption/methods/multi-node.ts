@@ -5,19 +5,21 @@ import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { type Consolidation, consolidate, replacementsOf } from '../consolidation.ts'
 import { below } from '../replacement.ts'
-import { bySavings, type MethodContext, noteBudget, takeBudget } from './method.ts'
+import { explainUnderutilized, suitsUnderutilized } from './consolidating.ts'
+import { bySavings, type MethodContext, noteBudget, takeBudget } from './context.ts'
+import type { Method } from './method.ts'
 
 /**
  * The most nodes, from the first in order on, that can go together for at most one cheaper node: found by halving, so at least two
  * (reference/karpenter-core.md 4.8).
  */
-export function multiNode(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const within = bySavings(candidates).filter((candidate) => {
     if (takeBudget(context, candidate)) return true
     noteBudget(context, candidate)
     return false
   })
-  let [least, most] = [1, Math.min(within.length - 1, context.settings.maxMultiNodeCandidates)]
+  let [least, most] = [1, Math.min(within.length - 1, context.settings.policy.maxMultiNodeCandidates)]
   let best: DisruptionCommand | undefined
   while (least <= most) {
     const middle = Math.floor((least + most) / 2)
@@ -28,17 +30,24 @@ export function multiNode(candidates: readonly Candidate[], context: MethodConte
       least = middle + 1
     }
   }
-  for (const candidate of best?.candidates ?? [])
-    context.note({
-      candidate,
-      outcome: 'chosen',
-      decision: best?.decision ?? 'delete',
-      message: `one of ${best?.candidates.length} nodes that are underutilized together`,
-    })
-  return best === undefined ? [] : [best]
+  if (best === undefined) return
+  const { decision, candidates: chosen } = best
+  const message = `one of ${chosen.length} nodes that are underutilized together`
+  for (const candidate of chosen) context.note({ candidate, outcome: 'chosen', decision, message })
+  yield best
 }
 
-export function together(candidates: readonly Candidate[], context: MethodContext): DisruptionCommand | undefined {
+/** Just these together, where budgets let all of them go. */
+function revalidate(candidates: readonly Candidate[], context: MethodContext): DisruptionCommand | undefined {
+  for (const candidate of candidates) {
+    if (takeBudget(context, candidate)) continue
+    noteBudget(context, candidate)
+    return undefined
+  }
+  return together(candidates, context)
+}
+
+function together(candidates: readonly Candidate[], context: MethodContext): DisruptionCommand | undefined {
   const { simulator, settings, balanced } = context
   const consolidation = sensible(consolidate(candidates, simulator, settings), candidates, context)
   if (consolidation.kind === 'none') return undefined
@@ -78,3 +87,12 @@ function sensible(
     return { kind: 'none', message: 'nothing is cheaper than one of the nodes', problems: [] }
   return { ...consolidation, replacement: priced.replacement }
 }
+
+export const multiNode = {
+  name: 'multi-node',
+  simulates: true,
+  suits: suitsUnderutilized,
+  compute,
+  revalidate,
+  explain: (node) => explainUnderutilized(node, 'no set of nodes was found that could go together for less'),
+} as const satisfies Method

@@ -1,20 +1,24 @@
 import { isApproved, scoreText } from '../balanced.ts'
-import type { Candidate } from '../candidates.ts'
+import { type Candidate, isMarked } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { consolidate, replacementsOf } from '../consolidation.ts'
-import { bySavings, type MethodContext, noteBudget, poolOf, takeBudget } from './method.ts'
+import { explainUnderutilized, suitsUnderutilized } from './consolidating.ts'
+import { bySavings, hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
+import type { Method } from './method.ts'
 
-/** The first node that can go or be replaced by a cheaper one (reference/karpenter-core.md 4.8). */
-export function singleNode(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+/** Nodes that can go or be replaced by a cheaper one, a command for each (reference/karpenter-core.md 4.8). */
+function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   for (const candidate of interleaved(candidates)) {
+    const { node, nodeClaim } = candidate
+    // An earlier command moves pods to it, or takes it: what the node looks like then is for the next evaluation to see.
+    if (context.view.nominated.has(node.metadata.name) || isMarked(nodeClaim, node, context.view)) continue
     const command = consolidateOne(candidate, context)
-    if (command !== undefined) return [command]
+    if (command !== undefined) yield command
   }
-  return []
 }
 
 /** Each pool's candidates in their order, the pools by turns, so that a large one keeps none waiting. */
-export function interleaved(candidates: readonly Candidate[]): readonly Candidate[] {
+function interleaved(candidates: readonly Candidate[]): readonly Candidate[] {
   const pools = [...Map.groupBy(bySavings(candidates), poolOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, own]) => own)
@@ -23,9 +27,9 @@ export function interleaved(candidates: readonly Candidate[]): readonly Candidat
 }
 
 /** The command for one node, taken off its budget; undefined: nothing can be done, which has been noted. */
-export function consolidateOne(candidate: Candidate, context: MethodContext): DisruptionCommand | undefined {
+function consolidateOne(candidate: Candidate, context: MethodContext): DisruptionCommand | undefined {
   const { balanced, simulator, settings, note } = context
-  if ((context.budgets.get(poolOf(candidate)) ?? 0) <= 0) {
+  if (!hasBudget(context, candidate)) {
     noteBudget(context, candidate)
     return undefined
   }
@@ -53,3 +57,12 @@ export function consolidateOne(candidate: Candidate, context: MethodContext): Di
   note({ candidate, outcome: 'chosen', decision, message: 'the node is underutilized', scores })
   return { method: 'single-node', decision, candidates, replacements, savings, plan, scores }
 }
+
+export const singleNode = {
+  name: 'single-node',
+  simulates: true,
+  suits: suitsUnderutilized,
+  compute,
+  revalidate: ([candidate], context) => candidate && consolidateOne(candidate, context),
+  explain: (node) => explainUnderutilized(node, 'pods are about to move to it'),
+} as const satisfies Method

@@ -13,26 +13,27 @@ import { noResources } from '../../resources.ts'
 import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
 import type { Candidate, DisruptionView } from '../candidates.ts'
 import { isMarked } from '../candidates.ts'
-import { type Decision, type DisruptionCommand, savingsOf } from '../command.ts'
+import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { reservationOf } from '../simulation.ts'
-import { type MethodContext, poolOf, takeBudget } from './method.ts'
+import { type MethodContext, poolOf, takeBudget } from './context.ts'
+import { firstOf, type Method, notLookedAt, unsuitable } from './method.ts'
 
 /** A static pool's drifted nodes, each replaced by one of its template, as far as budget and node limit go (reference/karpenter-core.md 4.8). */
-export function staticDrift(candidates: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
-  return [...Map.groupBy(candidates, poolOf)].flatMap(([pool, own]) => {
-    const budget = context.budgets.get(pool) ?? 0
-    const { nodePool } = own[0] as Candidate
-    const counts = countsOf(pool, context.view)
-    // Scaling down comes first.
-    if (budget === 0 || counts.active + counts.leaving > (nodePool.replicas ?? 0)) return []
-    const full = context.settings.terminateFirst ? fullReservations(nodePool, context) : undefined
-    if (full !== undefined) return withoutRoom(byReservation(own, full, context).slice(0, budget), full, context)
-    const room = roomOf(nodePool, counts)
-    if (room === 0) return withoutRoom(own.slice(0, budget), 'at limit', context)
-    return own
-      .slice(0, Math.min(budget, room))
-      .map((one) => commandFor(one, 'replace', [replacementFor(nodePool)], context))
-  })
+function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
+  for (const [pool, own] of Map.groupBy(candidates, poolOf)) yield* ofPool(pool, own, context)
+}
+
+function ofPool(pool: string, own: readonly Candidate[], context: MethodContext): readonly DisruptionCommand[] {
+  const budget = context.budgets.get(pool) ?? 0
+  const { nodePool } = own[0] as Candidate
+  const counts = countsOf(pool, context.view)
+  // Scaling down comes first.
+  if (budget === 0 || counts.active + counts.leaving > (nodePool.replicas ?? 0)) return []
+  const full = context.settings.terminateFirst ? fullReservations(nodePool, context) : undefined
+  if (full !== undefined) return withoutRoom(byReservation(own, full, context).slice(0, budget), full, context)
+  const room = roomOf(nodePool, counts)
+  if (room === 0) return withoutRoom(own.slice(0, budget), 'at limit', context)
+  return own.slice(0, Math.min(budget, room)).map((one) => replace(one, context))
 }
 
 interface Counts {
@@ -105,23 +106,32 @@ function withoutRoom(
     const frees = full === 'at limit' || full.has(reservationOf(candidate, context.settings.scheduling) ?? '')
     const { conditions, metadata } = candidate.nodePool
     const isFilledAgain = isTrue(conditions, 'Ready') && metadata.deletionTimestamp === undefined
-    if (context.settings.terminateFirst && frees && isFilledAgain)
-      return [commandFor(candidate, 'terminate-first', [], context)]
+    if (context.settings.terminateFirst && frees && isFilledAgain) return [chosen(bare(candidate), context)]
     context.note({ candidate, outcome: 'hindered', message, event: 'DisruptionBlocked' })
     return []
   })
 }
 
-function commandFor(
-  candidate: Candidate,
-  decision: Decision,
-  replacements: readonly PlannedNodeClaim[],
-  context: MethodContext,
-): DisruptionCommand {
-  takeBudget(context, candidate)
-  context.note({ candidate, outcome: 'chosen', decision, message: 'the node has drifted' })
-  const savings = savingsOf([candidate], replacements)
-  return { method: 'static-drift', decision, candidates: [candidate], replacements, savings }
+function replace(candidate: Candidate, context: MethodContext): DisruptionCommand {
+  const replacements = [replacementFor(candidate.nodePool)]
+  return chosen(
+    { ...bare(candidate), decision: 'replace', replacements, savings: savingsOf([candidate], replacements) },
+    context,
+  )
+}
+
+/** Its deletion alone: the pool is filled again. */
+function bare(candidate: Candidate): DisruptionCommand {
+  const savings = savingsOf([candidate], [])
+  return { method: 'static-drift', decision: 'terminate-first', candidates: [candidate], replacements: [], savings }
+}
+
+function chosen(command: DisruptionCommand, context: MethodContext): DisruptionCommand {
+  for (const candidate of command.candidates) {
+    takeBudget(context, candidate)
+    context.note({ candidate, outcome: 'chosen', decision: command.decision, message: 'the node has drifted' })
+  }
+  return command
 }
 
 /** What the pool's template asks for, whatever the types are. */
@@ -139,3 +149,16 @@ function replacementFor(nodePool: NodePool): PlannedNodeClaim {
     price: 0,
   }
 }
+
+export const staticDrift = {
+  name: 'static-drift',
+  simulates: false,
+  suits: ({ nodePool, nodeClaim }) => nodePool.isStatic && isTrue(nodeClaim.status.conditions, 'Drifted'),
+  compute,
+  revalidate: (candidates, context) => firstOf(compute(candidates, context)),
+  explain: ({ claim, nodePool }) => {
+    if (nodePool?.isStatic !== true) return unsuitable('its NodePool has no replicas')
+    if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
+    return notLookedAt('other drifted nodes of its NodePool go first, or the pool is to have fewer nodes')
+  },
+} as const satisfies Method

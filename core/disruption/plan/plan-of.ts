@@ -161,7 +161,7 @@ function costOf(commands: readonly PlannedDisruption[], view: DisruptionView): D
 function usedUp({ commands, passes }: Evaluation): readonly PlanBudget[] {
   const found = passes.flatMap(({ method, budgets, candidates }) => {
     const reason = reasonOf({ method })
-    if (candidates === 0) return []
+    if (candidates.length === 0) return []
     return [...budgets].flatMap(([nodePool, { nodes, allowed, disrupted, remaining }]) => {
       const taken = commands
         .filter((command) => command.method === method)

@@ -13,6 +13,7 @@ import {
 } from '../../sample-objects.ts'
 import { indexOf } from '../../scheduling/cluster-index.ts'
 import { type EvaluationSettings, evaluate } from '../evaluate.ts'
+import { joinerPolicy } from '../policy.ts'
 import { validateTogether } from '../validate.ts'
 import { type DisruptionWorld, disruptionWorld } from '../world.ts'
 import { methodsFor, type PlanOptions, scopeFor } from './plan.ts'
@@ -28,7 +29,7 @@ const settings: EvaluationSettings = {
   scheduling,
   spotToSpot: false,
   terminateFirst: false,
-  maxMultiNodeCandidates: Number.POSITIVE_INFINITY,
+  policy: joinerPolicy,
 }
 
 interface Cluster {

@@ -1,4 +1,4 @@
-import type { Decision, DisruptionMethod, DisruptionReason } from '../command.ts'
+import { type Decision, type DisruptionMethod, type DisruptionReason, methodFacts, methodNames } from '../command.ts'
 import type { DisruptionScope } from '../filters.ts'
 import type { Move } from '../verdict.ts'
 
@@ -125,13 +125,7 @@ export interface DisruptionPlan {
 
 /** The methods of the reasons that are asked for; undefined: all. */
 export function methodsFor({ reasons }: PlanOptions): readonly DisruptionMethod[] | undefined {
-  return reasons?.flatMap((reason) => methodsOf[reason])
-}
-
-const methodsOf: Readonly<Record<DisruptionReason, readonly DisruptionMethod[]>> = {
-  Empty: ['emptiness'],
-  Drifted: ['drift'],
-  Underutilized: ['multi-node', 'single-node'],
+  return reasons && methodNames.filter((method) => reasons.includes(methodFacts[method].reason))
 }
 
 /** The part of the options that names nodes; undefined: all. */

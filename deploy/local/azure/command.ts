@@ -31,9 +31,7 @@ const ids = {
 export function registerAzureCommand(local: Command): void {
   local
     .command('azure')
-    .description(
-      'the simulated Azure alone: ARM, its token endpoint and the price list on one HTTPS port; Ctrl-C ends it',
-    )
+    .description('Run the simulated Azure alone: ARM, its token endpoint and the price list on one HTTPS port')
     .option('--port <number>', 'where it listens; 0 takes any that is free', '0')
     .option('--state-dir <directory>', 'keep VMs, certificate and token here; without it nothing is left at the end')
     .option('--location <name>', 'the region', 'westus2')
@@ -96,7 +94,7 @@ async function start(folder: string, options: Options): Promise<RunningSimulator
   // Only this command pays for loading it.
   const { startSimulator } = await import('./simulator.ts')
   const simulator = await startSimulator(config)
-  printAddresses(simulator.address, config, pki, tokenFile)
+  printAddresses(simulator.address, config, { caFile: pki.caFile, tokenFile })
   return simulator
 }
 
@@ -134,10 +132,14 @@ function federatedToken(): string {
   return `${parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.bG9jYWw`
 }
 
-function printAddresses(address: string, config: SimulatorConfig, pki: Pki, tokenFile: string): void {
+function printAddresses(
+  address: string,
+  config: SimulatorConfig,
+  { caFile, tokenFile }: { readonly caFile: string; readonly tokenFile: string },
+): void {
   const environment = {
-    NODE_EXTRA_CA_CERTS: pki.caFile,
-    SSL_CERT_FILE: pki.caFile,
+    NODE_EXTRA_CA_CERTS: caFile,
+    SSL_CERT_FILE: caFile,
     AZURE_AUTHORITY_HOST: address,
     AZURE_TENANT_ID: config.tenantId,
     AZURE_CLIENT_ID: config.clientId,

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { SkuJson } from './catalogue/sku-catalogue.ts'
+import type { SkuJson } from './catalogue/sku-json.ts'
 import { registerParts } from './parts.ts'
 import type { ArmDeps } from './server/arm-deps.ts'
 import { resourceNotFound } from './server/arm-error.ts'
@@ -48,7 +48,7 @@ export function registerCompute(app: FastifyInstance, deps: ArmDeps): void {
     }),
   )
 
-  registerParts(app, `${groupPath}/disks`, 'disks', deps)
+  registerParts(app, { path: `${groupPath}/disks`, type: 'disks' }, deps)
 
   function withRestrictions(sku: SkuJson): SkuJson {
     const size = sku.resourceType === 'virtualMachines' ? catalogue.size(sku.name) : undefined

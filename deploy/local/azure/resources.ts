@@ -8,7 +8,7 @@ import {
   nicConfigurations,
   type Part,
   type PartType,
-} from './virtual-machines/machines.ts'
+} from './virtual-machines/machine.ts'
 
 /** ARM ids and bodies of what the simulator shows. */
 export class Resources {

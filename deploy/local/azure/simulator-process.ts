@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
+import { freePorts } from '../free-ports.ts'
 import { createPki, type Pki } from '../pki.ts'
 import { Supervisor } from '../supervisor.ts'
 import type { Fault } from './admin/faults.ts'
@@ -33,6 +33,16 @@ interface AdminState {
   readonly disks: readonly string[]
 }
 
+/** What a simulator runs with. */
+interface Started {
+  readonly folder: string
+  readonly port: number
+  readonly supervisor: Supervisor
+  readonly pki: Pki
+  /** Its CA as PEM. */
+  readonly ca: string
+}
+
 /** How long the simulator may take to listen, or a condition to come true. */
 const deadlineMs = 20_000
 
@@ -48,7 +58,7 @@ export class SimulatorProcess {
   readonly #pki: Pki
   readonly #trusted: readonly string[]
 
-  private constructor(folder: string, port: number, supervisor: Supervisor, pki: Pki, ca: string) {
+  private constructor({ folder, port, supervisor, pki, ca }: Started) {
     this.#pki = pki
     this.#folder = folder
     this.url = `https://127.0.0.1:${port}`
@@ -68,8 +78,9 @@ export class SimulatorProcess {
     const supervisor = new Supervisor(join(folder, 'logs'), (name, reason) =>
       console.error(`${name} ended by itself: ${reason}`),
     )
-    const port = await freePort()
-    const simulator = new SimulatorProcess(folder, port, supervisor, pki, await readFile(pki.caFile, 'utf8'))
+    const [port = 0] = await freePorts(1)
+    const ca = await readFile(pki.caFile, 'utf8')
+    const simulator = new SimulatorProcess({ folder, port, supervisor, pki, ca })
     const config: SimulatorConfig = {
       port,
       stateDir: join(folder, 'state'),
@@ -206,7 +217,11 @@ export class SimulatorProcess {
   }
 
   /** A request whose answer does not matter but for its status. */
-  async raw(method: 'PUT' | 'DELETE', path: string, token: string, body?: string): Promise<number> {
+  async raw(
+    method: 'PUT' | 'DELETE',
+    path: string,
+    { token, body }: { readonly token: string; readonly body?: string },
+  ): Promise<number> {
     const answer = await request(`${this.url}${path}`, {
       method,
       dispatcher: this.#agent,
@@ -223,12 +238,4 @@ export class SimulatorProcess {
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body as T
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -48,7 +48,7 @@ async function each(what: string, method: 'PUT' | 'DELETE', status: number): Pro
     for (let index = next++; index < count; index = next++) {
       const vm = name(index)
       const path = `${collection}/${vm}?api-version=2026-04-01`
-      const answer = await simulator.raw(method, path, token, method === 'PUT' ? body(vm) : undefined)
+      const answer = await simulator.raw(method, path, { token, ...(method === 'PUT' ? { body: body(vm) } : {}) })
       expect(answer).toBe(status)
     }
   }

@@ -16,14 +16,14 @@ const mostDays = 92
 export function registerBudgets(program: Command): void {
   program
     .command('budgets')
-    .argument('[nodepools...]', 'names of NodePools (default: all)')
+    .argument('[nodepools...]', 'NodePools (default: all)')
     .description(
-      'how many nodes disruption budgets allow to be disrupted, now and in the next days, and what limits it',
+      'Show how many nodes disruption budgets allow to disrupt, now and in the coming days, and the limiting budget',
     )
-    .addOption(new Option('--reason <reason>', 'only for this reason').choices([...pausableReasons]))
+    .addOption(new Option('--reason <reason>', 'limit to this reason').choices([...pausableReasons]))
     .option('--days <count>', `days to look ahead, ${mostDays} at most`, days, 7)
     .option('--namespace <name>', "Joiner's namespace, where pauses stand", process.env['JOINER_NAMESPACE'] ?? 'joiner')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `

@@ -14,14 +14,14 @@ interface Options extends MarkFilter {
 export function registerCapacity(program: Command): void {
   const capacity = program
     .command('capacity')
-    .description('offerings that Azure refused, and that are left out until a time')
+    .description('List offerings excluded after Azure refused them, and clear them')
   common(capacity.command('list'))
-    .description('show what is left out: since which refusal, and until when')
+    .description('List excluded offerings with the refusal and the end')
     .action((options: Options) => run(options, (store) => list(store, options)))
   common(capacity.command('clear'))
-    .description('offer again at once what is left out, for example after a quota was raised')
+    .description('Offer excluded offerings again now, for example after a quota increase')
     .option('--all', 'all of it')
-    .option('--dry-run', 'only show what would be cleared')
+    .option('--dry-run', 'show what would be cleared')
     .addHelpText(
       'after',
       `
@@ -43,12 +43,12 @@ Options together mean what all of them name. Every replica offers again at once 
 
 function common(command: Command): Command {
   return command
-    .option('--instance-type <name>', 'of this size, such as Standard_D4s_v5')
-    .option('--family <name>', 'of this quota family, such as standardDSv5Family')
-    .option('--zone <label>', 'in this zone, such as westus2-1; 0 is the region without a zone')
-    .addOption(new Option('--capacity-type <type>', 'of this capacity type').choices(['on-demand', 'spot']))
+    .option('--instance-type <name>', 'limit to this size, such as Standard_D4s_v5')
+    .option('--family <name>', 'limit to this quota family, such as standardDSv5Family')
+    .option('--zone <label>', 'limit to this zone, such as westus2-1; 0 is the region without zones')
+    .addOption(new Option('--capacity-type <type>', 'limit to this capacity type').choices(['on-demand', 'spot']))
     .option('--namespace <name>', "Joiner's namespace", process.env['JOINER_NAMESPACE'] ?? 'joiner')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
 }
 
 type Store = import('../../../activities/azure/capacity/mark-store.ts').MarkStore
@@ -89,7 +89,7 @@ async function clear(store: Store, options: Options, isDry: boolean): Promise<vo
   }
   if (isDry) decide(liveMarks((await store.read()).marks, Date.now()))
   else await store.change(undefined, decide)
-  show(cleared, options, 'no mark is meant')
+  show(cleared, options, 'no exclusions match')
   if (options.output === 'json') return
   if (cleared.length > 0) console.log(`${counted(cleared.length, 'mark')} ${isDry ? 'would be ' : ''}cleared`)
   const families = [...kept.values()].filter(({ kind }) => kind === 'family').length

@@ -4,8 +4,8 @@ import type { Command } from 'commander'
 export function registerConvert(program: Command): void {
   program
     .command('convert')
-    .argument('<file>', 'a YAML file with manifests, or - for standard input')
-    .description('print the manifests of a file with the newest API versions; those of other kinds stay as they are')
+    .argument('<file>', 'YAML file of manifests, or - for standard input')
+    .description("Print a file's manifests in their newest API versions; other kinds are left unchanged")
     .addHelpText(
       'after',
       `
@@ -23,7 +23,7 @@ async function convert(file: string): Promise<number> {
     import('../bounded/run.ts'),
   ])
   const input = await readInput(file)
-  if ('bytes' in input) return runBounded('convert', { file: input }, [input])
+  if ('bytes' in input) return runBounded({ name: 'convert', input: { file: input } }, [input])
   console.error(`${inputName(file)}: ${input.message}`)
   return 2
 }

@@ -18,11 +18,11 @@ export function registerDoctor(program: Command): void {
   program
     .command('doctor')
     .description(
-      'check everything that Joiner needs of Azure, Kubernetes and Temporal, and print what to run to mend it',
+      'Check what Joiner needs from Azure, Kubernetes and Temporal, and print the commands that fix each problem',
     )
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
-    .option('--env-file <file>', 'settings as NAME=value lines, over those of the environment')
-    .option('--service-account <name>', 'the ServiceAccount of joiner-azure', 'joiner-azure')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .option('--env-file <file>', 'file of NAME=value settings that override the environment')
+    .option('--service-account <name>', 'ServiceAccount of joiner-azure', 'joiner-azure')
     .addHelpText(
       'after',
       `

@@ -1,6 +1,10 @@
 import { Client } from '@temporalio/client'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
-import { installationProblem, ownInstallation, readOwnership } from '../../../workers/installation.ts'
+import {
+  installationProblem,
+  ownInstallation,
+  readOwnership,
+} from '../../../activities/kubernetes/client/installation.ts'
 import { nameOwner, nameProblem } from '../../bridge/cluster-loops.ts'
 import { connectClient, connectMs } from '../../temporal/connect.ts'
 import { messageOf } from '../../temporal/problem.ts'

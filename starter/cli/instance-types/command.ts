@@ -30,19 +30,19 @@ Examples:
 export function registerInstanceTypes(program: Command): void {
   program
     .command('instance-types')
-    .option('--region <name>', 'the region (default: that of the catalogue file, else LOCATION)')
-    .option('--requirements <selector>', 'what the types must meet; may be repeated', another, [])
-    .option('--catalogue <file>', 'resource SKUs in place of asking Azure')
-    .option('--prices <file>', 'answers of the retail price API in place of asking it; may be repeated', another, [])
-    .option('--node-class <file>', 'YAML of an AKSNodeClass (default: one that says nothing)')
-    .option('--limit <count>', 'print so many types at most', wholeNumber)
-    .option('--excluded', 'print the sizes that no node can have instead, each with the reason')
+    .option('--region <name>', "region (default: the catalogue file's, else LOCATION)")
+    .option('--requirements <selector>', 'requirements that types must meet; repeatable', another, [])
+    .option('--catalogue <file>', 'file of resource SKUs to read instead of asking Azure')
+    .option('--prices <file>', 'file of retail prices to read instead of asking the API; repeatable', another, [])
+    .option('--node-class <file>', 'YAML of an AKSNodeClass (default: an empty one)')
+    .option('--limit <count>', 'most types to print', wholeNumber)
+    .option('--excluded', 'list the excluded sizes instead, each with the reason')
     .addOption(
-      new Option('-o, --output <format>', 'how types are printed')
+      new Option('-o, --output <format>', 'output format')
         .choices(['table', 'wide', 'name', 'json', 'yaml'])
         .default('table'),
     )
-    .description('list the instance types that the planner sees, in price order')
+    .description('List the instance types that the planner can choose from, by price')
     .addHelpText('after', help)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (options: Options) => {
@@ -70,7 +70,8 @@ async function instanceTypes(options: Options): Promise<number> {
   const prices = await Promise.all(priceFiles.map(needInput))
   const files = [...prices, ...(catalogue ? [catalogue] : []), ...(nodeClass ? [nodeClass] : [])]
   const input = { settings, prices, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
-  return runBounded('instance-types', input, files, boundsOf(files, catalogue === undefined ? azureMs : undefined))
+  const bounds = boundsOf(files, catalogue === undefined ? azureMs : undefined)
+  return runBounded({ name: 'instance-types', input }, files, bounds)
 }
 
 function another(value: string, before: readonly string[]): readonly string[] {

@@ -31,21 +31,21 @@ interface ForceOptions extends AskOptions {
 }
 
 const exitCodes = 'Exit code: 0 when it is done, 1 when not (or not yet), 2 for options that cannot be read.'
-const nameHelp = 'name of the Node or of its NodeClaim'
+const nameHelp = 'name of the Node or NodeClaim'
 
 /** Adds `node`: where each node is, and what an operator can do about a single one. */
 export function registerNode(program: Command): void {
   const node = program
     .command('node')
-    .description('where each node is and what it waits for; try again at once, hold, release, end by force')
+    .description('Show the lifecycle of nodes; retry a step, hold, release or force-finish a node')
   registerReading(node)
   registerAsking(node)
 }
 
 function registerReading(node: Command): void {
   reading(node.command('list', { isDefault: true }))
-    .description('each NodeClaim: phase, since when, what it waits for, what failed last, what holds it')
-    .option('--nodepool <name>', 'only nodes of this NodePool')
+    .description('List NodeClaims with their phase, its start, what they wait for, the last failure, and their hold')
+    .option('--nodepool <name>', 'limit to nodes of this NodePool')
     .addHelpText(
       'after',
       `
@@ -59,7 +59,7 @@ Exit code: 0, 1 when something could not be asked, 2 for options that cannot be 
       process.exitCode = await listNodes(options)
     })
   reading(node.command('show'))
-    .description('one node in full: what it waits for, what is tried again and again, conditions, events, remedies')
+    .description('Show one node: what it waits for, retried activities, conditions, events, and remedies')
     .argument('<name>', nameHelp)
     .addHelpText(
       'after',
@@ -76,8 +76,8 @@ Exit code: 0, 1 when something could not be asked, 2 when there is no such node.
 
 function registerAsking(node: Command): void {
   askerOptions(node.command('retry').argument('<name>', nameHelp))
-    .description('end the wait between two attempts, or any other wait, and begin the step anew with a fresh look')
-    .option('--reason <text>', 'why; it is recorded in the event RetryNow')
+    .description('Retry the current step now instead of after its back-off')
+    .option('--reason <text>', 'reason to record in the event RetryNow')
     .addHelpText(
       'after',
       `
@@ -88,10 +88,13 @@ ${exitCodes}`,
     )
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'retryNow', request: texts(options) }))
   askerOptions(node.command('hold').argument('<name>', nameHelp))
-    .description('let disruption leave the node alone, for a time or until it is released')
-    .requiredOption('--reason <text>', 'why; shown wherever the hold shows')
-    .option('--until <duration or time>', 'end by itself: after 2h, or at 2026-12-01T06:00:00Z')
-    .option('--expiry', 'hold up expireAfter as well')
+    .description('Exclude a node from disruption for a time, or until it is released')
+    .requiredOption('--reason <text>', 'reason to show with the hold')
+    .option(
+      '--until <duration or time>',
+      'end of the hold: a duration such as 2h, or a time such as 2026-12-01T06:00:00Z',
+    )
+    .option('--expiry', 'delay expiry (expireAfter) as well')
     .addHelpText(
       'after',
       `
@@ -112,9 +115,12 @@ ${exitCodes}`,
 
 function registerForce(node: Command): void {
   askerOptions(node.command('force-finish').argument('<name>', nameHelp))
-    .description('end the life of a NodeClaim whose deletion hangs, without waiting for pods, volumes or Azure')
-    .requiredOption('--reason <text>', 'why; it is recorded in the event ForceFinished')
-    .option('--leave-vm', 'although its VM exists: it is tagged joiner.sh_abandoned and left to garbage collection')
+    .description('Finish the deletion of a NodeClaim without waiting for pods, volumes or Azure')
+    .requiredOption('--reason <text>', 'reason to record in the event ForceFinished')
+    .option(
+      '--leave-vm',
+      'finish although the VM exists: tag it joiner.sh_abandoned and leave it to garbage collection',
+    )
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
@@ -131,7 +137,7 @@ ${exitCodes}`,
 
 function reading(command: Command): Command {
   return temporalOptions(command).addOption(
-    new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'),
+    new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'),
   )
 }
 

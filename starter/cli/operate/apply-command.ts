@@ -17,10 +17,10 @@ export function registerApply(program: Command): void {
   requestOptions(
     program
       .command('apply')
-      .argument('<plan>', 'id of a plan that joiner plan made, or a file that it was saved to')
-      .description('carry out a plan of disruption, exactly, or say what has changed since it was made')
-      .option('--partial', 'carry out the commands that still hold although others do not')
-      .option('--no-wait', 'do not wait until the commands have ended'),
+      .argument('<plan>', 'id or file of a plan made by joiner plan')
+      .description('Carry out a disruption plan, or report what has changed since it was made')
+      .option('--partial', 'carry out the commands that are still valid')
+      .option('--no-wait', 'return before the commands end'),
   )
     .addHelpText(
       'after',
@@ -57,8 +57,8 @@ async function apply(named: string, options: Options): Promise<number> {
     const id = saved === undefined ? named : await keepPlan(saved, options.namespace)
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
     const request = { id, by, ...(options.partial === true ? { partial: true } : {}) }
-    const answer = await askDisruption(access, applyUpdate, request, applyMs)
-    return carryOut(access, answer, options, 'nothing was begun')
+    const answer = await askDisruption(access, { update: applyUpdate, request, limitMs: applyMs })
+    return carryOut(access, answer, { ...options, nothing: 'nothing was begun' })
   })
 }
 

@@ -14,12 +14,10 @@ interface Common extends ScopeOptions, TemporalOptions {
 /** Adds `pause` and `resume`. */
 export function registerPause(program: Command): void {
   common(program.command('pause'))
-    .description(
-      'hold disruption, or a part of it, or provisioning; nodes that are being deleted already go all the same',
-    )
+    .description('Pause disruption, a part of it, or provisioning; deletions under way continue')
     .requiredOption('--why <text>', 'shown wherever the pause shows')
-    .option('--for <duration>', 'end by itself after this time, such as 2h')
-    .option('--until <time>', 'end by itself at this time, such as 2026-12-01T06:00:00Z')
+    .option('--for <duration>', 'resume after this duration, such as 2h')
+    .option('--until <time>', 'resume at this time, such as 2026-12-01T06:00:00Z')
     .addHelpText(
       'after',
       `
@@ -36,8 +34,8 @@ Exit code: 0 when it is in force, 1 when not (or not yet), 2 for options that ca
       process.exitCode = await pause(options)
     })
   common(program.command('resume'))
-    .description('lift a pause: the scope is named as it was paused')
-    .option('--all', 'lift every pause, of disruption and of provisioning')
+    .description('Resume what was paused; name the scope as in the pause')
+    .option('--all', 'lift every pause of disruption and provisioning')
     .addHelpText(
       'after',
       `
@@ -55,12 +53,12 @@ Exit code: 0 when nothing of that scope is paused any more (also when nothing wa
 function common(command: Command): Command {
   return temporalOptions(
     command
-      .option('--nodepool <name>', 'disruption of the nodes of this NodePool')
-      .option('--node <name>', 'disruption of this node; the name of the Node or of its NodeClaim')
-      .addOption(new Option('--reason <reason>', 'disruption for this reason').choices(pausableReasons))
-      .option('--provisioning', 'the creation of nodes, not disruption')
-      .option('--by <name>', 'who asks (default: the user that Kubernetes knows, else the one of this machine)'),
-  ).addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+      .option('--nodepool <name>', 'limit to disruption of nodes of this NodePool')
+      .option('--node <name>', 'limit to disruption of this node, by the name of its Node or NodeClaim')
+      .addOption(new Option('--reason <reason>', 'limit to disruption for this reason').choices(pausableReasons))
+      .option('--provisioning', 'provisioning instead of disruption')
+      .option('--by <name>', 'requester to record (default: the Kubernetes user, else the local user)'),
+  ).addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
 }
 
 async function pause(options: Common & EndOptions & { readonly why: string }): Promise<number> {

@@ -17,11 +17,11 @@ export function registerPlan(program: Command): void {
     reasonOption(
       limitOptions(program.command('plan'))
         .description(
-          'what disruption would do now: nodes that go and come, pods that move, cost before and after, what is in the way',
+          'Show what disruption would do now: nodes removed and added, pods moved, cost before and after, and blockers',
         )
-        .option('--now', 'do not wait for consolidateAfter')
-        .option('-o, --save <file>', 'write the plan to this file as well, to apply it from there')
-        .option('--all', 'print every pod that moves and every node that stays, however many'),
+        .option('--now', 'ignore consolidateAfter')
+        .option('-o, --save <file>', 'write the plan to this file as well')
+        .option('--all', 'print every moved pod and every remaining node'),
     ),
   )
     .addHelpText(
@@ -52,7 +52,11 @@ async function plan(options: Options): Promise<number> {
   ])
   return withTemporal(options, async (access) => {
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
-    const { id } = await askDisruption(access, planUpdate, { ...asked(options), by }, planMs)
+    const { id } = await askDisruption(access, {
+      update: planUpdate,
+      request: { ...asked(options), by },
+      limitMs: planMs,
+    })
     const found = await readPlan(id, options.namespace)
     if (options.save !== undefined) await save(found, options.save)
     await show(found, options)

@@ -29,16 +29,16 @@ export function requestOptions(command: Command): Command {
 /** Adds the options of whoever asks Joiner for something. */
 export function askerOptions(command: Command): Command {
   return temporalOptions(
-    command.option('--by <name>', 'who asks (default: the user that Kubernetes knows, else the one of this machine)'),
-  ).addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    command.option('--by <name>', 'requester to record (default: the Kubernetes user, else the local user)'),
+  ).addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
 }
 
 /** Adds the options that name nodes. */
 export function limitOptions(command: Command): Command {
   return command
-    .option('--nodepool <name>', 'only nodes of this NodePool; may be repeated', names)
-    .option('--node <name>', 'only this node; the name of the Node or of its NodeClaim; may be repeated', names)
-    .option('--budget <count>', 'most nodes of each NodePool; the budgets of the NodePools hold beside it', count)
+    .option('--nodepool <name>', 'limit to nodes of this NodePool; repeatable', names)
+    .option('--node <name>', 'limit to this node, by the name of its Node or NodeClaim; repeatable', names)
+    .option('--budget <count>', 'most nodes to disrupt per NodePool; disruption budgets still apply', count)
 }
 
 /** Adds `--reason`. */

@@ -20,7 +20,7 @@ export function temporalOptions(command: Command): Command {
       'the namespace that Joiner uses there (default: TEMPORAL_NAMESPACE, or the profile, or "default")',
     )
     .addOption(
-      new Option('--cluster <name>', 'the cluster as Joiner knows it; not needed where Temporal knows one only').env(
+      new Option('--cluster <name>', 'name of the cluster; required only if several use this Temporal namespace').env(
         'CLUSTER_NAME',
       ),
     )

@@ -13,12 +13,12 @@ interface Options {
 export function registerQuarantine(program: Command): void {
   const quarantine = program
     .command('quarantine')
-    .description('objects that are left out of planning because they crashed the scheduler')
+    .description('List objects excluded from planning because they crashed the scheduler, and clear them')
   common(quarantine.command('list'))
-    .description('List quarantined objects, with the cause and the end')
+    .description('List quarantined objects with cause and end')
     .action((options: Options) => run(options, async (store) => show(await read(store), options)))
   common(quarantine.command('clear'))
-    .description('Plan quarantined objects again, for example after an upgrade of Joiner')
+    .description('Plan quarantined objects again, for example after an upgrade')
     .argument('[object]', 'kind, namespace and name, as in Pod/default/web-1; without a namespace where there is none')
     .option('--all', 'all of them')
     .addHelpText(
@@ -37,7 +37,7 @@ Exit code: 0 when it is cleared, 1 when the object is not quarantined or the clu
 function common(command: Command): Command {
   return command
     .option('--namespace <name>', "Joiner's namespace", process.env['JOINER_NAMESPACE'] ?? 'joiner')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
 }
 
 type Store = import('../../../activities/scheduler-thread/quarantine-store.ts').QuarantineStore

@@ -13,9 +13,9 @@ const timeoutMs = 60_000
 export function registerQuota(program: Command): void {
   program
     .command('quota')
-    .description('vCPU quotas of the subscription in the region, and which NodePools they stand in the way of')
-    .option('--all', 'families that are neither used nor in the way as well')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .description('Show vCPU quotas of the subscription in the region, and the NodePools they block')
+    .option('--all', 'include families that are neither used nor blocking')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `

@@ -1,3 +1,4 @@
+import { methodNames } from '../../../core/disruption/command.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import type { Json } from './cluster-objects.ts'
 import { namespaceOf } from './cluster-objects.ts'
@@ -24,7 +25,7 @@ const defaultConstraints = list(record({ maxSkew: () => undefined, topologyKey: 
 
 const scenarioShape = record({
   now: time,
-  method: oneOf('emptiness', 'drift', 'static-drift', 'multi-node', 'single-node'),
+  method: oneOf(...methodNames),
   options: record({
     spotToSpotConsolidation: flag,
     terminateFirstDrift: flag,

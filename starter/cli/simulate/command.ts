@@ -14,8 +14,10 @@ Manifests stand for a cluster as it is:
   - Pods of nodes that are being deleted move, unless a PodDisruptionBudget never lets them go; that its status allows
     no disruption just now keeps none. v1beta1 NodePools and NodeClaims are converted.
   - Objects of other kinds are counted on standard error. Of an object that is there twice the last one counts.
-A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what of a cluster would be
-disrupted, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
+--disruption asks what would be disrupted, as one evaluation of Joiner decides; --policy karpenter decides as one pass
+of Karpenter, which ends at its first command. Nodes are looked at as their conditions Consolidatable and Drifted say.
+A scenario with "method" (emptiness, drift, static-drift, multi-node, single-node) asks what this method alone would
+disrupt, as Karpenter decides: its "options", such as spotToSpotConsolidation and reconcileConditions, replace the
 flags about placement.
 --complete reads hand-written manifests as a scenario: a NodePool without conditions is ready, and a pod without a
 node and without a PodScheduled condition is pending.
@@ -28,22 +30,32 @@ Exit status: 0 also when pods stay pending, 1 for input that cannot be used, 2 f
 
 Examples:
   kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,daemonsets,pdb -A -o json | joiner simulate --catalog types.json
-  joiner simulate scenario.json --explain default/web-0`
+  joiner simulate scenario.json --explain default/web-0
+  kubectl get pods,nodes,nodepools,nodeclaims,aksnodeclasses,pdb -A -o json | joiner simulate --disruption --catalog types.json`
 
 /** What a simulation needs is loaded when one is asked for: other commands start faster so. */
 export function registerSimulate(program: Command): void {
   program
     .command('simulate')
-    .argument('[files...]', 'a scenario, or manifests and directories of them; standard input where absent or -')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
-    .option('--catalog <file>', 'what the cloud sells; for a scenario, in place of its own instance types')
-    .option('--prices <file>', 'prices for a catalogue of resource SKUs; may be repeated', another, [])
-    .option('--complete', 'complete manifests as scenarios are')
-    .option('--explain <pod>', 'say of one pod (namespace/name) where it goes and why, and nothing else')
-    .option('--now <time>', 'when the pass is, as RFC 3339 (a scenario says it itself; else: now)', timeText)
-    .addOption(new Option('--preference-policy <policy>', 'whether wishes count').choices(['Respect', 'Ignore']))
+    .argument('[files...]', 'a scenario, or manifest files and directories (default: standard input)')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .option('--catalog <file>', "instance types or resource SKUs; replaces a scenario's own instance types")
+    .option('--prices <file>', 'retail prices for resource SKUs; repeatable', another, [])
+    .option('--complete', 'complete manifests without status, as scenarios are')
+    .option('--disruption', 'report what would be disrupted instead of where pods would go')
     .addOption(
-      new Option('--min-values-policy <policy>', 'whether minValues may give way').choices(['Strict', 'BestEffort']),
+      new Option(
+        '--policy <policy>',
+        'whose disruption it is (default: joiner; karpenter for a scenario with "method")',
+      ).choices(['joiner', 'karpenter']),
+    )
+    .option('--explain <pod>', 'explain the placement of one pod (namespace/name)')
+    .option('--now <time>', "time of the evaluation, RFC 3339 (default: the scenario's, else now)", timeText)
+    .addOption(
+      new Option('--preference-policy <policy>', 'whether scheduling preferences count').choices(['Respect', 'Ignore']),
+    )
+    .addOption(
+      new Option('--min-values-policy <policy>', 'whether minValues may be relaxed').choices(['Strict', 'BestEffort']),
     )
     .option('--feature-gates <list>', 'Name=true or Name=false, separated by commas')
     .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
@@ -52,9 +64,9 @@ export function registerSimulate(program: Command): void {
       'processor time for it, such as 60s (default: by the size of the input, 1.5 s at least)',
       timeLimit,
     )
-    .option('--time', 'write what each round took to standard error, as a line of JSON')
-    .option('--rounds <count>', 'solve so many times in one process', roundCount, 1)
-    .description('say where pods would go and what that would cost, or what would be disrupted, without a cluster')
+    .option('--time', 'write the duration of each round to standard error as JSON')
+    .option('--rounds <count>', 'number of times to solve in one process', roundCount, 1)
+    .description('Report where pods would go and what that costs, or what would be disrupted, without a cluster')
     .addHelpText('after', manifestHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (files: readonly string[], options: Options) => {
@@ -83,7 +95,8 @@ async function simulate(inputs: readonly string[], options: Options): Promise<nu
   const all = [...files, ...prices, ...(catalog ? [catalog] : []), ...(schedulerConfig ? [schedulerConfig] : [])]
   const input = { files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) }
   const bounds = boundsOf(all, timeLimit)
-  return runBounded('simulate', input, all, { ...bounds, milliseconds: bounds.milliseconds * settings.rounds })
+  const more = { ...bounds, milliseconds: bounds.milliseconds * settings.rounds }
+  return runBounded({ name: 'simulate', input }, all, more)
 }
 
 function another(file: string, before: readonly string[]): readonly string[] {

@@ -1,8 +1,10 @@
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { type Catalog, readCatalog } from './catalog.ts'
 import { checkScenario } from './check.ts'
-import { type DisruptionResultJson, decide } from './disruption.ts'
-import { checkedManifests, readManifests, unknownRemarks } from './manifests.ts'
+import type { PolicyName } from './disruption.ts'
+import type { DisruptionResultJson } from './disruption-result.ts'
+import { decide } from './disruption-scenario.ts'
+import { checkedManifests, decideManifests, readManifests, unknownRemarks } from './manifests.ts'
 import { isKnownKind } from './object-shapes.ts'
 import { type Overrides, readScenario, type Scenario } from './scenario.ts'
 import { InputError, isObject } from './shape.ts'
@@ -13,13 +15,16 @@ export interface LoadSettings {
   readonly prices: readonly InputFile[]
   readonly overrides: Overrides
   readonly complete: boolean
+  /** Whether the question is what would be disrupted; a scenario asks it by naming a method. */
+  readonly disruption: boolean
+  readonly policy?: PolicyName
 }
 
 /** A problem to solve. */
 export interface Loaded {
   /** Makes it of what was parsed, each time anew. */
   readonly read: () => Scenario
-  /** Present where the scenario asks what should be disrupted. */
+  /** Present where the question is what would be disrupted. */
   readonly decide?: () => DisruptionResultJson
   /** What a reader should know about the input. */
   readonly remarks: () => readonly string[]
@@ -30,14 +35,14 @@ export async function load(inputs: readonly InputFile[], settings: LoadSettings)
   const documents = await readDocuments(inputs)
   const catalog = settings.catalog === undefined ? undefined : await readCatalog(settings.catalog, settings.prices)
   const scenario = documents.find(isScenario)
-  if (scenario === undefined) return loadManifests(inputs, documents, catalog, settings)
+  if (scenario === undefined) return loadManifests({ inputs, documents, catalog }, settings)
   if (documents.length > 1)
     throw new InputError(`${scenario.file}: is a scenario, which is whole by itself; leave out the other files`)
   const sold = catalog && { instanceTypes: catalog.typesFor(), wellKnownLabels: catalog.wellKnownLabels }
   let isChecked = false
-  const isDisruption = isObject(scenario.value) && 'method' in scenario.value
+  const isDisruption = settings.disruption || (isObject(scenario.value) && 'method' in scenario.value)
   return {
-    ...(isDisruption ? { decide: () => decideScenario(scenario, settings.overrides, sold) } : {}),
+    ...(isDisruption ? { decide: () => decideScenario(scenario, settings, sold) } : {}),
     read: () => {
       // Once is enough: it is the same text in every round.
       if (!isChecked) checkScenario(scenario)
@@ -50,11 +55,11 @@ export async function load(inputs: readonly InputFile[], settings: LoadSettings)
 
 function decideScenario(
   scenario: SourceDocument,
-  { now }: Overrides,
+  { overrides: { now }, policy }: LoadSettings,
   sold: Pick<Overrides, 'instanceTypes' | 'wellKnownLabels'> | undefined,
 ): DisruptionResultJson {
   checkScenario(scenario)
-  return decide(scenario.value, { ...sold, ...(now === undefined ? {} : { now }) })
+  return decide(scenario.value, { ...sold, ...(now === undefined ? {} : { now }), ...(policy && { policy }) })
 }
 
 /** A manifest always says its kind. */
@@ -74,10 +79,16 @@ function scenarioRemarks({ value }: SourceDocument): readonly string[] {
 }
 
 async function loadManifests(
-  inputs: readonly InputFile[],
-  documents: readonly SourceDocument[],
-  catalog: Catalog | undefined,
-  { overrides, complete }: LoadSettings,
+  {
+    inputs,
+    documents,
+    catalog,
+  }: {
+    readonly inputs: readonly InputFile[]
+    readonly documents: readonly SourceDocument[]
+    readonly catalog: Catalog | undefined
+  },
+  { overrides, complete, disruption, policy = 'joiner' }: LoadSettings,
 ): Promise<Loaded> {
   const manifests = documents.flatMap(manifestsOf)
   if (manifests.length === 0)
@@ -90,6 +101,8 @@ async function loadManifests(
     )
   const checked = await checkedManifests(manifests)
   const now = overrides.now ?? new Date().toISOString()
-  const read = () => readManifests(checked, { catalog, overrides, now, complete })
-  return { read, remarks: () => [...checked.remarks, ...read().remarks] }
+  const manifestSettings = { catalog, overrides, now, complete }
+  const read = () => readManifests(checked, manifestSettings)
+  const decision = disruption ? { decide: () => decideManifests(checked, { ...manifestSettings, policy }) } : {}
+  return { ...decision, read, remarks: () => [...checked.remarks, ...read().remarks] }
 }

@@ -1,12 +1,17 @@
 import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
+import type { NodeClass } from '../../../api/objects.ts'
+import { evaluate } from '../../../core/disruption/evaluate.ts'
+import type { InstanceType } from '../../../core/instance-type.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import type { NodePool } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import { printable } from '../../../core/values/printable.ts'
 import type { Catalog } from './catalog.ts'
 import { checkManifest } from './check.ts'
 import { clusterObjects, type Json, namespaceOf, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
+import { type PolicyName, policies, readyDecision } from './disruption.ts'
+import { type DisruptionResultJson, disruptionResult } from './disruption-result.ts'
 import { isKnownKind } from './object-shapes.ts'
 import type { Overrides, Scenario } from './scenario.ts'
 import { InputError, isObject } from './shape.ts'
@@ -83,10 +88,51 @@ export interface ManifestSettings {
 }
 
 /** Gathers what the scheduler looks at. */
-export function readManifests(
-  { objects }: ClusterManifests,
-  { catalog, overrides, now, complete }: ManifestSettings,
-): Scenario & { readonly remarks: readonly string[] } {
+export function readManifests(manifests: ClusterManifests, settings: ManifestSettings): Scenario & Remarks {
+  const { cluster, nodePools, instanceTypes, options, remarks } = gather(manifests, settings)
+  const { overrides, now } = settings
+  const snapshot = schedulingSnapshot(
+    { ...cluster, nodePools, instanceTypes },
+    { now: Date.parse(now), wellKnownLabels: options.wellKnownLabels, defaultSpread: overrides.defaultSpread ?? [] },
+  )
+  return { snapshot, options, remarks }
+}
+
+/** What Joiner, or Karpenter, would disrupt of the cluster. */
+export function decideManifests(
+  manifests: ClusterManifests,
+  { policy, ...settings }: ManifestSettings & { readonly policy: PolicyName },
+): DisruptionResultJson {
+  const { cluster, nodePools, instanceTypes, options } = gather(manifests, settings)
+  const { world, settings: evaluation } = readyDecision({
+    cluster,
+    instanceTypes: new Map(nodePools.map(({ metadata: { name } }) => [name, instanceTypes.get(name) ?? []])),
+    now: Date.parse(settings.now),
+    scheduling: options,
+    policy: policies[policy],
+    spotToSpot: settings.overrides.spotToSpot ?? false,
+    terminateFirst: false,
+    nominated: new Set(),
+    deletionCosts: true,
+    isOpen: (pool) => nodePools.includes(pool),
+  })
+  return disruptionResult(evaluate(world(), evaluation), undefined)
+}
+
+interface Remarks {
+  readonly remarks: readonly string[]
+}
+
+interface Gathered extends Remarks {
+  /** All NodePools, and Joiner's NodeClaims. */
+  readonly cluster: ReturnType<typeof clusterObjects>
+  /** Those that take part. */
+  readonly nodePools: readonly NodePool[]
+  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
+  readonly options: Scenario['options'] & { readonly wellKnownLabels: ReadonlySet<string> }
+}
+
+function gather({ objects }: ClusterManifests, { catalog, overrides, now, complete }: ManifestSettings): Gathered {
   const whole = objects.map((object) => {
     const named = withMetadata(object, now)
     return complete ? withStatus(named) : named
@@ -106,12 +152,10 @@ export function readManifests(
   const nodeClaims = cluster.nodeClaims.filter(({ spec }) => isManaged(spec.nodeClassRef))
   const label = catalog.reservationIdLabel ?? reservationIdLabel
   const wellKnown = new Set([...wellKnownLabels, ...catalog.wellKnownLabels, label])
-  const snapshot = schedulingSnapshot(
-    { ...cluster, nodePools, nodeClaims, instanceTypes },
-    { now: Date.parse(now), wellKnownLabels: wellKnown, defaultSpread: overrides.defaultSpread ?? [] },
-  )
   return {
-    snapshot,
+    cluster: { ...cluster, nodeClaims },
+    nodePools,
+    instanceTypes,
     options: {
       preferencePolicy: overrides.preferencePolicy ?? 'Respect',
       minValuesPolicy: overrides.minValuesPolicy ?? 'Strict',

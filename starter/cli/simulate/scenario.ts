@@ -39,6 +39,7 @@ export interface Overrides {
   readonly preferencePolicy?: 'Respect' | 'Ignore'
   readonly minValuesPolicy?: 'Strict' | 'BestEffort'
   readonly reservedCapacity?: boolean
+  readonly spotToSpot?: boolean
   readonly defaultSpread?: readonly DefaultSpreadConstraint[]
   readonly instanceTypes?: readonly InstanceType[]
   /** Added to those of the scenario. */

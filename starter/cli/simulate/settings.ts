@@ -37,13 +37,18 @@ export async function readSettings(
   return {
     overrides: {
       ...plain,
-      ...(flags.featureGates === undefined ? {} : { reservedCapacity: gates.data['ReservedCapacity'] ?? true }),
+      ...(flags.featureGates === undefined ? {} : gateOverrides(gates.data)),
       ...(configFile === undefined ? {} : { defaultSpread: config.data }),
     },
     warnings: gateWarnings(gates.data).map((text) =>
       text.replace('environment variable FEATURE_GATES', '--feature-gates'),
     ),
   }
+}
+
+function gateOverrides(gates: Readonly<Record<string, boolean | undefined>>): Overrides {
+  const { ReservedCapacity: reservedCapacity = true, SpotToSpotConsolidation: spotToSpot = false } = gates
+  return { reservedCapacity, spotToSpot }
 }
 
 function textOf(file: InputFile): string {

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { printable } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import type { InputFile } from '../bounded/input.ts'
-import { type DisruptionResultJson, decisionText } from './disruption.ts'
+import type { PolicyName } from './disruption.ts'
+import { type DisruptionResultJson, decisionText } from './disruption-result.ts'
 import { type Explanation, explain, explanationText } from './explain.ts'
 import { type Loaded, load } from './load.ts'
 import { resultText } from './result.ts'
@@ -18,6 +19,9 @@ export interface SimulateSettings extends SchedulerFlags {
   readonly explain?: string
   readonly time?: boolean
   readonly rounds: number
+  /** Whether the question is what would be disrupted. */
+  readonly disruption?: boolean
+  readonly policy?: PolicyName
 }
 
 /** What the command line asks for, with its files. */
@@ -32,12 +36,22 @@ export interface SimulateInput {
 /** Runs the command. Returns its exit status. Errors: InputError. */
 export async function simulate({ files, settings, prices, catalog, schedulerConfig }: SimulateInput): Promise<number> {
   const { overrides, warnings } = await readSettings(settings, schedulerConfig)
-  const { complete = false } = settings
+  const { complete = false, disruption = false, policy } = settings
   if (prices.length > 0 && catalog === undefined)
     throw new InputError('--prices: there are no resource SKUs to price; add --catalog FILE')
-  const loaded = await load(files, { prices, overrides, complete, ...(catalog === undefined ? {} : { catalog }) })
+  const loaded = await load(files, {
+    prices,
+    overrides,
+    complete,
+    disruption,
+    ...(policy && { policy }),
+    ...(catalog && { catalog }),
+  })
+  if (policy !== undefined && loaded.decide === undefined)
+    throw new InputError(`--policy ${policy}: says how disruption is decided, and this is about pods; add --disruption`)
   doing('the simulation')
-  if (loaded.decide !== undefined) await printDecision(loaded, loaded.decide, settings, warnings)
+  if (loaded.decide !== undefined)
+    await printDecision(loaded.decide, settings, () => [...warnings, ...loaded.remarks()])
   else await printPlan(loaded, settings, warnings)
   return 0
 }
@@ -51,15 +65,13 @@ async function printPlan(loaded: Loaded, settings: SimulateSettings, warnings: r
 }
 
 async function printDecision(
-  loaded: Loaded,
   decide: () => DisruptionResultJson,
   { output, explain: pod }: SimulateSettings,
-  warnings: readonly string[],
+  remarks: () => readonly string[],
 ): Promise<void> {
-  if (pod !== undefined)
-    throw new InputError('--explain: a scenario with "method" decides about nodes, not about pods; leave it out')
+  if (pod !== undefined) throw new InputError('--explain: disruption is about nodes, not about pods; leave it out')
   const result = decide()
-  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
+  for (const remark of remarks()) console.error(printable(remark))
   await print([output === 'json' ? `${JSON.stringify(result, undefined, 2)}\n` : decisionText(result)])
 }
 

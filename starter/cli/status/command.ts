@@ -9,13 +9,13 @@ interface Options extends TemporalOptions {
 /** Adds `status`. */
 export function registerStatus(program: Command): void {
   temporalOptions(program.command('status'))
-    .description('what Joiner does now: loops, pauses, disruption commands, nodes by phase, and what is broken')
+    .description('Show loops, pauses, disruption commands, nodes by phase, and problems')
     .option(
       '--namespace <name>',
       "Joiner's namespace, where its ConfigMaps are",
       process.env['JOINER_NAMESPACE'] ?? 'joiner',
     )
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `

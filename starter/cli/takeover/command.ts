@@ -12,9 +12,11 @@ interface Options extends TemporalOptions {
 export function registerTakeover(program: Command): void {
   const command = program
     .command('takeover')
-    .description('give the CRDs to this installation, or a name in Temporal to this cluster, when who had them is gone')
-    .option('--release <name>', 'the Helm release that is to have the CRDs', process.env['JOINER_RELEASE'] ?? 'joiner')
-    .option('--namespace <name>', 'its namespace', process.env['JOINER_NAMESPACE'] ?? 'joiner')
+    .description(
+      'Transfer the CRDs to this installation, or a name in Temporal to this cluster, after the previous owner is gone',
+    )
+    .option('--release <name>', 'Helm release that takes the CRDs', process.env['JOINER_RELEASE'] ?? 'joiner')
+    .option('--namespace <name>', 'namespace of the release', process.env['JOINER_NAMESPACE'] ?? 'joiner')
     .option('--temporal', "take over the cluster's name in Temporal instead of the CRDs")
     .option('--yes', 'do not ask')
   temporalOptions(command)

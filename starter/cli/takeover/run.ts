@@ -1,11 +1,18 @@
 import { Client } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
-import { isNotFound, KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import {
+  markedCrd,
+  markerOf,
+  ownInstallation,
+  readMarkedCrd,
+  writeMarker,
+} from '../../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
 import { taskQueue } from '../../../core/task-queues.ts'
-import { markedCrd, markerOf, ownInstallation, readMarkedCrd, writeMarker } from '../../../workers/installation.ts'
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
 import { reason } from '../doctor/check.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'

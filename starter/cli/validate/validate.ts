@@ -5,11 +5,9 @@ import type { InputFile, UnreadableFile } from '../bounded/input.ts'
 export function registerValidate(program: Command): void {
   program
     .command('validate')
-    .argument('<files...>', 'YAML files with manifests, or - for standard input')
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
-    .description(
-      "check manifests as the API server and Joiner would, without a cluster; other programs' kinds are skipped",
-    )
+    .argument('<files...>', 'YAML files of manifests, or - for standard input')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .description('Check manifests as the API server and Joiner would, without a cluster; unknown kinds are skipped')
     .addHelpText(
       'after',
       `
@@ -28,8 +26,7 @@ async function validate(names: readonly string[], output: 'text' | 'json'): Prom
   const files: (InputFile | UnreadableFile)[] = []
   for (const name of names) files.push(await readInput(name))
   return runBounded(
-    'validate',
-    { files, output },
+    { name: 'validate', input: { files, output } },
     files.filter((file) => 'bytes' in file),
   )
 }

@@ -12,12 +12,10 @@ interface PodOptions extends Options {
 
 /** Adds `why`, which tells what keeps a node, and what a pod has to do with it. */
 export function registerWhy(program: Command): void {
-  const why = program.command('why').description('why a node is not disrupted, or what a pod waits for or keeps')
+  const why = program.command('why').description('Explain why a node is not disrupted, or why a pod is pending')
   common(why.command('node'))
-    .argument('<name>', 'name of the Node or of its NodeClaim')
-    .description(
-      'what was found when the node was evaluated last: each move, what stood in its way, what is not saved, what would help',
-    )
+    .argument('<name>', 'name of the Node or NodeClaim')
+    .description('Explain the last evaluation of a node: each move, its blockers, the savings forgone, and remedies')
     .addHelpText(
       'after',
       `
@@ -32,7 +30,7 @@ Exit code: 0, 1 when the cluster does not answer, 2 when there is no such node.`
   common(why.command('pod'))
     .argument('<name>', 'NAMESPACE/NAME, or NAME with --namespace')
     .option('-n, --namespace <name>', "the pod's namespace")
-    .description('why a pod waits, or what of it keeps its node, and what its eviction costs')
+    .description('Explain why a pod is pending, or how it keeps its node from disruption')
     .addHelpText(
       'after',
       `
@@ -52,10 +50,8 @@ function common(command: Command): Command {
       "Joiner's namespace, where it keeps what it found",
       process.env['JOINER_NAMESPACE'] ?? 'joiner',
     )
-    .addOption(
-      new Option('--cluster <name>', 'the cluster as Joiner knows it, for the ids of workflows').env('CLUSTER_NAME'),
-    )
-    .addOption(new Option('--output <format>', 'how the result is printed').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--cluster <name>', 'name of the cluster, for workflow ids').env('CLUSTER_NAME'))
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
 }
 
 const where = ({ joinerNamespace, cluster }: Options) => ({

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { bootReport } from '../boot/boot-report.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
-import { nicConfigurations } from '../virtual-machines/machines.ts'
+import { nicConfigurations } from '../virtual-machines/machine.ts'
 import { isWrong } from './admin-settings.ts'
 import { faultShape } from './fault-shape.ts'
 import type { Fault } from './faults.ts'

@@ -28,7 +28,9 @@ type Config = Pick<SimulatorConfig, 'subscriptionId' | 'clientId' | 'location'>
 /** The refusal as Azure gives it: with status, words and further information of codes that are known. */
 export function refusalOf(wanted: Wanted, refused: Refused, config: Config): ArmError {
   const words = knownWords(wanted.code, refused, config)
-  return new ArmError(wanted.status ?? words.status, wanted.code, wanted.message ?? words.message, words.more)
+  return new ArmError(wanted.status ?? words.status, wanted.code, wanted.message ?? words.message).with(
+    words.more ?? {},
+  )
 }
 
 function knownWords(code: string, refused: Refused, config: Config): Words {

@@ -1,6 +1,6 @@
 import type { ArmDeps } from '../server/arm-deps.ts'
-import { attemptOf } from '../virtual-machines/lifecycle.ts'
-import type { Machine } from '../virtual-machines/machines.ts'
+import { attemptOf } from '../virtual-machines/attempt.ts'
+import type { Machine } from '../virtual-machines/machine.ts'
 import { changeSettings } from './change-settings.ts'
 import type { Scenario, ScenarioStep, VmAction } from './scenario.ts'
 

@@ -13,8 +13,8 @@ import {
   valueText,
   wrong,
 } from '../../../../core/values/shape.ts'
-import { allocationCodes } from '../catalogue/capacity-pools.ts'
-import { roleNames } from '../server/authorization.ts'
+import { allocationCodes } from '../catalogue/capacity-settings.ts'
+import { roleNames } from '../server/roles.ts'
 import { documentedLimits } from '../throttling/throttling.ts'
 
 const duration: Shape = (value) => {

@@ -1,9 +1,9 @@
-import type { CapacityPool, Restriction } from '../catalogue/capacity-pools.ts'
-import type { NetworkSettings } from '../network/network-setup.ts'
-import type { RoleName } from '../server/authorization.ts'
+import type { CapacityPool, Restriction } from '../catalogue/capacity-settings.ts'
+import type { NetworkSettings } from '../network/network-settings.ts'
 import type { Duration } from '../server/durations.ts'
+import type { RoleName } from '../server/roles.ts'
 import type { ThrottlingSetting } from '../throttling/throttling.ts'
-import type { EvictionSettings } from '../virtual-machines/evictions.ts'
+import type { EvictionSettings } from '../virtual-machines/eviction-settings.ts'
 
 /** How long Azure takes. */
 export interface Timing {

@@ -1,4 +1,4 @@
-import type { Machine } from '../virtual-machines/machines.ts'
+import type { Machine } from '../virtual-machines/machine.ts'
 import { provision } from './provision.ts'
 
 /** Variables that hold secrets. */

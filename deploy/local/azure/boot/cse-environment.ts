@@ -1,50 +1,8 @@
+import { armEndpoint, cloudOf, isCustomCloud } from './azure-cloud.ts'
+import { fixed, flag, isSet, joined, number, type Rule, sortedPairs, text, word } from './cse-rules.ts'
 import { gpuDriver, needsFabricManager } from './gpu-drivers.ts'
 import type { NodeConfig } from './node-config.ts'
 import { isAtLeast } from './version.ts'
-
-type Rule = (config: NodeConfig) => string
-
-const fixed =
-  (value: string): Rule =>
-  () =>
-    value
-const text =
-  (path: string, absent = ''): Rule =>
-  (config) =>
-    config.text(path) || absent
-const number =
-  (path: string, absent = 0): Rule =>
-  (config) =>
-    String(config.number(path, absent))
-const flag =
-  (path: string, absent = false): Rule =>
-  (config) =>
-    String(config.flag(path, absent))
-const isSet =
-  (...paths: readonly string[]): Rule =>
-  (config) =>
-    String(paths.some((path) => config.text(path) !== ''))
-/** What an enumeration's name says after its prefix, in the words of the scripts. */
-const word =
-  (path: string, prefix: string, words: readonly string[]): Rule =>
-  (config) => {
-    const value = config.text(path).slice(prefix.length).toLowerCase()
-    return words.includes(value) ? value : ''
-  }
-const joined =
-  (path: string, separator = ','): Rule =>
-  (config) =>
-    config.list(path).join(separator)
-const sortedPairs =
-  (path: string, separator: string, isDropped: (key: string, config: NodeConfig) => boolean = () => false): Rule =>
-  (config) => {
-    const map = config.message(path) ?? {}
-    return Object.keys(map)
-      .filter((key) => !isDropped(key, config))
-      .sort()
-      .map((key) => `${key}=${map[key] as string}`)
-      .join(separator)
-  }
 
 const network = 'cluster_config.cluster_network_config'
 const balancer = 'cluster_config.load_balancer_config'
@@ -254,43 +212,6 @@ const oneLine = (value: string) => value.replaceAll(/[\r\n]/g, '')
 function timeout(config: NodeConfig): string {
   const seconds = config.number('cse_timeout')
   return String(seconds >= 1 && seconds <= 21_600 ? seconds : 900)
-}
-
-function isCustomCloud(config: NodeConfig): boolean {
-  return config.text('custom_cloud_config.custom_cloud_env_name').toLowerCase() === 'akscustom'
-}
-
-const clouds = [
-  { name: 'AzureChinaCloud', regions: /^china/, arm: 'https://management.chinacloudapi.cn/' },
-  {
-    name: 'AzureGermanCloud',
-    regions: /^(germanynortheast|germanycentral)$/,
-    arm: 'https://management.microsoftazure.de/',
-  },
-  { name: 'AzureUSGovernmentCloud', regions: /^(usgov|usdod)/, arm: 'https://management.usgovcloudapi.net/' },
-  { name: 'AzurePublicCloud', regions: /^/, arm: 'https://management.azure.com/' },
-] as const
-
-function cloudAt(config: NodeConfig): (typeof clouds)[number] {
-  const region = config.text('cluster_config.location').replaceAll(/\s/g, '').toLowerCase()
-  return clouds.find(({ regions }) => regions.test(region)) ?? clouds[3]
-}
-
-function cloudOf(config: NodeConfig): string {
-  return cloudAt(config).name
-}
-
-function armEndpoint(config: NodeConfig): string {
-  if (!isCustomCloud(config)) return cloudAt(config).arm
-  try {
-    const content = config.text('custom_cloud_config.custom_env_json_content')
-    const environment = JSON.parse(Buffer.from(content, 'base64').toString()) as {
-      readonly resourceManagerEndpoint?: string
-    }
-    return environment.resourceManagerEndpoint ?? ''
-  } catch {
-    return ''
-  }
 }
 
 function containerdLimits(config: NodeConfig): string {

@@ -1,5 +1,6 @@
 import { parse } from 'yaml'
-import { type NodeFiles, runScript } from './shell.ts'
+import { runScript } from './shell.ts'
+import type { NodeFiles } from './shell-commands.ts'
 
 const folder = '/opt/azure/containers'
 /** Where the node's controller expects its configuration. */
@@ -45,8 +46,14 @@ export function firstBoot(customData: string): FirstBoot {
   // Boothooks run before everything else, wherever they stand.
   for (const { type, body } of parts) if (type === 'text/cloud-boothook') run(body)
   for (const { type, body } of parts) {
-    if (type === 'text/cloud-config') cloudConfig(body, files, run, problems)
-    else if (type === 'text/x-shellscript') run(body)
+    if (type === 'text/cloud-config') {
+      const config = cloudConfig(body)
+      if (config === undefined) problems.push('cloud-config is not YAML')
+      else {
+        writeFiles(config, files)
+        run((config.runcmd ?? []).map((line) => (typeof line === 'string' ? line : line.join(' '))).join('\n'))
+      }
+    } else if (type === 'text/x-shellscript') run(body)
     else if (type !== 'text/cloud-boothook') problems.push(`cloud-init does not handle content of type ${type}`)
   }
   return { files, started, problems }
@@ -106,19 +113,20 @@ interface CloudConfig {
   readonly runcmd?: readonly (string | readonly string[])[]
 }
 
-function cloudConfig(text: string, files: NodeFiles, run: (script: string) => void, problems: string[]): void {
-  let config: CloudConfig
+/** Undefined if the text is not YAML. */
+function cloudConfig(text: string): CloudConfig | undefined {
   try {
-    config = (parse(text) ?? {}) as CloudConfig
+    return (parse(text) ?? {}) as CloudConfig
   } catch {
-    problems.push('cloud-config is not YAML')
-    return
+    return undefined
   }
+}
+
+function writeFiles(config: CloudConfig, files: NodeFiles): void {
   for (const { path, content = '', encoding = '', permissions = '0644' } of config.write_files ?? []) {
     const isEncoded = typeof content === 'string' && ['b64', 'base64'].includes(encoding)
     const bytes =
       typeof content === 'string' ? Buffer.from(content, isEncoded ? 'base64' : 'utf8') : Buffer.from(content)
     files.set(path, { content: bytes.toString(), mode: Number.parseInt(permissions, 8) })
   }
-  run((config.runcmd ?? []).map((line) => (typeof line === 'string' ? line : line.join(' '))).join('\n'))
 }

@@ -1,5 +1,6 @@
+import { kubeletFile } from './kubelet-file-schema.ts'
+import type { FieldType, Message } from './message-schema.ts'
 import { type Fields, jsonName, type NodeConfig } from './node-config.ts'
-import { type FieldType, kubeletFile, type Message } from './node-config-schema.ts'
 import { isAtLeast } from './version.ts'
 
 const path = 'kubelet_config.kubelet_config_file_config'

@@ -1,14 +1,5 @@
-type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'double'
-
-/**
- * Type of a field. `?` marks explicit presence: absent differs from zero. A list of texts is an enumeration's names;
- * `*` as the only field of a message makes it a map of messages.
- */
-export type FieldType = Scalar | `${Scalar}?` | 'string[]' | 'string{}' | 'bool{}' | readonly string[] | Message
-
-export interface Message {
-  readonly [field: string]: FieldType
-}
+import { kubeletFile, sysctls } from './kubelet-file-schema.ts'
+import type { Message } from './message-schema.ts'
 
 /** Fields whose JSON name is not their own in camel case. */
 export const jsonNames: Readonly<Record<string, string>> = {
@@ -36,94 +27,6 @@ const dnsOverrides: Message = {
     failfast_all_unhealthy_upstreams: 'bool?',
     health_check: { duration: 'string?', no_rec: 'bool?', domain: 'string?' },
   },
-}
-
-/** The part of a KubeletConfiguration that travels in the node configuration. */
-export const kubeletFile: Message = {
-  kind: 'string',
-  api_version: 'string',
-  static_pod_path: 'string',
-  address: 'string',
-  read_only_port: 'int32',
-  tls_cert_file: 'string',
-  tls_private_key_file: 'string',
-  tls_cipher_suites: 'string[]',
-  rotate_certificates: 'bool',
-  server_tls_bootstrap: 'bool',
-  authentication: {
-    x509: { client_ca_file: 'string' },
-    webhook: { enabled: 'bool', cache_ttl: 'string' },
-    anonymous: { enabled: 'bool' },
-  },
-  authorization: {
-    mode: 'string',
-    webhook: { cache_authorized_ttl: 'string', cache_unauthorized_ttl: 'string' },
-  },
-  event_record_qps: 'int32?',
-  cluster_domain: 'string',
-  cluster_dns: 'string[]',
-  streaming_connection_idle_timeout: 'string',
-  node_status_update_frequency: 'string',
-  node_status_report_frequency: 'string',
-  image_gc_high_threshold_percent: 'int32?',
-  image_gc_low_threshold_percent: 'int32?',
-  cgroups_per_qos: 'bool?',
-  cpu_manager_policy: 'string',
-  topology_manager_policy: 'string',
-  max_pods: 'int32?',
-  pod_pids_limit: 'int64?',
-  resolv_conf: 'string',
-  cpu_cfs_quota: 'bool?',
-  cpu_cfs_quota_period: 'string',
-  eviction_hard: 'string{}',
-  protect_kernel_defaults: 'bool',
-  feature_gates: 'bool{}',
-  fail_swap_on: 'bool?',
-  container_log_max_size: 'string',
-  container_log_max_files: 'int32?',
-  system_reserved: 'string{}',
-  kube_reserved: 'string{}',
-  enforce_node_allocatable: 'string[]',
-  eviction_soft: 'string{}',
-  eviction_soft_grace_period: 'string{}',
-  eviction_max_pod_grace_period: 'int32?',
-  kube_reserved_cgroup: 'string',
-  system_reserved_cgroup: 'string',
-  allowed_unsafe_sysctls: 'string[]',
-  serialize_image_pulls: 'bool?',
-  seccomp_default: 'bool',
-}
-
-/** Kernel parameters by their field. The names are AKS's, with one spelling of its own. */
-export const sysctls: Message = {
-  net_core_somaxconn: 'int32?',
-  net_core_netdev_max_backlog: 'int32?',
-  net_core_rmem_default: 'int32?',
-  net_core_rmem_max: 'int32?',
-  net_core_wmem_default: 'int32?',
-  net_core_wmem_max: 'int32?',
-  net_core_optmem_max: 'int32?',
-  net_ipv4_tcp_max_syn_backlog: 'int32?',
-  net_ipv4_tcp_max_tw_buckets: 'int32?',
-  net_ipv4_tcp_fin_timeout: 'int32?',
-  net_ipv4_tcp_keepalive_time: 'int32?',
-  net_ipv4_tcp_keepalive_probes: 'int32?',
-  net_ipv4_tcpkeepalive_intvl: 'int32?',
-  net_ipv4_tcp_tw_reuse: 'bool?',
-  net_ipv4_ip_local_port_range: 'string?',
-  net_ipv4_neigh_default_gc_thresh1: 'int32?',
-  net_ipv4_neigh_default_gc_thresh2: 'int32?',
-  net_ipv4_neigh_default_gc_thresh3: 'int32?',
-  net_netfilter_nf_conntrack_max: 'int32?',
-  net_netfilter_nf_conntrack_buckets: 'int32?',
-  fs_inotify_max_user_watches: 'int32?',
-  fs_file_max: 'int64?',
-  fs_aio_max_nr: 'int32?',
-  fs_nr_open: 'int32?',
-  kernel_threads_max: 'int32?',
-  vm_max_map_count: 'int32?',
-  vm_swappiness: 'int32?',
-  vm_vfs_cache_pressure: 'int32?',
 }
 
 const bootstrapping: Message = {

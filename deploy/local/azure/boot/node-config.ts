@@ -1,4 +1,5 @@
-import { configuration, type FieldType, jsonNames, type Message } from './node-config-schema.ts'
+import type { FieldType, Message } from './message-schema.ts'
+import { configuration, jsonNames } from './node-config-schema.ts'
 
 type Value = string | number | boolean | readonly string[] | Fields
 

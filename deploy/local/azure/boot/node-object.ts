@@ -1,5 +1,5 @@
 import type { SimulatorConfig } from '../server/config.ts'
-import type { Machine } from '../virtual-machines/machines.ts'
+import type { Machine } from '../virtual-machines/machine.ts'
 import type { KubeletStart } from './kubelet-start.ts'
 
 /** A Node is named as its VM's computer. */

@@ -3,7 +3,7 @@ import { configPath, controllerUnit, firstBoot, launcherPath } from './custom-da
 import { kubeletConfigFile } from './kubelet-file.ts'
 import { type KubeletStart, kubeletStart } from './kubelet-start.ts'
 import { type NodeConfig, parseNodeConfig } from './node-config.ts'
-import type { NodeFiles } from './shell.ts'
+import type { NodeFiles } from './shell-commands.ts'
 import { sysctlLines } from './sysctl.ts'
 import { isAtLeast } from './version.ts'
 

@@ -1,12 +1,4 @@
-/** A file of the node. */
-interface NodeFile {
-  readonly content: string
-  /** Permissions, such as 0o600. */
-  readonly mode: number
-}
-
-/** The node's disk, by absolute path. */
-export type NodeFiles = Map<string, NodeFile>
+import { type NodeFiles, ok, type Result, runCommand, type ShellRun } from './shell-commands.ts'
 
 export interface ScriptOutcome {
   /** What was started and left to run: a path of a script, or `systemctl start` with its unit. */
@@ -20,20 +12,12 @@ interface Command {
   readonly heredoc?: string
 }
 
-interface Run {
-  readonly files: NodeFiles
-  readonly variables: Map<string, string>
-  readonly started: string[]
-  readonly problems: string[]
-  umask: number
-}
-
 /**
  * Runs a shell script for its effects on the node: files with their modes, and what it starts. It knows what boothooks are made of:
  * here-documents, pipes, redirections, `if`, `&&`, `||`, variables, and a dozen of commands; whatever else is a problem, not an error.
  */
 export function runScript(script: string, files: NodeFiles): ScriptOutcome {
-  const run: Run = { files, variables: new Map(), started: [], problems: [], umask: 0o022 }
+  const run: ShellRun = { files, variables: new Map(), started: [], problems: [], umask: 0o022 }
   // One entry per `if` that is open: whether its present branch is taken, and whether one of its branches was.
   const branches: { taken: boolean; done: boolean }[] = []
   for (const { text, heredoc } of commandsOf(script)) {
@@ -97,7 +81,7 @@ function split(text: string, separator: RegExp): readonly string[] {
 }
 
 /** Runs what `&&` and `||` join; returns the exit status. */
-function execute({ text, heredoc }: Command, run: Run): number {
+function execute({ text, heredoc }: Command, run: ShellRun): number {
   const [first = '', ...others] = split(text.replace(/^[({]\s*|\s*[)}]$/g, ''), /\s*(?=&&|\|\|)/)
   let status = pipeline(first, heredoc, run)
   for (const other of others) {
@@ -107,7 +91,7 @@ function execute({ text, heredoc }: Command, run: Run): number {
   return status
 }
 
-function pipeline(text: string, heredoc: string | undefined, run: Run): number {
+function pipeline(text: string, heredoc: string | undefined, run: ShellRun): number {
   let input = heredoc ?? ''
   let status = 0
   for (const part of split(text, /\|/)) {
@@ -118,14 +102,7 @@ function pipeline(text: string, heredoc: string | undefined, run: Run): number {
   return status
 }
 
-interface Result {
-  readonly output: string
-  readonly status: number
-}
-
-const ok = (output = ''): Result => ({ output, status: 0 })
-
-function simple(text: string, input: string, run: Run): Result {
+function simple(text: string, input: string, run: ShellRun): Result {
   const targets = [...text.matchAll(/(?<![\d&])(>>?)\s*("[^"]*"|'[^']*'|[^\s&][^\s]*)/g)]
   const words = wordsOf(text.replaceAll(/\d?>&\d|&>>?\s*\S+|\d?>>?\s*("[^"]*"|'[^']*'|\S+)|<\s*\/dev\/null/g, ' '), run)
   const assignment = /^([A-Za-z_]\w*)=(.*)$/s.exec(words[0] ?? '')
@@ -134,7 +111,7 @@ function simple(text: string, input: string, run: Run): Result {
     return ok()
   }
   const negated = words[0] === '!'
-  const result = command(negated ? words.slice(1) : words, input, run)
+  const result = runCommand(negated ? words.slice(1) : words, input, run)
   const [last] = targets.slice(-1)
   if (last !== undefined && result.status === 0) {
     const path = wordsOf(last[2] ?? '', run)[0] ?? ''
@@ -147,113 +124,16 @@ function simple(text: string, input: string, run: Run): Result {
 }
 
 /** Words after quotes and variables were taken away. */
-function wordsOf(text: string, { variables }: Pick<Run, 'variables'>): readonly string[] {
+function wordsOf(text: string, { variables }: Pick<ShellRun, 'variables'>): readonly string[] {
   const expand = (part: string) =>
     part.replaceAll(
       /\$\{(\w+)\}|\$(\w+)/g,
       (_, braced?: string, bare?: string) => variables.get(braced ?? bare ?? '') ?? '',
     )
   return (text.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) =>
-    word.replaceAll(
-      /'([^']*)'|"([^"]*)"|([^'"]+)/g,
-      (_, single?: string, double?: string, bare?: string) => single ?? expand(double ?? bare ?? ''),
-    ),
+    word.replaceAll(/'[^']*'|"[^"]*"|[^'"]+/g, (part) => {
+      if (part.startsWith("'")) return part.slice(1, -1)
+      return expand(part.startsWith('"') ? part.slice(1, -1) : part)
+    }),
   )
-}
-
-const harmless = new Set(['set', 'true', ':', 'sleep', 'chown', 'logger', 'sync', 'export', 'mkdir', 'exit', 'umount'])
-
-function command(words: readonly string[], input: string, run: Run): Result {
-  const [name = '', ...given] = words
-  const args = given.filter((word) => !word.startsWith('-'))
-  if (name === '' || harmless.has(name)) return ok()
-  switch (name) {
-    case 'nohup':
-    case 'exec':
-    case 'command':
-      return command(given, input, run)
-    case 'cat':
-      return args.length === 0 ? ok(input) : ok(args.map((path) => run.files.get(path)?.content ?? '').join(''))
-    case 'echo':
-      return ok(`${args.join(' ')}\n`)
-    case 'printf':
-      return ok(args.slice(1).length === 0 ? (args[0] ?? '') : args.slice(1).join(''))
-    case 'base64':
-      return decode(args[0] === undefined ? input : (run.files.get(args[0])?.content ?? ''), given, run)
-    case 'umask':
-      run.umask = Number.parseInt(args[0] ?? '022', 8)
-      return ok()
-    case 'chmod':
-      return chmod(args, run)
-    case 'touch':
-      for (const path of args) if (!run.files.has(path)) run.files.set(path, { content: '', mode: 0o666 & ~run.umask })
-      return ok()
-    case 'rm':
-      for (const path of args) run.files.delete(path)
-      return ok()
-    case '[':
-    case '[[':
-    case 'test':
-      return test(
-        given.filter((word) => word !== ']' && word !== ']]'),
-        run,
-      )
-    case 'systemctl':
-      run.started.push(`systemctl ${args.join(' ')}`)
-      return ok()
-    case 'bash':
-    case 'sh':
-    case '/bin/bash':
-    case '/bin/sh':
-      return start(args[0] ?? '', run)
-    default:
-      return start(name, run)
-  }
-}
-
-function decode(text: string, flags: readonly string[], run: Run): Result {
-  if (!flags.some((flag) => ['-d', '-D', '--decode', '-di', '-id'].includes(flag)))
-    return ok(`${Buffer.from(text).toString('base64')}\n`)
-  const bare = text.replaceAll(/\s/g, '')
-  if (/^[A-Za-z0-9+/]*={0,2}$/.test(bare)) return ok(Buffer.from(bare, 'base64').toString())
-  run.problems.push('base64: invalid input')
-  return { output: '', status: 1 }
-}
-
-function chmod([mode = '', ...paths]: readonly string[], run: Run): Result {
-  for (const path of paths) {
-    const file = run.files.get(path)
-    if (file === undefined || !/^[0-7]{3,4}$/.test(mode)) {
-      run.problems.push(`chmod: ${file === undefined ? 'no such file' : 'unknown mode'}: ${mode} ${path}`)
-      return { output: '', status: 1 }
-    }
-    run.files.set(path, { ...file, mode: Number.parseInt(mode, 8) })
-  }
-  return ok()
-}
-
-function test(words: readonly string[], { files }: Run): Result {
-  const [first = '', second = '', third] = words
-  const holds = /^-[efrsx]$/.test(first)
-    ? files.has(second) && (first !== '-x' || ((files.get(second)?.mode ?? 0) & 0o111) !== 0)
-    : first === '-n'
-      ? second !== ''
-      : first === '-z'
-        ? second === ''
-        : second === '=' || second === '=='
-          ? first === third
-          : first !== ''
-  return { output: '', status: holds ? 0 : 1 }
-}
-
-/** Starts a script of the node; it runs beside, so that its end does not matter to who started it. */
-function start(path: string, run: Run): Result {
-  if (run.files.has(path)) {
-    run.started.push(path)
-    return ok()
-  }
-  run.problems.push(
-    path.startsWith('/') ? `${path}: no such file` : `${path}: the simulator does not know this command`,
-  )
-  return { output: '', status: 127 }
 }

@@ -1,5 +1,5 @@
+import { sysctls } from './kubelet-file-schema.ts'
 import type { NodeConfig } from './node-config.ts'
-import { sysctls } from './node-config-schema.ts'
 
 /** What the node image sets of itself; the first three cannot be changed. */
 const defaults: Readonly<Record<string, number>> = {

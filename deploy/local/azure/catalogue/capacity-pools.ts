@@ -1,44 +1,11 @@
-import type { Attempt, Match } from '../admin/faults.ts'
+import type { Attempt } from '../admin/faults.ts'
 import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import type { AsyncFailure } from '../virtual-machines/machines.ts'
+import type { AsyncFailure } from '../virtual-machines/machine.ts'
 import type { VmUsage } from '../virtual-machines/vm-usage.ts'
-import type { SkuCatalogue, SkuRestriction, VmSize } from './sku-catalogue.ts'
-
-/** Room for VMs. VMs that match what is named draw from it; what is not named does not matter. */
-export interface CapacityPool extends Match {
-  /** Family as quota names it. */
-  readonly family?: string
-  /** How many VMs it holds. */
-  readonly vms?: number
-  /** How many vCPUs it holds. */
-  readonly vCpus?: number
-  /** What a VM that does not fit meets. Default: `async` with the code of its placement. */
-  readonly full?: {
-    /** `sync`: the PUT is refused; `async`: it is accepted and the VM fails. */
-    readonly how?: 'sync' | 'async'
-    /** Default: `ZonalAllocationFailed` in a zone, else `AllocationFailed`. */
-    readonly code?: AllocationCode
-  }
-}
-
-/** Sizes that the subscription may not have, in the region or in some of its zones. */
-export interface Restriction {
-  readonly sku?: string
-  readonly family?: string
-  /** ARM zone numbers; absent: the whole region. */
-  readonly zones?: readonly string[]
-}
-
-export const allocationCodes = [
-  'AllocationFailed',
-  'ZonalAllocationFailed',
-  'SkuNotAvailable',
-  'OverconstrainedAllocationRequest',
-  'OverconstrainedZonalAllocationRequest',
-] as const
-
-type AllocationCode = (typeof allocationCodes)[number]
+import type { CapacityPool } from './capacity-settings.ts'
+import type { SkuCatalogue, VmSize } from './sku-catalogue.ts'
+import type { SkuRestriction } from './sku-json.ts'
 
 interface PoolDeps {
   readonly config: Pick<SimulatorConfig, 'pools' | 'restrictions' | 'location'>

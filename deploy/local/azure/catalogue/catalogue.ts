@@ -1,5 +1,4 @@
-import type { PriceItem } from './price-list.ts'
-import type { SkuJson } from './sku-catalogue.ts'
+import type { SkuJson } from './sku-json.ts'
 
 interface Family {
   /** Family name as quota knows it. */
@@ -22,10 +21,10 @@ const zonal = ['1', '2', '3']
 
 /** VM families of one region, as facts: sizes, memory, price. They expand to the SKUs that the simulator offers. */
 const families: readonly Family[] = [
-  ...generation('D', 4, 0.048, 5),
-  ...generation('D', 4, 0.05, 6),
-  ...generation('E', 8, 0.063, 5),
-  ...generation('E', 8, 0.066, 6),
+  ...generation({ prefix: 'D', version: 5, gibPerVCpu: 4, price: 0.048 }),
+  ...generation({ prefix: 'D', version: 6, gibPerVCpu: 4, price: 0.05 }),
+  ...generation({ prefix: 'E', version: 5, gibPerVCpu: 8, price: 0.063 }),
+  ...generation({ prefix: 'E', version: 6, gibPerVCpu: 8, price: 0.066 }),
   {
     family: 'standardDPSv5Family',
     prefix: 'D',
@@ -131,8 +130,13 @@ const families: readonly Family[] = [
   },
 ]
 
+interface Generation extends Pick<Family, 'gibPerVCpu' | 'price'> {
+  readonly prefix: 'D' | 'E'
+  readonly version: number
+}
+
 /** The usual variants of a general generation: Intel and AMD, with and without local disk, with and without premium storage. */
-function generation(letter: 'D' | 'E', gibPerVCpu: number, price: number, version: number): Family[] {
+function generation({ prefix, version, gibPerVCpu, price }: Generation): Family[] {
   const variants = [
     ['s', 1, undefined],
     ['ds', 1.17, 37],
@@ -140,10 +144,10 @@ function generation(letter: 'D' | 'E', gibPerVCpu: number, price: number, versio
     ['ads', 1.07, 37],
   ] as const
   return variants.map(([features, factor, localGbPerVCpu]) => ({
-    family: `standard${letter}${features.toUpperCase()}v${version}Family`,
-    prefix: letter,
+    family: `standard${prefix}${features.toUpperCase()}v${version}Family`,
+    prefix,
     suffix: `${features}_v${version}`,
-    vCpus: letter === 'E' ? [2, 4, 8, 16, 20, 32, 48, 64, 96] : usual,
+    vCpus: prefix === 'E' ? [2, 4, 8, 16, 20, 32, 48, 64, 96] : usual,
     gibPerVCpu,
     price: price * factor,
     ...(localGbPerVCpu === undefined ? {} : { localGbPerVCpu }),
@@ -202,6 +206,9 @@ export function skuJson({ name, family, vCpus, memoryGib }: Size, location: stri
 }
 
 const spotShare = 0.2
+
+/** A row of the retail price list. */
+export type PriceItem = Readonly<Record<string, unknown>>
 
 /** The retail prices of a size: on demand, and spot where there is spot. */
 export function priceItems({ name, family, price }: Size, location: string): readonly PriceItem[] {

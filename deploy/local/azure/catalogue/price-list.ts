@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { SimulatorConfig } from '../server/config.ts'
-import { sizes as builtIn, priceItems } from './catalogue.ts'
-
-/** A row of the retail price list. */
-export type PriceItem = Readonly<Record<string, unknown>>
+import { sizes as builtIn, type PriceItem, priceItems } from './catalogue.ts'
 
 type PriceConfig = Pick<SimulatorConfig, 'location' | 'pricesFiles' | 'catalogueFile'>
 

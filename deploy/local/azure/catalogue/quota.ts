@@ -35,7 +35,7 @@ export class Quotas {
     const used = this.#used()
     for (const { name, called } of quotas) {
       const [limit, current] = [this.#limit(name), used.get(name.toLowerCase()) ?? 0]
-      if (current + size.vCpus > limit) throw this.#exceeded(called, limit, current, size.vCpus)
+      if (current + size.vCpus > limit) throw this.#exceeded(called, { limit, current, more: size.vCpus })
     }
   }
 
@@ -70,7 +70,11 @@ export class Quotas {
     return used
   }
 
-  #exceeded(called: string, limit: number, current: number, more: number): ArmError {
+  /** All in vCPUs. */
+  #exceeded(
+    called: string,
+    { limit, current, more }: Readonly<Record<'limit' | 'current' | 'more', number>>,
+  ): ArmError {
     return new ArmError(
       409,
       'OperationNotAllowed',

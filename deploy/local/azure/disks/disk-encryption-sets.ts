@@ -3,7 +3,7 @@ import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pathOf } from '../server/arm-request.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import type { MachineBody } from '../virtual-machines/machines.ts'
+import type { MachineBody } from '../virtual-machines/machine.ts'
 
 const path = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/diskEncryptionSets/:name'
 

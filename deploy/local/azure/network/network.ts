@@ -24,7 +24,7 @@ export function registerNetwork(app: FastifyInstance, deps: ArmDeps): void {
     })
   }
 
-  registerParts(app, `${networkPath}/networkInterfaces`, 'networkInterfaces', deps)
+  registerParts(app, { path: `${networkPath}/networkInterfaces`, type: 'networkInterfaces' }, deps)
 
   app.get(`${networkPath}/virtualNetworks/:vnet/usages`, (request: ArmRequest) => ({
     value: network.usages(request.params['vnet'] ?? ''),

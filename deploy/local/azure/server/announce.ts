@@ -5,16 +5,16 @@ import type { Operation } from './operations.ts'
 
 /** Tells where a long-running operation can be watched, by both of ARM's headers. */
 export function announce(
-  request: ArmRequest<never> | ArmRequest,
   reply: FastifyReply,
   { id }: Operation,
   { subscriptionId, location }: Pick<SimulatorConfig, 'subscriptionId' | 'location'>,
 ): FastifyReply {
+  const request = reply.request as ArmRequest
   const url = new URL(
     `/subscriptions/${subscriptionId}/providers/Microsoft.Compute/locations/${location}/operations/${id}`,
     `https://${request.host}`,
   )
-  url.searchParams.set('api-version', (request as ArmRequest).query['api-version'] ?? '')
+  url.searchParams.set('api-version', request.query['api-version'] ?? '')
   reply.header('azure-asyncoperation', url.href)
   url.searchParams.set('monitor', 'true')
   return reply.header('location', url.href).header('retry-after', '1')

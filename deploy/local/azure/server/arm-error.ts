@@ -14,13 +14,18 @@ export interface ArmErrorMore {
 export class ArmError extends Error {
   readonly status: number
   readonly code: string
-  readonly more: ArmErrorMore
+  #more: ArmErrorMore = {}
 
-  constructor(status: number, code: string, message: string, more: ArmErrorMore = {}) {
+  constructor(status: number, code: string, message: string) {
     super(message)
     this.status = status
     this.code = code
-    this.more = more
+  }
+
+  /** Adds what the refusal says besides; returns itself. */
+  with(more: ArmErrorMore): this {
+    this.#more = more
+    return this
   }
 
   /** Sends it. ARM repeats the code in a header, which other SDKs read first. */
@@ -28,7 +33,7 @@ export class ArmError extends Error {
     return reply
       .code(this.status)
       .header('x-ms-error-code', this.code)
-      .send({ error: { code: this.code, message: this.message, ...this.more } })
+      .send({ error: { code: this.code, message: this.message, ...this.#more } })
   }
 }
 

@@ -76,8 +76,7 @@ const listOperation = 'LIST virtualMachines'
 export function pageOf<T>(
   request: ArmRequest,
   { pageSize = defaultPageSize }: SimulatorConfig,
-  all: SortedMap<T>,
-  show: (entry: T) => Record<string, unknown>,
+  { all, show }: { readonly all: SortedMap<T>; readonly show: (entry: T) => Record<string, unknown> },
 ): Record<string, unknown> {
   const token = request.query['$skiptoken']
   const after = token === undefined ? undefined : Buffer.from(token, 'base64url').toString()
@@ -98,7 +97,7 @@ export function page(
 ): Record<string, unknown> {
   const sorted = new SortedMap<Record<string, unknown>>()
   for (const entry of all) sorted.set(keyOf(entry), entry)
-  return pageOf(request, config, sorted, (entry) => entry)
+  return pageOf(request, config, { all: sorted, show: (entry) => entry })
 }
 
 /** Usages carry their name in an object. */

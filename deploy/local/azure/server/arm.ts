@@ -8,10 +8,10 @@ import { registerDiskEncryptionSets } from '../disks/disk-encryption-sets.ts'
 import { registerNetwork } from '../network/network.ts'
 import { registerResourceGraph } from '../resource-graph/resource-graph.ts'
 import { throttle } from '../throttling/throttled-request.ts'
+import { attemptOf } from '../virtual-machines/attempt.ts'
 import { registerBootDiagnostics } from '../virtual-machines/boot-diagnostics.ts'
 import { registerExtensions } from '../virtual-machines/extensions.ts'
-import { attemptOf } from '../virtual-machines/lifecycle.ts'
-import type { MachineBody } from '../virtual-machines/machines.ts'
+import type { MachineBody } from '../virtual-machines/machine.ts'
 import { registerVirtualMachines } from '../virtual-machines/virtual-machines.ts'
 import type { ArmDeps, JournalEntry } from './arm-deps.ts'
 import { ArmError, registerArmErrors } from './arm-error.ts'
@@ -34,7 +34,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
     }
     reply.header('x-ms-request-id', randomUUID())
     authenticate(request, reply)
-    throttle(request, reply, deps.throttling, config)
+    throttle(reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config, deps.network.setup)
   })
   app.addHook('onSend', async (request, reply) => {

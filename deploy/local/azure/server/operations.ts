@@ -47,11 +47,11 @@ export class Operations {
     return this.inFlight.find((operation) => operation.vmId === vmId && operation.kind !== 'extension')
   }
 
+  /** `ms`: how long it takes. */
   begin(
     kind: Operation['kind'],
     vm: { readonly name: string; readonly vmId: string },
-    ms: number,
-    extension?: string,
+    { ms, extension }: { readonly ms: number; readonly extension?: string },
   ): Operation {
     this.#forget()
     const operation: Operation = {

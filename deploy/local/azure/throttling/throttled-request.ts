@@ -1,22 +1,22 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import { type BucketLimit, type BucketName, type BucketUse, policyName, type Throttling } from './throttling.ts'
+import { type BucketUse, policyName, type Refused, type Throttling } from './throttling.ts'
 
 /** Takes a request's tokens; the answer tells what is left. Errors: 429 with Retry-After, in the words of who refuses: ARM, Compute or Network. */
 export function throttle(
-  request: FastifyRequest,
   reply: FastifyReply,
   throttling: Throttling,
-  { subscriptionId, clientId }: SimulatorConfig,
+  config: Pick<SimulatorConfig, 'subscriptionId' | 'clientId'>,
 ): void {
   if (!throttling.isOn) return
+  const { request } = reply
   const [path = ''] = request.url.split('?')
   const answer = throttling.take(bucketsOf(request.method, path), `${request.method} ${path.toLowerCase()}`)
   reply.headers(answer.headers)
   if (answer.kind === 'taken') return
   reply.header('retry-after', String(answer.retryAfterSeconds))
-  throw refusal(answer.bucket, answer.limit, answer.retryAfterSeconds, { subscriptionId, clientId })
+  throw refusal(answer, config)
 }
 
 /** The buckets that a request draws from: ARM's by its method, and its resource provider's by what it asks for. */
@@ -43,9 +43,7 @@ function vmBuckets(method: string, vm: string, isBelow: boolean): readonly Bucke
 }
 
 function refusal(
-  bucket: BucketName,
-  limit: BucketLimit,
-  seconds: number,
+  { bucket, limit, retryAfterSeconds: seconds }: Refused,
   { subscriptionId, clientId }: Pick<SimulatorConfig, 'subscriptionId' | 'clientId'>,
 ): ArmError {
   const armKind = ({ armReads: 'read', armWrites: 'write', armDeletes: 'delete' } as Record<string, string>)[bucket]
@@ -76,8 +74,5 @@ function refusal(
     429,
     'OperationNotAllowed',
     'The server rejected the request because too many requests have been received for this subscription.',
-    {
-      details: [{ code: 'TooManyRequests', target: policyName(bucket), message: JSON.stringify(details) }],
-    },
-  )
+  ).with({ details: [{ code: 'TooManyRequests', target: policyName(bucket), message: JSON.stringify(details) }] })
 }

@@ -55,15 +55,16 @@ export interface BucketUse {
   readonly of?: string
 }
 
-type Answer =
-  | { readonly kind: 'taken'; readonly headers: Readonly<Record<string, string>> }
-  | {
-      readonly kind: 'refused'
-      readonly bucket: BucketName
-      readonly limit: BucketLimit
-      readonly retryAfterSeconds: number
-      readonly headers: Readonly<Record<string, string>>
-    }
+type Answer = { readonly kind: 'taken'; readonly headers: Readonly<Record<string, string>> } | Refused
+
+/** The bucket that is empty, and when there is a token again. */
+export interface Refused {
+  readonly kind: 'refused'
+  readonly bucket: BucketName
+  readonly limit: BucketLimit
+  readonly retryAfterSeconds: number
+  readonly headers: Readonly<Record<string, string>>
+}
 
 interface Bucket {
   tokens: number

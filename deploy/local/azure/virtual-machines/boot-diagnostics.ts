@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { resourceNotFound } from '../server/arm-error.ts'
 import type { ArmRequest } from '../server/arm-request.ts'
-import type { Machine } from './machines.ts'
+import type { Machine } from './machine.ts'
 
 const path =
   '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines/:name/retrieveBootDiagnosticsData'

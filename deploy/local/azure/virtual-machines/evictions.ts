@@ -1,19 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { SimulatorConfig } from '../server/config.ts'
-import { type Duration, sampleEventMs, sampleMs } from '../server/durations.ts'
+import { sampleEventMs, sampleMs } from '../server/durations.ts'
 import type { Kubelets } from './kubelet.ts'
-import type { Machine, Machines } from './machines.ts'
-
-/** How Azure takes spot VMs back. */
-export interface EvictionSettings {
-  /**
-   * Time from the notice on the Node to the end of the VM; Azure promises up to 30 s and often gives less (reference/azure-limits.md 4).
-   * Default 0: without a notice.
-   */
-  readonly noticeMs?: Duration
-  /** How often an hour Azure takes back each spot VM, on average. Default 0. */
-  readonly perHour?: number
-}
+import type { Machine } from './machine.ts'
+import type { Machines } from './machines.ts'
 
 interface EvictionDeps {
   readonly config: SimulatorConfig

@@ -3,8 +3,8 @@ import { announce } from '../server/announce.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pathOf } from '../server/arm-request.ts'
-import { attemptOf } from './lifecycle.ts'
-import type { Extension, Machine } from './machines.ts'
+import { attemptOf } from './attempt.ts'
+import type { Extension, Machine } from './machine.ts'
 
 const path =
   '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines/:vm/extensions'
@@ -33,7 +33,7 @@ export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
       ...(fault === undefined ? {} : { failure: { code: fault.code, message: fault.message ?? fault.code } }),
     }
     const operation = lifecycle.changeExtension(machine, extension)
-    return announce(request, reply.code(before === undefined ? 201 : 200), operation, config).send(
+    return announce(reply.code(before === undefined ? 201 : 200), operation, config).send(
       resources.extension(machine, extension),
     )
   })
@@ -46,7 +46,7 @@ export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
       ...(request.body.tags === undefined ? {} : { tags: request.body.tags }),
       state: 'Updating',
     }
-    return announce(request, reply.code(200), lifecycle.changeExtension(machine, extension), config).send(
+    return announce(reply.code(200), lifecycle.changeExtension(machine, extension), config).send(
       resources.extension(machine, extension),
     )
   })
@@ -68,7 +68,7 @@ export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
     const extension = machine.extensions?.[(request.params['name'] ?? '').toLowerCase()]
     if (extension === undefined) return reply.code(204).send()
     const operation = lifecycle.changeExtension(machine, { ...extension, state: 'Deleting' })
-    return announce(request, reply.code(202), operation, config).send()
+    return announce(reply.code(202), operation, config).send()
   })
 
   function machineOf(request: ArmRequest<never> | ArmRequest, verb: string): Machine {

@@ -1,4 +1,4 @@
-import type { Extension, Machine } from './machines.ts'
+import type { Extension, Machine } from './machine.ts'
 
 /** The instance view of a VM: what the platform and the agent in the VM tell of it. */
 export function instanceView(machine: Machine): Record<string, unknown> {

@@ -1,12 +1,14 @@
 import { webcrypto } from 'node:crypto'
 import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
-import { Agent, type Dispatcher, request } from 'undici'
+import { Agent } from 'undici'
 import type { KubeletStart } from '../boot/kubelet-start.ts'
 import { nodeName, nodeObject } from '../boot/node-object.ts'
 import { provision } from '../boot/provision.ts'
 import type { SimulatorConfig } from '../server/config.ts'
-import type { Machine, Machines } from './machines.ts'
+import { retrying, send } from './kubelet-request.ts'
+import type { Machine } from './machine.ts'
+import type { Machines } from './machines.ts'
 
 x509.cryptoProvider.set(webcrypto as never)
 
@@ -69,12 +71,16 @@ export class Kubelets {
     const { agent, server } = connection
     const name = nodeName(machine)
     const silenced = [
-      send(agent, 'PATCH', `${server}/api/v1/nodes/${name}`, {
-        metadata: { annotations: { 'kwok.x-k8s.io/node': null } },
+      send(agent, {
+        method: 'PATCH',
+        url: `${server}/api/v1/nodes/${name}`,
+        body: { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } },
       }),
       // kwok renews the lease of any node that it has had, until somebody else holds it.
-      send(agent, 'PATCH', `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`, {
-        spec: { holderIdentity: name, leaseDurationSeconds: foreverSeconds },
+      send(agent, {
+        method: 'PATCH',
+        url: `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`,
+        body: { spec: { holderIdentity: name, leaseDurationSeconds: foreverSeconds } },
       }),
     ]
     // Refused or not: the Node may be gone already.
@@ -88,7 +94,8 @@ export class Kubelets {
     const connection = this.#connectionOf(machine)
     if (connection === undefined) return
     const url = `${connection.server}/api/v1/nodes/${nodeName(machine)}/status`
-    await send(connection.agent, 'PATCH', url, { status: { conditions } }, { patch: 'strategic-merge' }).then(
+    const body = { status: { conditions } }
+    await send(connection.agent, { method: 'PATCH', url, body, patch: 'strategic-merge' }).then(
       ({ status, text }) => {
         if (status >= 300) console.error(`${machine.name}: conditions were refused: ${status} ${text.slice(0, 300)}`)
       },
@@ -114,7 +121,8 @@ export class Kubelets {
     const { agent, server } = this.#connect(machine, kubelet, machine.credential)
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
-      const answer = await send(agent, 'POST', `${server}/api/v1/nodes`, nodeObject(machine, kubelet, this.#config))
+      const body = nodeObject(machine, kubelet, this.#config)
+      const answer = await send(agent, { method: 'POST', url: `${server}/api/v1/nodes`, body })
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
@@ -154,7 +162,10 @@ export class Kubelets {
     const agent = this.#sharedAgent(input.ca)
     const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
     const created = await retrying(input.deadline, async () => {
-      const answer = await send(agent, 'POST', `${input.server}${path}`, csrObject(csr.toString('pem')), {
+      const answer = await send(agent, {
+        method: 'POST',
+        url: `${input.server}${path}`,
+        body: csrObject(csr.toString('pem')),
         token: input.token,
       })
       if (answer.status !== 201)
@@ -162,7 +173,8 @@ export class Kubelets {
       return (JSON.parse(answer.text) as { metadata: { name: string } }).metadata.name
     })
     const cert = await retrying(input.deadline, async () => {
-      const answer = await send(agent, 'GET', `${input.server}${path}/${created}`, undefined, { token: input.token })
+      const url = `${input.server}${path}/${created}`
+      const answer = await send(agent, { method: 'GET', url, token: input.token })
       const issued =
         answer.status === 200
           ? (JSON.parse(answer.text) as { status?: { certificate?: string } }).status?.certificate
@@ -204,36 +216,5 @@ function csrObject(pem: string): Record<string, unknown> {
       signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
       usages: ['digital signature', 'client auth'],
     },
-  }
-}
-
-async function send(
-  dispatcher: Agent,
-  method: Dispatcher.HttpMethod,
-  url: string,
-  body: unknown,
-  options: { readonly token?: string; readonly patch?: 'merge' | 'strategic-merge' } = {},
-): Promise<{ readonly status: number; readonly text: string }> {
-  const response = await request(url, {
-    method,
-    dispatcher,
-    headers: {
-      'content-type': method === 'PATCH' ? `application/${options.patch ?? 'merge'}-patch+json` : 'application/json',
-      ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  return { status: response.statusCode, text: await response.body.text() }
-}
-
-/** As a node does: tries again until it works or the boot time is over. */
-async function retrying<T>(deadline: number, work: () => Promise<T>): Promise<T> {
-  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 2000)) {
-    try {
-      return await work()
-    } catch (error) {
-      if (Date.now() + delayMs > deadline) throw error
-      await new Promise((resolve) => setTimeout(resolve, delayMs))
-    }
   }
 }

@@ -1,4 +1,4 @@
-import type { Attempt, Faults } from '../admin/faults.ts'
+import type { Faults } from '../admin/faults.ts'
 import type { Timing } from '../admin/settings.ts'
 import { allocationMessage } from '../catalogue/capacity-pools.ts'
 import type { VmSize } from '../catalogue/sku-catalogue.ts'
@@ -7,9 +7,11 @@ import type { Resources } from '../resources.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import { sampleMs } from '../server/durations.ts'
 import type { Operation, Operations } from '../server/operations.ts'
+import { attemptOf } from './attempt.ts'
 import { Evictions } from './evictions.ts'
 import type { Kubelets } from './kubelet.ts'
-import type { AsyncFailure, Extension, Machine, MachineBody, Machines } from './machines.ts'
+import type { AsyncFailure, Extension, Machine, MachineBody } from './machine.ts'
+import type { Machines } from './machines.ts'
 
 export interface LifecycleDeps {
   readonly config: SimulatorConfig
@@ -36,8 +38,9 @@ export class MachineLifecycle {
     for (const operation of operations.inFlight) this.#schedule(operation)
     for (const machine of machines.all) {
       const isWorkedOn = operations.inFlightOn(machine.vmId) !== undefined
-      if (machine.state === 'Creating' && !isWorkedOn) this.#schedule(operations.begin('create', machine, 0))
-      else if (machine.state === 'Deleting' && !isWorkedOn) this.#schedule(operations.begin('delete', machine, 0))
+      if (machine.state === 'Creating' && !isWorkedOn) this.#schedule(operations.begin('create', machine, { ms: 0 }))
+      else if (machine.state === 'Deleting' && !isWorkedOn)
+        this.#schedule(operations.begin('delete', machine, { ms: 0 }))
       else if (machine.state === 'Succeeded') {
         if (machine.power === 'running' && machine.joined !== true) void kubelets.boot(machine)
         this.#evictions.schedule(machine)
@@ -55,12 +58,12 @@ export class MachineLifecycle {
   }): { readonly machine: Machine; readonly operation: Operation } {
     const { machines, operations, faults } = this.#deps
     const attempt = attemptOf(input.body)
-    const machine = machines.draft(input.name, input.body, input.size, input.addresses)
+    const machine = machines.draft(input)
     const createMs = this.#ms('createMs', machine)
-    this.#takeFaults(machine, attempt, createMs, input.failure)
+    this.#takeFaults(machine, createMs, input.failure)
     machine.joins = faults.take('neverJoins', attempt) === undefined
     machines.add(machine)
-    const operation = operations.begin('create', machine, createMs)
+    const operation = operations.begin('create', machine, { ms: createMs })
     this.#schedule(operation)
     return { machine, operation }
   }
@@ -73,15 +76,16 @@ export class MachineLifecycle {
     delete machine.failure
     delete machine.nicsReservedUntilMs
     const createMs = this.#ms('createMs', machine)
-    this.#takeFaults(machine, attemptOf(body), createMs, failure)
+    this.#takeFaults(machine, createMs, failure)
     machines.save(machine)
-    const operation = operations.begin('create', machine, createMs)
+    const operation = operations.begin('create', machine, { ms: createMs })
     this.#schedule(operation)
     return operation
   }
 
-  #takeFaults(machine: Machine, attempt: Attempt, createMs: number, failure: AsyncFailure | undefined): void {
+  #takeFaults(machine: Machine, createMs: number, failure: AsyncFailure | undefined): void {
     const { faults, config } = this.#deps
+    const attempt = attemptOf(machine.body)
     const fault = faults.take('failAsync', attempt)
     if (failure !== undefined) machine.failure = failure
     else if (fault !== undefined) {
@@ -98,7 +102,10 @@ export class MachineLifecycle {
     const { machines, operations } = this.#deps
     machine.extensions = { ...machine.extensions, [extension.name.toLowerCase()]: extension }
     machines.save(machine)
-    const operation = operations.begin('extension', machine, this.#ms('extensionMs', machine), extension.name)
+    const operation = operations.begin('extension', machine, {
+      ms: this.#ms('extensionMs', machine),
+      extension: extension.name,
+    })
     this.#schedule(operation)
     return operation
   }
@@ -110,7 +117,7 @@ export class MachineLifecycle {
     const isSettled = machine.state === 'Succeeded'
     if (isSettled) machine.state = 'Updating'
     machines.save(machine)
-    const operation = operations.begin('update', machine, this.#ms('updateMs', machine))
+    const operation = operations.begin('update', machine, { ms: this.#ms('updateMs', machine) })
     this.#schedule(operation)
     return operation
   }
@@ -128,7 +135,7 @@ export class MachineLifecycle {
     machine.state = 'Deleting'
     machines.save(machine)
     void kubelets.silence(machine)
-    const operation = operations.begin('delete', machine, this.#ms('deleteMs', machine))
+    const operation = operations.begin('delete', machine, { ms: this.#ms('deleteMs', machine) })
     this.#schedule(operation)
     return operation
   }
@@ -220,15 +227,6 @@ export class MachineLifecycle {
       extension.state === 'Deleting' ? others : { ...others, [extension.name.toLowerCase()]: { ...extension, state } }
     machines.save(machine)
     operations.end(operation, extension.state === 'Deleting' ? 'Succeeded' : state, extension.failure)
-  }
-}
-
-/** What a fault can be aimed at. */
-export function attemptOf(body: MachineBody): Attempt {
-  return {
-    sku: body.properties.hardwareProfile.vmSize,
-    zone: body.zones?.[0] ?? '0',
-    capacityType: body.properties.priority === 'Spot' ? 'spot' : 'on-demand',
   }
 }
 

@@ -5,8 +5,8 @@ import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, pageOf, pathOf } from '../server/arm-request.ts'
 import type { Operation } from '../server/operations.ts'
-import { attemptOf } from './lifecycle.ts'
-import type { Machine, MachineBody } from './machines.ts'
+import { attemptOf } from './attempt.ts'
+import type { Machine, MachineBody } from './machine.ts'
 import { checkBody, checkReferences, freeAddresses } from './vm-references.ts'
 
 const vmPath = '/subscriptions/:subscription/resourceGroups/:group/providers/Microsoft.Compute/virtualMachines'
@@ -41,14 +41,16 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
       request.raw.socket.destroy()
       return reply
     }
-    return announce(request, reply.code(201), operation, config).send(resources.vm(machine))
+    return announce(reply.code(201), operation, config).send(resources.vm(machine))
   })
 
   app.get(`${vmPath}/:name`, (request: ArmRequest) =>
     resources.vm(found(request), request.query['$expand'] === 'instanceView'),
   )
 
-  app.get(vmPath, (request: ArmRequest) => pageOf(request, config, machines.sorted, (machine) => resources.vm(machine)))
+  app.get(vmPath, (request: ArmRequest) =>
+    pageOf(request, config, { all: machines.sorted, show: (machine) => resources.vm(machine) }),
+  )
 
   app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
     const machine = found(request)
@@ -60,13 +62,13 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
         identity === undefined ? change : { ...change, identity: withIdentities(machine.body.identity, identity) },
       ),
     )
-    return announce(request, reply.code(200), operation, config).send(resources.vm(machine))
+    return announce(reply.code(200), operation, config).send(resources.vm(machine))
   })
 
   app.delete(`${vmPath}/:name`, (request: ArmRequest, reply) => {
     const machine = machines.get(request.params['name'] ?? '')
     if (machine === undefined) return reply.code(204).send()
-    return announce(request, reply.code(202), lifecycle.delete(machine), config).send()
+    return announce(reply.code(202), lifecycle.delete(machine), config).send()
   })
 
   app.get(operationPath, (request: ArmRequest, reply) => {
@@ -75,7 +77,7 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     if (operation === undefined) throw resourceNotFound('locations/operations', id, config.nodeResourceGroup)
     // The Location form: 202 until the end, then the operation's result: the VM, or nothing after its deletion.
     if (request.query['monitor'] === 'true') {
-      if (operation.status === 'InProgress') return announce(request, reply.code(202), operation, config).send()
+      if (operation.status === 'InProgress') return announce(reply.code(202), operation, config).send()
       return resultOf(operation) ?? reply.code(200).send()
     }
     const { status, startTime, endTime, error } = operation
@@ -115,7 +117,7 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
       (machine.state === 'Failed'
         ? lifecycle.createAgain(machine, request.body, pools.admit(attemptOf(machine.body), machine.size))
         : lifecycle.update(machine, changeOf(request.body)))
-    return announce(request, reply.code(200), operation, config).send(resources.vm(machine))
+    return announce(reply.code(200), operation, config).send(resources.vm(machine))
   }
 
   function found(request: ArmRequest<never> | ArmRequest): Machine {

@@ -5,7 +5,7 @@ import { reservedError } from '../parts.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError } from '../server/arm-error.ts'
 import { sameLocation } from '../server/arm-request.ts'
-import { type MachineBody, nicConfigurations } from './machines.ts'
+import { type MachineBody, nicConfigurations } from './machine.ts'
 
 /** Errors: what every PUT of a VM must say and this one does not. */
 export function checkBody(body: Partial<MachineBody> | undefined): void {

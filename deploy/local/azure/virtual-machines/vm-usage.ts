@@ -1,6 +1,7 @@
 import type { Attempt } from '../admin/faults.ts'
-import { attemptOf } from './lifecycle.ts'
-import type { Machine, Machines } from './machines.ts'
+import { attemptOf } from './attempt.ts'
+import type { Machine } from './machine.ts'
+import type { Machines } from './machines.ts'
 
 /** So many VMs of one kind. */
 export interface UsageEntry extends Attempt {

@@ -1,0 +1,197 @@
+import pino from 'pino'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
+import type { OfferingId } from './mark.ts'
+import { UnavailableOfferings } from './unavailable-offerings.ts'
+
+useFakeTime()
+afterEach(async () => pass(0))
+
+const offering = (change: Partial<OfferingId> = {}): OfferingId => ({
+  instanceType: 'Standard_D4s_v5',
+  family: 'standardDSv5Family',
+  vCpus: 4,
+  zone: 'westus2-1',
+  capacityType: 'spot',
+  ...change,
+})
+const zones = ['0', 'westus2-1', 'westus2-2']
+const ttlMs = 60_000
+const told = { ttlMs, reason: 'AllocationFailure', zones }
+const configMap = 'joiner-unavailable-offerings'
+
+/** A replica over a cluster. */
+function replica(cluster: FakeCluster) {
+  const deps = { client: cluster.client, namespace: 'joiner', now: () => Date.now(), log: pino({ level: 'silent' }) }
+  const offerings = new UnavailableOfferings(deps)
+  offerings.start()
+  onTestFinished(() => offerings.stop())
+  return offerings
+}
+
+const stored = (cluster: FakeCluster) => Object.keys(cluster.object('configmaps', configMap, 'joiner')?.data ?? {})
+
+describe('a refused offering', () => {
+  test('is known to every replica, and to one that starts later', async () => {
+    const cluster = new FakeCluster()
+    const [first, second] = [replica(cluster), replica(cluster)]
+    await pass(0)
+    await first.mark(offering(), 'zoneOfCapacityType', told)
+    await pass(0)
+    const third = replica(cluster)
+    await pass(0)
+    for (const one of [first, second, third]) expect(one.isMarked(offering())).toBe(true)
+  })
+
+  test('counts here from the first moment, before it is written', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    const written = own.mark(offering(), 'zoneOfCapacityType', told)
+    expect(own.isMarked(offering())).toBe(true)
+    expect(stored(cluster)).toEqual([])
+    await written
+    expect(stored(cluster)).not.toEqual([])
+  })
+
+  test('is offered again when its time is over, and the version tells so once', async () => {
+    const own = replica(new FakeCluster())
+    await pass(0)
+    await own.mark(offering(), 'zoneOfCapacityType', told)
+    const { version } = own
+    await pass(ttlMs - 1)
+    expect([own.isMarked(offering()), own.version]).toEqual([true, version])
+    await pass(1)
+    expect([own.isMarked(offering()), own.version, own.marks.size]).toEqual([false, version + 1, 0])
+    expect(own.version).toBe(version + 1)
+  })
+
+  test('that cannot be written is not marked here either', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    cluster.intercept(({ verb }) => {
+      if (verb === 'create') throw new ApiError(403, 'Forbidden', 'no right')
+    })
+    await expect(own.mark(offering(), 'zoneOfCapacityType', told)).rejects.toThrow('no right')
+    expect(own.isMarked(offering())).toBe(false)
+  })
+
+  test.each<[Partial<OfferingId>, boolean]>([
+    [{}, true],
+    [{ instanceType: 'Standard_D8s_v5', vCpus: 8 }, true],
+    [{ instanceType: 'Standard_D2s_v5', vCpus: 2 }, false],
+    [{ zone: 'westus2-2' }, false],
+    [{ capacityType: 'on-demand' }, false],
+    [{ family: 'standardESv5Family', instanceType: 'Standard_E4s_v5' }, false],
+    [{ family: 'STANDARDDSV5FAMILY', instanceType: 'Standard_D8s_v5', vCpus: 8 }, true],
+  ])('in a zone speaks of %j: %s', async (change, isMarked) => {
+    const own = replica(new FakeCluster())
+    await pass(0)
+    await own.mark(offering(), 'zoneOfCapacityType', told)
+    expect(own.isMarked(offering(change))).toBe(isMarked)
+  })
+})
+
+describe('many refusals', () => {
+  test('at once cost few requests, and none is lost', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    const all = Array.from({ length: 50 }, (_, index) => offering({ instanceType: `Standard_${index}`, family: '' }))
+    await Promise.all(all.map((one) => own.mark(one, 'zoneOfCapacityType', told)))
+    expect(all.every((one) => own.isMarked(one))).toBe(true)
+    expect(stored(cluster)).toHaveLength(50)
+    expect(cluster.attempts.length).toBeLessThan(5)
+  })
+
+  test('by several replicas at the same time lose nothing', async () => {
+    const cluster = new FakeCluster()
+    const replicas = Array.from({ length: 4 }, () => replica(cluster))
+    await pass(0)
+    const own = (index: number) => offering({ instanceType: `Standard_${index}`, family: '' })
+    await Promise.all(replicas.map((one, index) => one.mark(own(index), 'zoneOfCapacityType', told)))
+    await pass(0)
+    for (const one of replicas) expect(replicas.every((_, index) => one.isMarked(own(index)))).toBe(true)
+  })
+
+  test('take away marks that have run out, and entries that are damaged', async () => {
+    const cluster = new FakeCluster()
+    cluster.put('configmaps', {
+      metadata: { name: configMap, namespace: 'joiner' },
+      data: { rubbish: '{', spot: JSON.stringify({ kind: 'allSpot', reason: 'x', until: '2020-01-01T00:00:00Z' }) },
+    })
+    const own = replica(cluster)
+    await pass(0)
+    expect(own.isMarked(offering())).toBe(false)
+    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', told)
+    expect(stored(cluster)).toEqual(['offering.spot.westus2-1.Standard_D4s_v5'])
+  })
+})
+
+describe('what an operator clears', () => {
+  test('is offered again at once, and whoever waits for it is told', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', told)
+    await pass(0)
+    let cleared = 0
+    own.onCleared(() => {
+      cleared += 1
+    })
+    cluster.edit('configmaps', configMap, { data: { 'offering.spot.westus2-1.Standard_D4s_v5': null } }, 'joiner')
+    await pass(0)
+    expect([own.isMarked(offering()), cleared]).toEqual([false, 1])
+  })
+
+  test('by deleting the ConfigMap is everything, and marks can be made again', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    await own.mark(offering(), 'allSpot', told)
+    await pass(0)
+    cluster.remove('configmaps', configMap, 'joiner')
+    await pass(0)
+    expect(own.marks.size).toBe(0)
+    await own.mark(offering(), 'allSpot', told)
+    expect(stored(cluster)).toEqual(['spot'])
+  })
+
+  test('is not told of a mark that merely ran out', async () => {
+    const cluster = new FakeCluster()
+    const own = replica(cluster)
+    await pass(0)
+    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', told)
+    let cleared = 0
+    own.onCleared(() => {
+      cleared += 1
+    })
+    await pass(ttlMs)
+    await own.mark(offering({ instanceType: 'other', family: '' }), 'zoneOfCapacityType', told)
+    expect(cleared).toBe(0)
+  })
+})
+
+test('until the marks are known nothing is launched', async () => {
+  const cluster = new FakeCluster()
+  const end = cluster.intercept(({ verb }) => {
+    if (verb === 'list') throw new ApiError(503, 'ServiceUnavailable', 'away')
+  })
+  const own = replica(cluster)
+  let isSynced = false
+  void own.synced(new AbortController().signal).then(() => {
+    isSynced = true
+  })
+  await pass(5000)
+  expect(isSynced).toBe(false)
+  end()
+  await pass(15_000)
+  expect(isSynced).toBe(true)
+  const stop = new AbortController()
+  const waiting = replica(new FakeCluster()).synced(stop.signal)
+  stop.abort(new Error('cancelled'))
+  await expect(waiting).rejects.toThrow('cancelled')
+})

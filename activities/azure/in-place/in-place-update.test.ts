@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { FakeAzure } from '../../../test/fakes/azure.ts'
+import { azureDeps } from '../../../test/fakes/azure-deps.ts'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { diskOf, karpenters, tagsOf } from '../../../test/fakes/garbage-world.ts'
+import { at, claimJson, condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
+import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { updateInPlace } from './in-place-update.ts'
+
+useFakeTime()
+
+/** A claim with its VM and NIC, of a class that asks for these tags. */
+function world(tags: Json = { team: 'x' }, claim: Json = {}, vmTags: Readonly<Record<string, string>> = tagsOf('a')) {
+  const cluster = new FakeCluster()
+  const azure = new FakeAzure()
+  cluster.put('nodepools', poolJson())
+  cluster.put('aksnodeclasses', nodeClassJson('default', { spec: { tags } }))
+  cluster.put('nodeclaims', claimJson('a', claim))
+  const known = azureDeps(cluster, azure)
+  const nic = azureIdOf('Network/networkInterfaces', 'aks-a-1', known.deps.config)
+  azure.put('virtualMachines', 'aks-a', {
+    tags: vmTags,
+    provisioningState: 'Succeeded',
+    storageProfile: { osDisk: { name: diskOf('a') } },
+    networkProfile: { networkInterfaces: [{ id: nic }] },
+  })
+  azure.put('networkInterfaces', 'aks-a-1', { tags: vmTags, virtualMachine: { id: 'x' } })
+  return {
+    cluster,
+    ...known,
+    update: () => ended(updateInPlace(known.deps, new AbortController().signal)),
+    annotations: () => cluster.object('nodeclaims', 'a')?.metadata.annotations ?? {},
+    vmTags: () => azure.get('virtualMachines', 'aks-a')?.tags,
+    nicTags: () => azure.get('networkInterfaces', 'aks-a-1')?.tags,
+  }
+}
+
+const azureIdOf = (type: string, name: string, { subscriptionId }: { readonly subscriptionId: string }) =>
+  `/subscriptions/${subscriptionId}/resourceGroups/MC_group/providers/Microsoft.${type}/${name}`
+const namesOf = (text: string | undefined) => JSON.parse(text ?? '[]') as readonly string[]
+
+describe('tags that a node class asks for', () => {
+  test('are set on VM and NIC, and written down on the claim; those of ownership stay', async () => {
+    const { update, annotations, vmTags, nicTags } = world()
+    expect(await update()).toEqual({ updated: 1 })
+    expect(vmTags()).toMatchObject({ ...tagsOf('a'), team: 'x' })
+    expect(nicTags()).toMatchObject({ ...tagsOf('a'), team: 'x' })
+    expect(namesOf(annotations()['joiner.sh/tag-names'])).toContain('team')
+    expect(annotations()).toHaveProperty(['karpenter.azure.com/in-place-update-hash'])
+  })
+
+  test('cost no request when nothing changed', async () => {
+    const { azure, update } = world()
+    await update()
+    azure.writes.length = 0
+    let asked = 0
+    azure.intercept(() => {
+      asked += 1
+    })
+    expect(await update()).toEqual({ updated: 0 })
+    expect([azure.writes, asked]).toEqual([[], 0])
+  })
+
+  test('that a class asks for no more go, and tags of others stay', async () => {
+    const { cluster, azure, update, vmTags } = world()
+    await update()
+    azure.put('virtualMachines', 'aks-a', {
+      ...azure.get('virtualMachines', 'aks-a')?.properties,
+      tags: { ...vmTags(), theirs: 'y' },
+    })
+    cluster.edit('aksnodeclasses', 'default', { spec: { tags: { team: null, other: 'z' } } })
+    await update()
+    expect(vmTags()).toMatchObject({ other: 'z', theirs: 'y' })
+    expect(vmTags()).not.toHaveProperty('team')
+  })
+
+  test('that say whose a VM is are not taken from a class', async () => {
+    const { update, vmTags } = world({
+      team: 'x',
+      'karpenter.azure.com_aksmachine_nodeclaim': 'x',
+      'joiner.sh_abandoned': 'x',
+      'joiner.sh_cluster-uid': 'other',
+    })
+    await update()
+    expect(vmTags()).toMatchObject(tagsOf('a'))
+    expect(Object.keys(vmTags() ?? {})).not.toContain('joiner.sh_abandoned')
+    expect(Object.keys(vmTags() ?? {})).not.toContain('karpenter.azure.com_aksmachine_nodeclaim')
+  })
+
+  test('make a VM of Karpenter one of this claim', async () => {
+    const { update, vmTags } = world({ team: 'x' }, {}, karpenters())
+    await update()
+    expect(vmTags()).toMatchObject(tagsOf('a'))
+  })
+})
+
+describe('what is left alone', () => {
+  test.each<[string, Json]>([
+    ['that is being deleted', { metadata: { deletionTimestamp: at(0) } }],
+    ['whose Node has not joined', { status: { conditions: [condition('Launched')] } }],
+    ['without a VM', { status: { providerID: undefined } }],
+    [
+      'of another class',
+      { spec: { nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'gone' } } },
+    ],
+  ])('a claim %s', async (_, claim) => {
+    const { azure, update } = world({ team: 'x' }, claim)
+    expect(await update()).toEqual({ updated: 0 })
+    expect(azure.writes).toEqual([])
+  })
+
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ['without tags', {}],
+    ['of another claim', tagsOf('b')],
+    ['of another cluster', { ...tagsOf('a'), 'joiner.sh_cluster-uid': 'other' }],
+    ['of an AKS machine', { ...tagsOf('a'), 'karpenter.azure.com_aksmachine_nodeclaim': 'x' }],
+  ])('a VM %s, and the claim says so', async (_, tags) => {
+    const { azure, update, told, annotations } = world({ team: 'x' }, {}, tags)
+    await update()
+    expect(azure.writes).toEqual([])
+    expect(told.map(({ about }) => about)).toEqual(['NodeClaim/a'])
+    expect(annotations()).not.toHaveProperty(['karpenter.azure.com/in-place-update-hash'])
+  })
+
+  test.each(['Creating', 'Deleting'])('a VM that is %s', async (state) => {
+    const { azure, update } = world()
+    azure.becomes('aks-a', state)
+    expect(await update()).toEqual({ updated: 0 })
+    expect(azure.writes).toEqual([])
+  })
+
+  test('a NIC of somebody else', async () => {
+    const { azure, update, nicTags, vmTags } = world()
+    azure.put('networkInterfaces', 'aks-a-1', { tags: { theirs: 'y' } })
+    await update()
+    expect(nicTags()).toEqual({ theirs: 'y' })
+    expect(vmTags()).toMatchObject({ team: 'x' })
+  })
+})
+
+describe('an update that is cut off', () => {
+  test("before the VM was changed has written down which tags are Joiner's, and goes on", async () => {
+    const { azure, update, annotations, vmTags } = world()
+    const end = azure.intercept((request) =>
+      request === 'PATCH virtualMachines/aks-a' ? { status: 500, code: 'InternalServerError' } : undefined,
+    )
+    await expect(update()).rejects.toThrow()
+    expect(namesOf(annotations()['joiner.sh/tag-names'])).toContain('team')
+    expect(annotations()).not.toHaveProperty(['karpenter.azure.com/in-place-update-hash'])
+    end()
+    expect(await update()).toEqual({ updated: 1 })
+    expect(vmTags()).toMatchObject({ team: 'x' })
+  })
+
+  test('of one VM keeps no other from its tags', async () => {
+    const { cluster, azure, update, annotations } = world()
+    cluster.put('nodeclaims', claimJson('b'))
+    azure.put('virtualMachines', 'aks-b', { tags: tagsOf('b'), provisioningState: 'Succeeded' })
+    azure.intercept((request) =>
+      request === 'PATCH virtualMachines/aks-b' ? { status: 403, code: 'AuthorizationFailed' } : undefined,
+    )
+    await expect(update()).rejects.toThrow()
+    expect(annotations()).toHaveProperty(['karpenter.azure.com/in-place-update-hash'])
+    expect(azure.get('virtualMachines', 'aks-a')?.tags).toMatchObject({ team: 'x' })
+  })
+})

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { FakeAzure } from '../../../test/fakes/azure.ts'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { world } from '../../../test/fakes/instance-world.ts'
+import { at, claimJson, condition } from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+
+useFakeTime()
+
+describe('waiting for the VM of a launched claim', () => {
+  const launched = (change: Json = {}) =>
+    claimJson('a', { status: { conditions: [condition('Launched'), condition('Registered', 'Unknown')], ...change } })
+
+  test('ends when its Node has registered, whatever Azure says', async () => {
+    const { azure, cluster, awaits } = world(launched())
+    azure.becomes('aks-a', 'Creating')
+    const work = awaits()
+    await pass(5000)
+    azure.becomes('aks-a', 'Failed', { code: 'OSProvisioningTimedOut' })
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
+    expect(await ended(work)).toEqual({ kind: 'succeeded' })
+    expect(azure.writes).toEqual([])
+  })
+
+  test.each<[string, (cluster: FakeCluster) => void]>([
+    ['is deleted', (cluster) => cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(1) } })],
+    ['is gone', (cluster) => cluster.remove('nodeclaims', 'a')],
+    ['is another by now', (cluster) => cluster.put('nodeclaims', claimJson('a', { metadata: { uid: 'other' } }))],
+  ])('ends when the claim %s', async (_, change) => {
+    const { azure, cluster, awaits } = world(launched())
+    azure.becomes('aks-a', 'Creating')
+    const work = awaits()
+    await pass(2000)
+    change(cluster)
+    expect(await ended(work)).toEqual({ kind: 'claimGone' })
+  })
+
+  test('that failed for lack of capacity marks the offering, takes the token back and launches again', async () => {
+    const { azure, cluster, deps, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Creating')
+    const work = awaits()
+    await pass(2000)
+    azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })
+    expect(await ended(work)).toMatchObject({
+      kind: 'failed',
+      reason: 'AllocationFailure',
+      message: expect.stringContaining('Standard_D4s_v5 on-demand in zone westus2-1') as string,
+    })
+    expect(of('Launched')).toMatchObject({ status: 'Unknown', reason: 'AllocationFailure' })
+    expect(deps.unavailable.marks.size).toBeGreaterThan(0)
+    expect(cluster.names('secrets')).toEqual([])
+  })
+
+  test('that failed for another reason marks nothing, and waits as long as the reason asks for', async () => {
+    const { azure, deps, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Failed', { code: 'AuthorizationFailed', message: 'the identity may not' })
+    const startedAt = Date.now()
+    expect(await ended(awaits(), 120_000)).toMatchObject({ kind: 'failed', reason: 'CreateInstanceFailed' })
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(60_000)
+    expect(deps.unavailable.marks.size).toBe(0)
+    expect(of('Launched')).toMatchObject({ status: 'Unknown', reason: 'CreateInstanceFailed' })
+  })
+
+  test.each<[string, (azure: FakeAzure) => void]>([
+    ['was deleted', (azure) => azure.remove('virtualMachines', 'aks-a')],
+    ['is being deleted', (azure) => azure.becomes('aks-a', 'Deleting')],
+  ])('that %s launches again', async (_, change) => {
+    const { azure, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Creating')
+    const work = awaits()
+    await pass(2000)
+    change(azure)
+    expect(await ended(work)).toEqual({ kind: 'vmGone' })
+    expect(of('Launched')).toMatchObject({ status: 'Unknown', reason: 'InstanceNotFound' })
+  })
+
+  test('that a list shows as failed and Azure itself as made is awaited further', async () => {
+    const { azure, cluster, awaits, condition: of } = world(launched())
+    azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })
+    azure.intercept((request) => {
+      if (request === 'GET virtualMachines/aks-a') azure.becomes('aks-a', 'Succeeded')
+    })
+    const work = awaits()
+    await pass(5000)
+    expect(of('Launched')?.status).toBe('True')
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
+    expect(await ended(work)).toEqual({ kind: 'succeeded' })
+  })
+
+  test('that runs and whose Node does not come has Azure asked why, ten minutes before the end and one', async () => {
+    const { cluster, awaits, told, condition: of } = world(launched())
+    const work = awaits()
+    await pass(4.5 * 60_000)
+    expect(told).toEqual([])
+    await pass(60_000)
+    expect(told.filter(({ reason }) => reason === 'NodeNotJoined')).toHaveLength(1)
+    expect(of('Registered')).toMatchObject({
+      status: 'Unknown',
+      message: expect.stringContaining('though VM aks-a was created') as string,
+    })
+    await pass(9 * 60_000)
+    expect(told.filter(({ reason }) => reason === 'NodeNotJoined')).toHaveLength(2)
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(1) } })
+    await ended(work)
+  })
+})

@@ -1,0 +1,221 @@
+import { describe, expect, test } from 'vitest'
+import { inValues, newClaim, onDemand, plant, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
+import { at, claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
+import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
+import type { LaunchOutcome } from '../contract.ts'
+
+useFakeTime()
+
+describe('a launch', () => {
+  test('makes the cheapest VM that fits, and writes what it made into the claim', async () => {
+    const { azure, cluster, launch, launched, tokens } = world()
+    const outcome = (await launch()) as LaunchOutcome & { kind: 'launched' }
+    expect(outcome).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5', capacityType: 'on-demand' })
+    expect(azure.names('virtualMachines')).toEqual(['aks-a'])
+    expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual(tagsOf('uid-a'))
+    const claim = cluster.object('nodeclaims', 'a')
+    expect(claim?.metadata.labels).toMatchObject({
+      'node.kubernetes.io/instance-type': 'Standard_D2s_v5',
+      'topology.kubernetes.io/zone': outcome.zone,
+      'karpenter.sh/capacity-type': 'on-demand',
+      'karpenter.sh/nodepool': 'default',
+    })
+    expect(claim?.status).toMatchObject({ providerID: outcome.providerId, imageID: outcome.imageId })
+    expect(launched()).toMatchObject({ status: 'True' })
+    expect(tokens()).toEqual([secretName])
+  })
+
+  test.each<[string, readonly Json[], Json, string]>([
+    ['spot where it may', [], { cpu: '1' }, 'Standard_D2s_v5 spot'],
+    ['a larger size for larger pods', onDemand, { cpu: '3' }, 'Standard_D4s_v5 on-demand'],
+    [
+      'the type that the plan names',
+      [inValues('node.kubernetes.io/instance-type', 'Standard_D8s_v5'), ...onDemand],
+      { cpu: '1' },
+      'Standard_D8s_v5 on-demand',
+    ],
+    [
+      'nothing smaller than minimum cores',
+      [{ key: 'karpenter.azure.com/sku-cpu', operator: 'Gt', values: ['4'] }],
+      { cpu: '1' },
+      'Standard_D8s_v5 spot',
+    ],
+  ])('takes %s', async (_, requirements, requests, what) => {
+    const { launch } = world(newClaim({ requirements, resources: { requests } }))
+    const outcome = (await launch()) as LaunchOutcome & { kind: 'launched' }
+    expect(`${outcome.instanceType} ${outcome.capacityType}`).toBe(what)
+  })
+
+  test('stays in the zone that the claim names', async () => {
+    const { azure, launch } = world(
+      newClaim({ requirements: [...onDemand, inValues('topology.kubernetes.io/zone', 'westus2-2')] }),
+    )
+    expect(await launch()).toMatchObject({ zone: 'westus2-2' })
+    expect(azure.get('virtualMachines', 'aks-a')?.properties['zones']).toEqual(['2'])
+  })
+
+  test('puts the finalizer on a claim that was made by hand before there is a VM', async () => {
+    const { azure, cluster, launch } = world(newClaim({ metadata: { finalizers: [] } }))
+    let atPut: readonly string[] | undefined
+    azure.intercept((request) => {
+      if (request.startsWith('PUT')) atPut = cluster.object('nodeclaims', 'a')?.metadata.finalizers
+    })
+    await launch()
+    expect(atPut).toEqual(['karpenter.sh/termination'])
+  })
+
+  test('removes labels of an earlier launch that the new VM does not have', async () => {
+    const labels = {
+      'karpenter.sh/nodepool': 'default',
+      'karpenter.azure.com/sku-gpu-name': 'T4',
+      'example.com/own': 'x',
+    }
+    const { cluster, launch } = world(newClaim({ metadata: { labels } }))
+    await launch()
+    const after = cluster.object('nodeclaims', 'a')?.metadata.labels
+    expect(after).not.toHaveProperty(['karpenter.azure.com/sku-gpu-name'])
+    expect(after).toMatchObject({ 'example.com/own': 'x' })
+  })
+
+  test('keeps the secret of the token out of claim, events, log and result', async () => {
+    const { cluster, launch, told, logged } = world()
+    const outcome = await launch()
+    const secret = (cluster.object('secrets', secretName, 'kube-system') as unknown as { stringData: Json }).stringData[
+      'token-secret'
+    ] as string
+    expect(secret).toMatch(/^[a-z0-9]{16}$/)
+    for (const text of [outcome, cluster.object('nodeclaims', 'a'), told, logged])
+      expect(JSON.stringify(text)).not.toContain(secret)
+  })
+})
+
+describe('a claim for which nothing is to be launched', () => {
+  test.each<[string, Json | undefined]>([
+    ['that is being deleted', goingClaim('a', { status: { conditions: [] } })],
+    ['whose name another has', newClaim({ metadata: { uid: 'other' } })],
+    ['that is gone', claimJson('b')],
+  ])('%s: no VM, and no token is left', async (_, claim) => {
+    const { azure, launch, tokens } = world(claim)
+    expect(await launch(1, true)).toEqual({ kind: 'claimGone' })
+    expect(azure.writes).toEqual([])
+    expect(tokens()).toEqual([])
+  })
+
+  test('that has its Node keeps it, whatever Azure says of the VM', async () => {
+    const { azure, cluster, launch } = world(claimJson('a'))
+    plant(azure, tagsOf('uid-a'), 'Failed')
+    const before = cluster.object('nodeclaims', 'a')
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D4s_v5', zone: 'westus2-1' })
+    expect(azure.writes).toEqual([])
+    expect(cluster.object('nodeclaims', 'a')).toEqual(before)
+  })
+
+  test.each<[string, Json | undefined, RegExp]>([
+    ['is missing', nodeClassJson('other'), /spec.nodeClassRef.name "default" names no AKSNodeClass/],
+    ['is being deleted', nodeClassJson('default', { metadata: { deletionTimestamp: at(0) } }), /names no AKSNodeClass/],
+    [
+      'is not ready',
+      nodeClassJson('default', {
+        status: { conditions: [{ ...condition('Ready', 'False'), message: 'no subnet', observedGeneration: 1 }] },
+      }),
+      /is not Ready: no subnet/,
+    ],
+  ])('whose node class %s is told so, and nothing is made', async (_, nodeClass, message) => {
+    const { azure, launch } = world(newClaim(), nodeClass)
+    const outcome = await launch()
+    expect(outcome.kind).toBe('nodeClassNotReady')
+    expect((outcome as { message: string }).message).toMatch(message)
+    expect(azure.writes).toEqual([])
+  })
+
+  test.each([
+    ['of an earlier generation', { ...condition('Ready'), observedGeneration: 0 }],
+    ['that is not known yet', condition('Ready', 'Unknown')],
+  ])('whose node class has a readiness %s is tried again, and says so', async (_, ready) => {
+    const { azure, launch, launched } = world(newClaim(), nodeClassJson('default', { status: { conditions: [ready] } }))
+    await expect(launch()).rejects.toThrow('its status was not brought up to date yet')
+    expect(launched()).toMatchObject({ status: 'Unknown', reason: 'NodeClassReadinessUnknown' })
+    expect(azure.writes).toEqual([])
+  })
+
+  test('with a value that no node can have is refused for good', async () => {
+    const requirements = [inValues('node.kubernetes.io/windows-build', 'x\nKUBELET_FLAGS=--static-pod-url=http://evil')]
+    const { azure, launch, launched } = world(newClaim({ requirements }))
+    expect(await launch()).toMatchObject({ kind: 'invalid' })
+    expect(launched()).toMatchObject({ status: 'False', reason: 'InvalidNodeClaim' })
+    expect(azure.writes).toEqual([])
+  })
+
+  test.each<[string, readonly Json[], Json]>([
+    ['no type is as large', onDemand, { cpu: '100' }],
+    ['no such type exists', [inValues('node.kubernetes.io/instance-type', 'Standard_NC24')], { cpu: '1' }],
+    ['no such zone exists', [inValues('topology.kubernetes.io/zone', 'westus2-9')], { cpu: '1' }],
+  ])('is exhausted when %s', async (_, requirements, requests) => {
+    const { azure, launch } = world(newClaim({ requirements, resources: { requests } }))
+    expect(await launch()).toMatchObject({ kind: 'exhausted' })
+    expect(azure.writes).toEqual([])
+  })
+
+  test('is not launched from a class without an image for the type, and is told which', async () => {
+    const { azure, launch } = world(newClaim(), nodeClassJson('default', { status: { images: [] } }))
+    expect(await launch()).toMatchObject({ kind: 'nodeClassNotReady' })
+    expect(azure.writes).toEqual([])
+  })
+})
+
+describe('a launch that is repeated after a crash', () => {
+  test('at any request leaves one VM, one token and a launched claim', async () => {
+    const requests = async (failAt: number) => {
+      const { azure, cluster, launch, launched, tokens } = world(newClaim({ metadata: { finalizers: [] } }))
+      let count = 0
+      const crash = () => {
+        count += 1
+        if (count === failAt) throw new Error('the process died')
+      }
+      // Before a request takes effect.
+      cluster.intercept(({ verb }) => {
+        if (verb !== 'get' && verb !== 'list') crash()
+      })
+      azure.intercept((request) => {
+        if (!request.startsWith('GET')) crash()
+      })
+      await ended(launch(1), 200_000).catch(() => {})
+      const made = count
+      count = Number.POSITIVE_INFINITY
+      await ended(launch(1, true), 200_000)
+      expect(azure.names('virtualMachines')).toEqual(['aks-a'])
+      expect(azure.names('disks')).toHaveLength(1)
+      expect(tokens()).toEqual([secretName])
+      expect(launched()).toMatchObject({ status: 'True' })
+      expect(cluster.object('nodeclaims', 'a')?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
+      return made
+    }
+    const all = await requests(0)
+    expect(all).toBeGreaterThanOrEqual(5)
+    for (let failAt = 1; failAt <= all; failAt += 1) await requests(failAt)
+  })
+
+  test('whose PUT went through although its answer was lost finds the VM', async () => {
+    const { azure, cluster, launch } = world()
+    const end = cluster.intercept(({ verb, path }) => {
+      if (verb === 'patch' && path.endsWith('/nodeclaims/a/status'))
+        throw new ApiError(503, 'ServiceUnavailable', 'away')
+    })
+    await expect(launch()).rejects.toThrow('away')
+    end()
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched' })
+    expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
+  })
+
+  test("makes a new token when the old one may lie in nobody's hands", async () => {
+    const { cluster, launch } = world()
+    cluster.put('secrets', {
+      metadata: { name: secretName, namespace: 'kube-system', uid: 'old' },
+      stringData: { 'token-secret': 'unreadable' },
+    })
+    await launch(1, true)
+    expect(cluster.object('secrets', secretName, 'kube-system')?.metadata.uid).not.toBe('old')
+  })
+})

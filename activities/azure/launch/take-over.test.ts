@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import { asAttempt } from '../../../test/fakes/attempt.ts'
+import type { Refusal } from '../../../test/fakes/azure.ts'
+import { plant, ref, tagsOf, world } from '../../../test/fakes/launch-world.ts'
+import { claimJson } from '../../../test/fakes/objects.ts'
+import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { launch } from './launch.ts'
+
+useFakeTime()
+
+describe('a VM that stands under the name of the claim', () => {
+  test.each(['Creating', 'Updating', 'Succeeded'])('and is its own (%s) is adopted: no second PUT', async (state) => {
+    const { azure, cluster, launch, launched } = world()
+    plant(azure, tagsOf('uid-a'), state)
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5', zone: 'westus2-3' })
+    expect(azure.writes).toEqual([])
+    expect(launched()).toMatchObject({ status: 'True' })
+    expect(cluster.object('nodeclaims', 'a')?.status).toMatchObject({
+      imageID: '/CommunityGalleries/g/images/old/versions/1',
+    })
+  })
+
+  test('and was made by Karpenter for this NodePool is adopted', async () => {
+    const { azure, launch } = world()
+    plant(azure, tagsOf(undefined))
+    expect(await launch()).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
+    expect(azure.writes).toEqual([])
+  })
+
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ['without tags', {}],
+    ['of another cluster', { ...tagsOf('uid-a'), 'karpenter.azure.com_cluster': 'other' }],
+    ['of another cluster of the same name', { ...tagsOf('uid-a'), 'joiner.sh_cluster-uid': 'other' }],
+    ['of an AKS machine', { ...tagsOf('uid-a'), 'karpenter.azure.com_aksmachine_nodeclaim': 'x' }],
+    ['of Karpenter for another NodePool', tagsOf(undefined, 'other')],
+    ['without claim and NodePool', { 'karpenter.azure.com_cluster': 'test' }],
+  ])('%s is neither adopted nor deleted, in whatever state', async (_, tags) => {
+    for (const state of ['Succeeded', 'Failed', 'Creating', 'Deleting']) {
+      const { azure, launch, launched } = world()
+      plant(azure, tags, state)
+      const before = azure.get('virtualMachines', 'aks-a')
+      await expect(ended(launch(), 120_000)).rejects.toMatchObject({ type: 'InstanceNotOwned' })
+      expect(azure.writes).toEqual([])
+      expect(azure.get('virtualMachines', 'aks-a')).toEqual(before)
+      expect(launched()?.status).toBe('Unknown')
+    }
+  })
+
+  test('of a claim that lives is left to that claim', async () => {
+    const { azure, cluster, launch } = world()
+    cluster.put('nodeclaims', claimJson('other'))
+    plant(azure, tagsOf('uid-other'))
+    await expect(ended(launch(), 120_000)).rejects.toThrow('belongs to NodeClaim other')
+    expect(azure.writes).toEqual([])
+  })
+
+  test('of an earlier claim of the name that is gone makes room', async () => {
+    const { azure, launch } = world()
+    plant(azure, tagsOf('uid-earlier'))
+    azure.deletesTakeMs = 3000
+    expect(await launch()).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
+    expect(azure.writes).toEqual(['DELETE virtualMachines/aks-a', 'PUT virtualMachines/aks-a'])
+  })
+
+  test('and is being deleted is waited for and not deleted again', async () => {
+    const { azure, launch } = world()
+    plant(azure, tagsOf('uid-a'), 'Deleting')
+    setTimeout(() => azure.remove('virtualMachines', 'aks-a'), 5000)
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
+    expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
+  })
+
+  test('and failed in an earlier attempt, which has been judged, makes room', async () => {
+    const { azure, deps, launch } = world()
+    plant(azure, tagsOf('uid-a'), 'Succeeded', 1)
+    azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
+    expect(deps.unavailable.marks.size).toBe(0)
+  })
+
+  test('and failed in this attempt for lack of capacity is judged now: an outcome, a mark and no VM', async () => {
+    const { azure, deps, launch, launched } = world()
+    plant(azure, tagsOf('uid-a'), 'Succeeded', 2)
+    azure.becomes('aks-a', 'Failed', { code: 'AllocationFailed' })
+    expect(await launch(2)).toMatchObject({
+      kind: 'capacity',
+      reason: 'AllocationFailure',
+      instanceType: 'Standard_D8s_v5',
+      zone: 'westus2-3',
+      capacityType: 'on-demand',
+    })
+    expect(azure.writes).toEqual(['DELETE virtualMachines/aks-a'])
+    expect(launched()).toMatchObject({ status: 'Unknown', reason: 'AllocationFailure' })
+    expect(deps.unavailable.marks.size).toBeGreaterThan(0)
+  })
+
+  test('and failed in this attempt for another reason is replaced at once', async () => {
+    const { azure, launch } = world()
+    plant(azure, tagsOf('uid-a'), 'Succeeded', 2)
+    azure.becomes('aks-a', 'Failed', { code: 'OSProvisioningTimedOut' })
+    expect(await launch(2)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
+  })
+
+  test('by the time of the PUT is looked at by the next try, and never changed', async () => {
+    const { azure, launch } = world()
+    const end = azure.intercept((request) => {
+      if (request !== 'PUT virtualMachines/aks-a') return
+      end()
+      plant(azure, tagsOf('uid-a'))
+    })
+    await expect(launch()).rejects.toThrow('VM aks-a exists by now')
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
+  })
+
+  test.each<[string, Refusal]>([
+    ['cannot be read', { status: 403, code: 'AuthorizationFailed' }],
+    ['is in a resource group that does not exist', { status: 404, code: 'ResourceGroupNotFound' }],
+    [
+      'is answered for by a 404 about something else',
+      { status: 404, code: 'ResourceNotFound', message: "The Resource 'Microsoft.Network/x/y' was not found" },
+    ],
+  ])('and %s is no proof that there is none: nothing is made', async (_, refusal) => {
+    const { azure, deps } = world()
+    azure.intercept((request) => (request === 'GET virtualMachines/aks-a' ? refusal : undefined))
+    const work = asAttempt(1, () => launch(deps, { claim: ref, attempt: 1 }, new AbortController().signal))
+    await expect(ended(work, 120_000)).rejects.toThrow()
+    expect(azure.writes).toEqual([])
+  })
+})

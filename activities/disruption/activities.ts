@@ -1,0 +1,19 @@
+import { withHeartbeats } from '../activity-context.ts'
+import { translatingFailures } from '../failure.ts'
+import { type CheckPlanDeps, checkPlan } from './check-plan.ts'
+import { type CommitDeps, commitDisruptions } from './commit.ts'
+import type { DisruptionActivities } from './contract.ts'
+import { type NextDisruptionDeps, nextDisruption } from './next-disruption.ts'
+import { type PlanDisruptionDeps, planDisruption } from './plan-disruption.ts'
+
+export interface DisruptionActivityDeps extends NextDisruptionDeps, CommitDeps, PlanDisruptionDeps, CheckPlanDeps {}
+
+/** The disruption activities of the plan queue. */
+export function createDisruptionActivities(deps: DisruptionActivityDeps): DisruptionActivities {
+  return translatingFailures<DisruptionActivities>({
+    nextDisruption: (input) => withHeartbeats((signal) => nextDisruption(deps, input, signal)),
+    checkPlan: (request) => withHeartbeats(() => checkPlan(deps, request)),
+    planDisruption: (request) => withHeartbeats(() => planDisruption(deps, request)),
+    commitDisruptions: ({ proposals }) => withHeartbeats(() => commitDisruptions(deps, proposals)),
+  })
+}

@@ -1,0 +1,87 @@
+import type { Logger } from 'pino'
+import { scoreText } from '../../core/disruption/balanced.ts'
+import type { Blocked, Candidate } from '../../core/disruption/candidates.ts'
+import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
+import { commandText, savingsText } from '../../core/disruption/command-text.ts'
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import type { EventReason } from '../../core/events.ts'
+import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
+import { isReschedulable } from '../../core/pods/pod-rules.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { EventRecorder } from '../kubernetes/event-recorder.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import type { DisruptionProposal } from './contract.ts'
+import type { DisruptionMetrics } from './metrics.ts'
+
+export interface DisruptionEventDeps {
+  readonly cache: ClusterCache
+  readonly events: EventRecorder
+  readonly log: Logger
+  readonly disruptionMetrics: DisruptionMetrics
+}
+
+/** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
+export function tellFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
+  // A burst of new nodes would be a burst of events that say nothing to their owner.
+  for (const blocked of evaluation.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
+  for (const command of evaluation.commands) tellDecided(deps, command)
+}
+
+function tellBlocked(deps: DisruptionEventDeps, { object, reason, message }: Blocked): void {
+  const { nodePools, nodeClaims, nodes } = deps.cache
+  const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
+    object.kind === 'NodePool'
+      ? [nodePools.get(object.name)]
+      : [nodeClaims.get(object.name), nodes.get(object.nodeName ?? '')]
+  for (const about of found) {
+    if (about === undefined) continue
+    const { uid } = about.metadata
+    // A pool can be blocked for several disruption reasons at once; its message tells them apart.
+    const values = object.kind === 'NodePool' ? [uid, message] : [uid]
+    deps.events.record({ about: subject(about), reason, message, values })
+  }
+}
+
+/** Tells both objects of each candidate. */
+function tellCandidates(
+  deps: DisruptionEventDeps,
+  candidates: readonly Pick<Candidate, 'node' | 'nodeClaim'>[],
+  reason: EventReason,
+  message: string,
+): void {
+  for (const { node, nodeClaim } of candidates)
+    for (const about of [node, nodeClaim]) deps.events.record({ about: subject(about), reason, message })
+}
+
+function tellDecided(deps: DisruptionEventDeps, command: DisruptionCommand): void {
+  const { method, decision, candidates, savings, scores = [] } = command
+  if (methodFacts[method].validation === 'immediate') return
+  if (decision === 'replace') {
+    const message = `Consolidation candidate: ${commandText(command)} (${savingsText(savings)})`
+    tellCandidates(deps, candidates, 'ConsolidationCandidate', message)
+  }
+  for (const score of scores) {
+    const own = candidates.filter(({ nodePool }) => nodePool.metadata.name === score.nodePool)
+    tellCandidates(deps, own, 'ConsolidationApproved', scoreText(score))
+  }
+}
+
+/** A proposal did not hold when it was looked at again. Only what had been consolidation is told, as upstream. */
+export function tellRejected(
+  deps: DisruptionEventDeps,
+  { id, method, decision, savings, candidates: refs, replacements }: DisruptionProposal,
+  { reason, message }: { readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'; readonly message: string },
+): void {
+  deps.disruptionMetrics.proposed(method, 'rejected')
+  deps.log.info({ command: id, reason, why: message }, 'rejected disruption command')
+  if (methodFacts[method].validation === 'immediate') return
+  deps.disruptionMetrics.validationFailed(method, refs.length)
+  const known = refs.flatMap(({ name, nodeName }) => {
+    const [nodeClaim, node] = [deps.cache.nodeClaims.get(name), deps.cache.nodes.get(nodeName)]
+    if (nodeClaim === undefined || node === undefined) return []
+    return [{ nodeClaim, node, reschedulable: deps.cache.pods.by('byNode', nodeName).filter(isReschedulable) }]
+  })
+  const command = commandText({ decision, candidates: known, replacements })
+  const text = `Consolidation rejected: ${command}, reason: ${reason} (${savingsText(savings)})`
+  tellCandidates(deps, known, 'ConsolidationRejected', text)
+}

@@ -1,0 +1,174 @@
+import { isTrue } from '../../core/conditions.ts'
+import { type DisruptionMethod, methodFacts, methodNames } from '../../core/disruption/command.ts'
+import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import type { Pauses } from '../../core/pauses/pauses.ts'
+import { pauseFor } from '../activity-context.ts'
+import type { PauseConditionsDeps } from '../kubernetes/pauses/pause-conditions.ts'
+import { refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
+import { instanceTypes } from '../scheduler-thread/solve.ts'
+import type { AbandonedDeps } from './abandoned.ts'
+import { releaseAbandoned } from './abandoned.ts'
+import type { ClaimConditionsDeps } from './claim-conditions.ts'
+import { keepClaimConditions } from './claim-conditions.ts'
+import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from './contract.ts'
+import type { DisruptionEventDeps } from './events.ts'
+import { tellFindings } from './events.ts'
+import { type DisruptionMemory, memoryOf } from './memory.ts'
+import { proposalsOf } from './proposals.ts'
+import type { ProtectionEventsDeps } from './protection-events.ts'
+import { tellProtections } from './protection-events.ts'
+import type { RequestEventsDeps } from './request-events.ts'
+import { tellConsolidateNow } from './request-events.ts'
+import type { TellEvaluationDeps } from './tell-evaluation.ts'
+import { tellEvaluation } from './tell-evaluation.ts'
+import type { VerdictsDeps } from './verdicts.ts'
+import { recordVerdicts } from './verdicts.ts'
+import type { EvaluationDeps } from './world.ts'
+import { evaluateCluster } from './world.ts'
+
+export interface NextDisruptionDeps
+  extends PauseConditionsDeps,
+    ClaimConditionsDeps,
+    ProtectionEventsDeps,
+    AbandonedDeps,
+    TellEvaluationDeps,
+    DisruptionEventDeps,
+    VerdictsDeps,
+    RequestEventsDeps,
+    EvaluationDeps {}
+
+/** Without a change that brings it forward, the cluster is looked at this often (reference/karpenter-core.md 4.1). */
+const lookEveryMs = 10_000
+const pollMs = 30 * 60_000
+/** A burst of changes is looked at once. */
+const burstMs = 50
+/** What was fruitless is evaluated again after this long although nothing changed; sooner where a budget has a schedule. */
+const spareMs = 5 * 60_000
+const spareScheduledMs = 30_000
+/** Passes that come to nothing take up no more than a third of a planner, however fast pods come and go. */
+const restPerWork = 2
+
+/** Evaluates the cluster until something should be disrupted. It changes nothing but conditions and events, and frees what no command holds. */
+export async function nextDisruption(
+  deps: NextDisruptionDeps,
+  input: DisruptionInput,
+  signal: AbortSignal,
+): Promise<DisruptionOutcome> {
+  const untilMs = deps.now() + pollMs
+  for (const method of input.abandoned ?? []) deps.disruptionMetrics.proposed(method, 'abandoned')
+  await deps.cache.synced()
+  await deps.quarantine.refresh(true)
+  const memory = memoryOf(deps)
+  do {
+    await deps.quarantine.refresh()
+    const pauses = await refreshPauses(deps)
+    if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
+    await keepClaimConditions(deps)
+    tellProtections(deps)
+    await releaseAbandoned(deps, memory, signal)
+    const startedAt = deps.now()
+    // What comes from here on may not be in the evaluation any more.
+    const { changes, urgentChanges } = memory
+    const { proposals, nextMs } = await pass(deps, memory, { input, pauses, changes })
+    if (proposals.length > 0) return { kind: 'proposed', proposals }
+    if (input.once) break
+    const rest = Math.max(burstMs, restPerWork * (deps.now() - startedAt))
+    await untilWorthALook(deps, memory, { urgentChanges, nextMs, rest }, signal)
+  } while (deps.now() < untilMs)
+  return { kind: 'idle' }
+}
+
+interface PassInput {
+  readonly input: DisruptionInput
+  readonly pauses: Pauses
+  /** How many changes of the cluster had been seen when the pass began. */
+  readonly changes: number
+}
+
+interface PassResult {
+  readonly proposals: readonly DisruptionProposal[]
+  /** When time alone may bring something, in epoch ms. */
+  readonly nextMs: number
+}
+
+async function pass(deps: NextDisruptionDeps, memory: DisruptionMemory, given: PassInput): Promise<PassResult> {
+  const { input, pauses, changes } = given
+  const inputs = input.forced ? [] : dependsOn(deps, given)
+  if (!input.forced && memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
+  const evaluation = await evaluated(deps, memory, input, pauses)
+  tellEvaluation(deps, evaluation)
+  tellFindings(deps, evaluation)
+  if (!input.forced) recordVerdicts(deps, evaluation)
+  const proposals = proposalsOf(evaluation.commands, input.forced)
+  if (input.forced) tellConsolidateNow(deps, input.request ?? {}, proposals)
+  const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
+  if (!input.forced && proposals.length === 0) {
+    const spareUntil = deps.now() + (hasScheduledBudgets(deps) ? spareScheduledMs : spareMs)
+    memory.fruitless(changes, inputs, Math.min(nextMs, spareUntil))
+  }
+  return { proposals, nextMs }
+}
+
+/** What an evaluation depends on beside the objects of the cluster. */
+function dependsOn(deps: NextDisruptionDeps, { input, pauses }: PassInput): readonly unknown[] {
+  const prices = [...instanceTypes(deps)].flat()
+  const nominated = [...deps.nominations.targets(deps.now())].sort()
+  return [...prices, JSON.stringify([input.validating ?? null, pauses.inForce, nominated])]
+}
+
+/** Whatever drifted is looked at first: a rollout is not to wait for a long search for savings. */
+async function evaluated(
+  deps: NextDisruptionDeps,
+  memory: DisruptionMemory,
+  { forced, request, validating }: DisruptionInput,
+  pauses: Pauses,
+): Promise<Evaluation> {
+  const { budget, by: _, ...scope } = request ?? {}
+  const settings = {
+    pauses,
+    forced,
+    ...(forced ? {} : { resting: memory.resting() }),
+    ...(request === undefined ? {} : { scope }),
+    ...(budget === undefined ? {} : { mostNodes: budget }),
+    ...(validating === undefined ? {} : { spokenFor: new Set(validating.nodeClaims) }),
+  }
+  const methods = methodsBeside(validating?.methods ?? [])
+  if (!forced && methods === methodNames && hasDrifted(deps)) {
+    const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
+    if (first.commands.length > 0) return first
+  }
+  return evaluateCluster(deps, { ...settings, methods })
+}
+
+/** Methods whose commands are committed without a validation later on. */
+const methodsAtOnce = methodNames.filter((method) => methodFacts[method].validation === 'immediate')
+
+/** While a command waits to be validated, only methods go on whose commands wait for nothing. */
+function methodsBeside(validating: readonly DisruptionMethod[]): readonly DisruptionMethod[] {
+  return validating.some((method) => methodFacts[method].validation === 'delayed') ? methodsAtOnce : methodNames
+}
+
+function hasDrifted({ cache }: NextDisruptionDeps): boolean {
+  for (const { status } of cache.nodeClaims.values()) if (isTrue(status.conditions, 'Drifted')) return true
+  return false
+}
+
+function hasScheduledBudgets({ cache }: NextDisruptionDeps): boolean {
+  return [...cache.nodePools.values()].some(({ disruption }) =>
+    disruption.budgets.some(({ schedule }) => schedule !== undefined && schedule !== null),
+  )
+}
+
+/** Waits until a change may have set nodes free, or until the time for a look has come. */
+async function untilWorthALook(
+  deps: NextDisruptionDeps,
+  memory: DisruptionMemory,
+  { urgentChanges, nextMs, rest }: { readonly urgentChanges: number; readonly nextMs: number; readonly rest: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const wakeMs = Math.min(lookEveryMs, Math.max(nextMs - deps.now(), 100, rest))
+  const isNews = () => memory.urgentChanges > urgentChanges
+  // The memory listens before any wait does, so its count is up to date here.
+  if (isNews() || (await deps.cache.changeWithin(wakeMs, isNews, signal)))
+    await pauseFor(Math.min(rest, lookEveryMs), signal)
+}

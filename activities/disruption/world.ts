@@ -1,0 +1,103 @@
+import type { DisruptionView } from '../../core/disruption/candidates.ts'
+import type { Evaluation, EvaluationSettings } from '../../core/disruption/evaluate.ts'
+import type { FilterSettings } from '../../core/disruption/filters.ts'
+import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
+import type { Proposed, Validation } from '../../core/disruption/validate.ts'
+import { disruptionView } from '../../core/disruption/world.ts'
+import type { Pauses } from '../../core/pauses/pauses.ts'
+import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import type { Nominations } from '../provisioning/nominations.ts'
+import type { PlanningSnapshotDeps } from '../provisioning/planning-snapshot.ts'
+import { podsToPlace } from '../provisioning/planning-snapshot.ts'
+import type { SolveDeps } from '../scheduler-thread/solve.ts'
+import { instanceTypes } from '../scheduler-thread/solve.ts'
+import type { EvaluationThreadRequest, SolverThread } from '../scheduler-thread/solver-thread.ts'
+import { ThreadFault } from '../scheduler-thread/supervised-thread.ts'
+
+export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
+  readonly nominations: Nominations
+  /** The scheduler a second time: a long evaluation keeps no pod waiting. */
+  readonly evaluator: SolverThread
+  /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
+  readonly spotToSpotConsolidation: boolean
+}
+
+interface WorldOptions {
+  readonly pauses: Pauses
+  /** Names of NodeClaims that proposals speak for. */
+  readonly spokenFor?: ReadonlySet<string>
+}
+
+/** What of the cluster is evaluated, and how. */
+export interface EvaluationInput
+  extends Pick<EvaluationSettings, 'forced' | 'scope' | 'resting' | 'mostNodes' | 'methods'>,
+    Pick<WorldOptions, 'pauses' | 'spokenFor'> {}
+
+/** All that can be disrupted now, by the cache at this moment. */
+export async function evaluateCluster(
+  deps: EvaluationDeps,
+  { pauses, spokenFor, ...settings }: EvaluationInput,
+): Promise<Evaluation> {
+  const request = { ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) }
+  return blaming(deps, deps.evaluator.evaluate(request))
+}
+
+/** What disruption looks at before it asks where pods would go, from the cache at this moment. */
+export function viewOf(deps: EvaluationDeps, pauses: Pauses): DisruptionView {
+  const { cache } = deps
+  const source = {
+    nodes: stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] }),
+    podsOn: (node: string) => cache.pods.by('byNode', node),
+    nodePools: [...cache.nodePools.values()],
+    podDisruptionBudgets: [...cache.podDisruptionBudgets.values()],
+  }
+  const now = deps.now()
+  return disruptionView(source, instanceTypes(deps), {
+    now,
+    nominated: deps.nominations.targets(now),
+    view: { pauses },
+  })
+}
+
+/** Whether proposals of one evaluation still hold by the cache at this moment, each with those before it decided that do. */
+export async function validateTogether(
+  deps: EvaluationDeps,
+  proposals: readonly Proposed[],
+  { pauses, forced }: Pick<WorldOptions, 'pauses'> & Required<Pick<FilterSettings, 'forced'>>,
+): Promise<readonly Validation[]> {
+  return blaming(deps, deps.evaluator.validateTogether({ ...requestFor(deps, pauses), forced }, proposals))
+}
+
+/** The activity is tried again, and what crashed it twice is left out then. */
+async function blaming<T>({ quarantine }: EvaluationDeps, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ThreadFault) await quarantine.crashed(error)
+    throw error
+  }
+}
+
+function requestFor(deps: EvaluationDeps, pauses: Pauses): EvaluationThreadRequest {
+  // A pod that was bound, or is gone, keeps no node any more.
+  deps.nominations.keepOnly(new Set(podsToPlace(deps).map((pod) => pod.metadata.uid)))
+  const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling
+  return {
+    now: deps.now(),
+    instanceTypes: instanceTypes(deps),
+    options: { preferencePolicy, minValuesPolicy, reservedCapacity },
+    defaultSpread,
+    nominated: new Set([...deps.nominations.targets(deps.now()), ...awaited(deps)]),
+    pauses: pauses.inForce,
+    spotToSpot: deps.spotToSpotConsolidation,
+    terminateFirst: false,
+  }
+}
+
+/** Names of replacements of commands under way, and of their Nodes. */
+function* awaited({ cache }: EvaluationDeps): Iterable<string> {
+  for (const { metadata, status } of replacementsInUse(cache.nodeClaims.values())) {
+    yield metadata.name
+    if (status.nodeName !== undefined) yield status.nodeName
+  }
+}

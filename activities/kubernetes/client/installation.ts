@@ -1,0 +1,105 @@
+import type { Logger } from 'pino'
+import {
+  describeInstallation,
+  type Installation,
+  installationAnnotation,
+  installationText,
+  type Ownership,
+  ownershipOf,
+} from '../../../core/installation.ts'
+import type { Json } from './answers.ts'
+import { isConflict, isNotFound } from './api-error.ts'
+import type { KubernetesClient } from './client.ts'
+import { resourcePath } from './resources.ts'
+
+type Client = Pick<KubernetesClient, 'get' | 'mergePatch'>
+
+/** The CRD that carries the marker. Its neighbours have none, so that a claim is one write. */
+export const markedCrd = 'nodepools.karpenter.sh'
+const crdPath = resourcePath('customresourcedefinitions', markedCrd)
+
+/** The installation that a process belongs to. Errors: what the API server says of the namespace. */
+export async function ownInstallation(client: Client, release: string, namespace: string): Promise<Installation> {
+  const { metadata } = await client.get(resourcePath('namespaces', namespace))
+  return { release, namespace, uid: (metadata as { readonly uid: string }).uid }
+}
+
+interface Metadata {
+  readonly resourceVersion: string
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+/** The marker of a CRD. Undefined: it has none. */
+export function markerOf(crd: Json): string | undefined {
+  return (crd['metadata'] as Metadata).annotations?.[installationAnnotation]
+}
+
+/** Whose the CRDs are, and whether they are there at all. */
+export type Found = Ownership | { readonly kind: 'missing' }
+
+/** Reads whose the CRDs are. Errors: what the API server says. */
+export async function readOwnership(client: Client, own: Installation): Promise<Found> {
+  const crd = await readMarkedCrd(client)
+  return crd === undefined ? { kind: 'missing' } : ownershipOf(markerOf(crd), own)
+}
+
+/** The CRD with the marker. Undefined: it is not installed. */
+export async function readMarkedCrd(client: Client): Promise<Json | undefined> {
+  try {
+    return await client.get(crdPath)
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/**
+ * Claims the CRDs unless another installation has them. Of two that try at once the API server lets one through, by the resource version. Errors:
+ * what the API server says.
+ */
+export async function claimInstallation(client: Client, own: Installation, log: Logger): Promise<Found> {
+  const crd = await readMarkedCrd(client)
+  if (crd === undefined) return { kind: 'missing' }
+  const ownership = ownershipOf(markerOf(crd), own)
+  if (ownership.kind !== 'unclaimed') return ownership
+  if (!(await writeMarker(client, crd, own))) return claimInstallation(client, own, log)
+  log.info({ crd: markedCrd, ...own }, 'claimed the CRDs for this installation')
+  return { kind: 'ours' }
+}
+
+/**
+ * Whether this installation may write to its CRDs, as a watch has seen the marked one. A marker that somebody took away, as an upgrade of the CRDs may, is
+ * claimed again. Errors: what the API server says.
+ */
+export async function mayWriteCrds(client: Client, crd: Json, own: Installation): Promise<boolean> {
+  const { kind } = ownershipOf(markerOf(crd), own)
+  return kind === 'ours' || (kind === 'unclaimed' && (await writeMarker(client, crd, own)))
+}
+
+/** Writes the marker of an installation, if the CRD is still as it was read. Returns whether it was. */
+export async function writeMarker(client: Client, crd: Json, installation: Installation): Promise<boolean> {
+  const { resourceVersion } = crd['metadata'] as Metadata
+  const annotations = { [installationAnnotation]: installationText(installation) }
+  try {
+    await client.mergePatch(crdPath, { metadata: { resourceVersion, annotations } })
+    return true
+  } catch (error) {
+    if (isConflict(error)) return false
+    throw error
+  }
+}
+
+/** Why this installation does no work, with the remedy. Undefined: it may work. */
+export function installationProblem(found: Found, own: Installation): string | undefined {
+  const ours = `release "${own.release}" in namespace "${own.namespace}"`
+  switch (found.kind) {
+    case 'ours':
+      return undefined
+    case 'missing':
+      return `CustomResourceDefinition ${markedCrd} is not installed; apply the CRDs of the chart: helm show crds CHART | kubectl apply --server-side -f -`
+    case 'unclaimed':
+      return `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} is missing; a process with the role "conversion" writes it, check that one runs`
+    case 'foreign':
+      return `CustomResourceDefinition ${markedCrd}: annotation ${installationAnnotation} names ${describeInstallation(found.owner)}, and this is ${ours}; one installation works in a cluster. Uninstall one of both, or run when the other one is gone: joiner takeover --release ${own.release} --namespace ${own.namespace}`
+  }
+}

@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest'
+import type { DisruptionMethod } from '../../../core/disruption/command.ts'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import {
+  candidate,
+  guarded,
+  pause,
+  refTo,
+  replacement,
+  stateOf,
+  untouched,
+  workOn,
+  world,
+} from '../../../test/fakes/command-world.ts'
+import { metricLines } from '../../../test/fakes/deps.ts'
+import { at, claimJson, podJson } from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../client/answers.ts'
+
+useFakeTime()
+
+describe('deleting the candidates of a command', () => {
+  test('deletes all of them and resolves when the last is gone', async () => {
+    const { cluster, deletes, told } = world()
+    const work = deletes(workOn(['a', 'b']))
+    await pass(1000)
+    expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: 'going', b: 'going' })
+    cluster.remove('nodeclaims', 'a')
+    await pass(1000)
+    let isOver = false
+    void work.then(() => {
+      isOver = true
+    })
+    await pass(0)
+    expect(isOver).toBe(false)
+    cluster.remove('nodeclaims', 'b')
+    expect(await ended(work)).toEqual({ kind: 'deleted' })
+    expect(
+      told.filter(({ reason }) => reason === 'DisruptionTerminating').map(({ about, message }) => [about, message]),
+    ).toEqual([
+      ['NodeClaim/a', 'Disrupting NodeClaim: Underutilized'],
+      ['Node/aks-a', 'Disrupting Node: Underutilized'],
+      ['NodeClaim/b', 'Disrupting NodeClaim: Underutilized'],
+      ['Node/aks-b', 'Disrupting Node: Underutilized'],
+    ])
+  })
+
+  const obstacles: [string, (cluster: FakeCluster) => void, RegExp][] = [
+    [
+      'another command has stamped',
+      (cluster) =>
+        cluster.edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/disruption-command': 'drift-1' } } }),
+      /does not name the command any more/,
+    ],
+    [
+      'nobody has stamped any more',
+      (cluster) =>
+        cluster.edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/disruption-command': null } } }),
+      /does not name the command any more/,
+    ],
+    [
+      'an operator holds',
+      (cluster) =>
+        cluster.edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } }),
+      /NodeClaim is held until released/,
+    ],
+    [
+      'has do-not-disrupt on its Node',
+      (cluster) => cluster.edit('nodes', 'aks-b', { metadata: guarded }),
+      /the node has karpenter.sh\/do-not-disrupt by now/,
+    ],
+    [
+      'has do-not-disrupt itself',
+      (cluster) => cluster.edit('nodeclaims', 'b', { metadata: guarded }),
+      /the node has karpenter.sh\/do-not-disrupt by now/,
+    ],
+    [
+      'has a pod with do-not-disrupt',
+      (cluster) => cluster.put('pods', podJson('web', 'b', { metadata: guarded })),
+      /pod default\/web has karpenter.sh\/do-not-disrupt by now/,
+    ],
+    ['whose pool is paused', (cluster) => pause(cluster, 'disruption.nodepool.default'), /paused/],
+    ['that is paused by its Node', (cluster) => pause(cluster, 'disruption.node.aks-b'), /paused/],
+    ['that is paused by its NodeClaim', (cluster) => pause(cluster, 'disruption.node.b'), /paused/],
+    ['whose reason is paused', (cluster) => pause(cluster, 'disruption.reason.Underutilized'), /paused/],
+    ['when the loop is paused', (cluster) => pause(cluster, 'disruption'), /paused/],
+    ['when nobody can read what is paused', (cluster) => pause(cluster, 'disruption', 'rubbish'), /paused/],
+  ]
+
+  test.each(obstacles)('refuses all of them when there is one that %s', async (_, change, why) => {
+    const { cluster, deletes } = world()
+    change(cluster)
+    const before = cluster.snapshot()
+    const outcome = await deletes(workOn(['a', 'b']))
+    expect(outcome).toMatchObject({ kind: 'refused' })
+    expect((outcome as { message: string }).message).toMatch(why)
+    expect(cluster.snapshot()).toEqual(before)
+  })
+
+  test.each(obstacles.filter(([name]) => !name.startsWith('when') && !/pool|reason/.test(name)))(
+    'of an emptiness command leaves the one that %s and frees it',
+    async (name, change) => {
+      const { cluster, deletes, lifecyclesEnd } = world()
+      change(cluster)
+      lifecyclesEnd()
+      expect(await ended(deletes(workOn(['a', 'b'], { method: 'emptiness', decision: 'delete' })))).toEqual({
+        kind: 'deleted',
+      })
+      const isOthers = name.includes('another command') || name.includes('nobody')
+      expect(stateOf(cluster, ['a', 'b'])).toEqual({
+        a: 'gone',
+        b: isOthers ? expect.not.stringMatching('gone|going') : 'free',
+      })
+    },
+  )
+
+  test.each<[DisruptionMethod, Json, 'deleted' | 'refused']>([
+    ['drift', { terminationGracePeriod: '1h' }, 'deleted'],
+    ['drift', {}, 'refused'],
+    ['multi-node', { terminationGracePeriod: '1h' }, 'refused'],
+  ])('a pod with do-not-disrupt under %s of a claim with %j: %s', async (method, spec, kind) => {
+    const { cluster, deletes, lifecyclesEnd } = world([])
+    candidate(cluster, 'a', { claim: { spec } })
+    cluster.put('pods', podJson('web', 'a', { metadata: guarded }))
+    lifecyclesEnd()
+    expect(await ended(deletes(workOn(['a'], { method })))).toMatchObject({ kind })
+    expect(cluster.names('nodeclaims')).toEqual(kind === 'deleted' ? [] : ['a'])
+  })
+
+  test.each([
+    ['has ended', { status: { phase: 'Succeeded' } }],
+    ['is being deleted', { metadata: { ...guarded, deletionTimestamp: at(10) } }],
+  ])('a pod with do-not-disrupt that %s forbids nothing', async (_, change) => {
+    const { cluster, deletes, lifecyclesEnd } = world(['a'])
+    cluster.put(
+      'pods',
+      podJson('web', 'a', { ...change, metadata: { ...guarded, ...(change as { metadata?: Json }).metadata } }),
+    )
+    lifecyclesEnd()
+    expect(await ended(deletes(workOn(['a'])))).toEqual({ kind: 'deleted' })
+  })
+
+  test('is refused while a replacement cannot take pods, whatever the caller waited for', async () => {
+    const { cluster, deletes } = world()
+    replacement(cluster, 'new', false)
+    expect(await deletes(workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }] }))).toEqual({
+      kind: 'refused',
+      message: 'replacement new of the command is not initialized',
+    })
+    expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: untouched, b: untouched })
+  })
+
+  test('believes the API server and not a cache that lags about a replacement', async () => {
+    const { cluster, deletes, lifecyclesEnd } = world()
+    replacement(cluster, 'new', false)
+    cluster.lag()
+    replacement(cluster, 'new', true)
+    lifecyclesEnd()
+    const work = deletes(workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }] }))
+    await pass(100)
+    cluster.catchUp()
+    expect(await ended(work)).toEqual({ kind: 'deleted' })
+  })
+
+  test('makes the replacements nodes like any others, and keeps them', async () => {
+    const { cluster, deletes, lifecyclesEnd } = world()
+    replacement(cluster, 'new')
+    lifecyclesEnd()
+    await ended(deletes(workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }] })))
+    expect(cluster.object('nodeclaims', 'new')?.metadata.annotations).toEqual({})
+    expect(cluster.names('nodeclaims')).toEqual(['new'])
+  })
+
+  test('on the first attempt refuses a command of which somebody else is deleting a node', async () => {
+    const { cluster, deletes } = world()
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
+    expect(await deletes(workOn(['a', 'b']))).toEqual({
+      kind: 'refused',
+      message: 'a node of the command is being deleted already',
+    })
+    expect(stateOf(cluster, ['b'])).toEqual({ b: untouched })
+  })
+
+  test('on a later attempt goes on with a command that had begun', async () => {
+    const { cluster, deletes, lifecyclesEnd } = world()
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
+    lifecyclesEnd()
+    const work = deletes(workOn(['a', 'b']), 2)
+    await pass(100)
+    expect(stateOf(cluster, ['b'])).toEqual({ b: 'gone' })
+    cluster.remove('nodeclaims', 'a')
+    expect(await ended(work)).toEqual({ kind: 'deleted' })
+  })
+
+  test('on a later attempt frees a node that must stay by then', async () => {
+    const { cluster, deletes } = world()
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
+    cluster.edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })
+    const work = deletes(workOn(['a', 'b']), 2)
+    await pass(100)
+    expect(stateOf(cluster, ['b'])).toEqual({ b: 'free' })
+    cluster.remove('nodeclaims', 'a')
+    expect(await ended(work)).toEqual({ kind: 'deleted' })
+  })
+
+  test('never deletes another claim that has the name by now', async () => {
+    const { cluster, deletes } = world(['a'])
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'delete' && path.endsWith('/nodeclaims/a'))
+        cluster.put('nodeclaims', claimJson('a', { metadata: { uid: 'newer' } }))
+    })
+    expect(await ended(deletes(workOn(['a'])))).toEqual({ kind: 'deleted' })
+    expect(stateOf(cluster, ['a'])).toEqual({ a: 'taint' })
+  })
+
+  test('says that nothing is left of a command all of whose nodes lost their stamp', async () => {
+    const { cluster, deletes } = world(['a'])
+    cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': null } } })
+    expect(await deletes(workOn(['a'], { method: 'emptiness' }))).toMatchObject({ kind: 'refused' })
+  })
+
+  test('counts nodes, pods and savings by pool', async () => {
+    const { cluster, deletes, lifecyclesEnd, registry } = world()
+    cluster.put('pods', podJson('web', 'a'))
+    cluster.put(
+      'pods',
+      podJson('static', 'a', {
+        metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n', controller: true }] },
+      }),
+    )
+    lifecyclesEnd()
+    const candidates = [refTo('a'), { ...refTo('b'), nodePool: 'other' }]
+    await ended(deletes(workOn([], { candidates })))
+    expect(await metricLines(registry, 'karpenter_pods_disruption_initiated_total{')).toEqual([
+      expect.stringMatching(/reason="underutilized",nodepool="default".*\} 1$/),
+    ])
+    const saved = await metricLines(registry, 'joiner_disruption_savings_dollars_per_hour_total{')
+    expect(saved.map((line) => line.replace(/^.*nodepool="(\w+)".* ([\d.]+)$/, '$1 $2'))).toEqual([
+      'default 0.25',
+      'other 0.25',
+    ])
+  })
+})

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { replacement, world } from '../../../test/fakes/command-world.ts'
+import { at, claimJson, condition } from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { awaitReplacements } from './replacements.ts'
+
+useFakeTime()
+
+describe('waiting for replacements', () => {
+  const refs = [
+    { name: 'new', uid: 'uid-new' },
+    { name: 'newer', uid: 'uid-newer' },
+  ]
+
+  function waiting(isReady: boolean, readyInMs = 60_000) {
+    const { cluster, deps, told, stop } = world([])
+    for (const { name } of refs) replacement(cluster, name, isReady)
+    const wait = () => awaitReplacements(deps, { replacements: refs, readyByMs: Date.now() + readyInMs }, stop.signal)
+    const becomesReady = (name: string, status = 'True') =>
+      cluster.edit('nodeclaims', name, { status: { conditions: [condition('Initialized', status)] } })
+    return { cluster, told, wait, becomesReady }
+  }
+
+  test('ends at once when all have been initialized, and nobody is told of a wait', async () => {
+    const { wait, told } = waiting(true)
+    expect(await wait()).toEqual({ kind: 'ready' })
+    expect(told).toEqual([])
+  })
+
+  test('counts one that was initialized once, though it is not any more', async () => {
+    const { wait, becomesReady, told } = waiting(false)
+    const work = wait()
+    await pass(100)
+    becomesReady('new')
+    becomesReady('new', 'False')
+    becomesReady('newer')
+    expect(await ended(work)).toEqual({ kind: 'ready' })
+    expect(told.map(({ reason, about }) => [reason, about])).toEqual([
+      ['DisruptionWaitingReadiness', 'NodeClaim/new'],
+      ['DisruptionWaitingReadiness', 'NodeClaim/newer'],
+    ])
+  })
+
+  test.each<[string, (cluster: FakeCluster) => void]>([
+    ['is gone', (cluster) => cluster.remove('nodeclaims', 'newer')],
+    ['is being deleted', (cluster) => cluster.edit('nodeclaims', 'newer', { metadata: { deletionTimestamp: at(1) } })],
+    [
+      'is another claim by now',
+      (cluster) => cluster.put('nodeclaims', claimJson('newer', { metadata: { uid: 'another' } })),
+    ],
+  ])('is lost when one %s', async (_, lose) => {
+    const { cluster, wait } = waiting(false)
+    const work = wait()
+    await pass(100)
+    lose(cluster)
+    expect(await ended(work)).toEqual({
+      kind: 'lost',
+      message: 'replacement newer was deleted before it was initialized',
+    })
+  })
+
+  test('is late at the deadline, by the names of those that are missing', async () => {
+    // The time limit is a signal of Node's own, whose clock cannot be faked.
+    const { wait, becomesReady } = waiting(false, 20)
+    const work = wait()
+    await pass(0)
+    becomesReady('new')
+    expect(await work).toEqual({ kind: 'late', message: 'not initialized in time: newer' })
+  })
+})

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest'
+import { kubernetesDeps } from '../../../test/fakes/deps.ts'
+import {
+  deaf,
+  drainAgain,
+  type Given,
+  graced,
+  guarded,
+  metadataOf,
+  ref,
+  world,
+} from '../../../test/fakes/drain-world.ts'
+import {
+  at,
+  attachmentJson,
+  budgetJson,
+  condition,
+  goingClaim,
+  nodeJson,
+  podJson,
+} from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { drain } from './drain.ts'
+
+useFakeTime()
+
+describe('a claim with a terminationGracePeriod', () => {
+  test('has the end of its drain in an annotation, told once, and the end stays', async () => {
+    const { cluster, drain, told } = world({ claim: graced(100), pods: [podJson('web', 'a')] })
+    await pass(20_000)
+    await ended(drain())
+    expect(metadataOf(cluster)?.annotations['karpenter.sh/nodeclaim-termination-timestamp']).toBe(
+      '2026-01-01T00:01:40Z',
+    )
+    expect(told.filter(({ reason }) => reason === 'TerminationGracePeriodExpiring').map(({ about }) => about)).toEqual([
+      'NodeClaim/a',
+      'Node/aks-a',
+    ])
+    const second = kubernetesDeps(cluster)
+    await ended(drainAgain(second.deps))
+    expect(second.told.filter(({ about }) => about === 'NodeClaim/a')).toEqual([])
+  })
+
+  test('keeps an end that is stamped already, whatever the spec says', async () => {
+    const stamp = { annotations: { 'karpenter.sh/nodeclaim-termination-timestamp': at(7) } }
+    const claim = goingClaim('a', { metadata: stamp, spec: { terminationGracePeriod: '1h' } })
+    const { cluster, drain } = world({ claim, pods: [podJson('guarded', 'a', { metadata: guarded })] })
+    const startedAt = Date.now()
+    expect(await ended(drain())).toEqual({ kind: 'drained', pods: 1 })
+    expect(Date.now() - startedAt).toBeLessThan(10_000)
+    expect(cluster.names('pods')).toEqual([])
+  })
+
+  test.each<[string, Given]>([
+    ['a budget', { pods: [podJson('web', 'a')], budgets: [budgetJson('web', 0)] }],
+    ['do-not-disrupt', { pods: [podJson('web', 'a', { metadata: guarded })] }],
+  ])('deletes by force what %s holds, so that the pod still has its grace', async (_, given) => {
+    const { cluster, drain, told } = world({ ...given, claim: graced(100) })
+    cluster.podsTakeMs = 25_000
+    const work = drain()
+    await pass(69_000)
+    expect(cluster.object('pods', 'web', 'default')?.metadata.deletionTimestamp).toBeUndefined()
+    await pass(3000)
+    expect(cluster.object('pods', 'web', 'default')?.metadata.deletionTimestamp).toBeDefined()
+    expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
+    expect(Date.now()).toBeLessThanOrEqual(Date.parse(at(100)))
+    expect(told.find(({ reason }) => reason === 'Disrupted')?.about).toBe('Pod/web')
+  })
+
+  test('waits past its end for pods that were told to go, until their kubelet is a minute late', async () => {
+    const { cluster, drain } = world({ claim: graced(60), pods: [podJson('web', 'a')] })
+    cluster.podsTakeMs = Number.POSITIVE_INFINITY
+    expect(await ended(drain(), 200_000)).toEqual({ kind: 'drained', pods: 1 })
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(at(90)))
+    expect(Date.now()).toBeLessThan(Date.parse(at(95)))
+  })
+
+  test('without one a pod that nobody may evict stays for ever', async () => {
+    const { cluster, drain, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
+    const work = drain().catch(() => {})
+    await pass(3_600_000)
+    stop.abort()
+    await work
+    expect(cluster.names('pods')).toEqual(['web'])
+  })
+
+  test('waits for volumes until its end and not longer, and says that they were not detached', async () => {
+    const { drain, conditions } = world({ claim: graced(60), attachments: [attachmentJson('disk', 'a')] })
+    expect(await ended(drain(), 90_000)).toEqual({ kind: 'drained', pods: 0 })
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(at(60)))
+    expect(conditions()).toEqual(['Drained=True', 'VolumesDetached=False'])
+  })
+})
+
+describe('an interrupted node', () => {
+  const rules = { interruptions: [{ type: 'VMEventScheduled', status: 'True' as const }], repairs: [] }
+  const ending = (seconds: number) => [
+    condition('Ready'),
+    { ...condition('VMEventScheduled'), message: `Preempt not before ${at(seconds)}` },
+  ]
+
+  test('whose end is announced while it drains gives its pods no more than that, budgets or not', async () => {
+    const { cluster, deps, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
+    cluster.podsTakeMs = 1000
+    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal)
+    await pass(60_000)
+    expect(cluster.names('pods')).toEqual(['web'])
+    cluster.edit('nodes', 'aks-a', { status: { conditions: ending(90) } })
+    expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
+    expect(Date.now()).toBeLessThanOrEqual(Date.parse(at(91)))
+    expect(metadataOf(cluster)?.annotations['karpenter.sh/nodeclaim-termination-timestamp']).toBe(
+      '2026-01-01T00:01:30Z',
+    )
+  })
+
+  test('ends its drain when the VM ends, though its kubelet has not said that the pods are gone', async () => {
+    const { cluster, deps, stop } = world({
+      nodes: [nodeJson('a', { status: { conditions: ending(20) } })],
+      pods: [podJson('web', 'a')],
+    })
+    cluster.podsTakeMs = Number.POSITIVE_INFINITY
+    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal)
+    expect(await ended(work, 40_000)).toEqual({ kind: 'drained', pods: 1 })
+    expect(Date.now()).toBeLessThan(Date.parse(at(23)))
+    expect(cluster.names('pods')).toEqual(['web'])
+  })
+
+  test('has its last pods told two seconds before the VM ends, so that they hear of it', async () => {
+    const { cluster, deps, stop } = world({
+      nodes: [nodeJson('a', { status: { conditions: ending(40) } })],
+      pods: [podJson('web', 'a', { metadata: guarded, spec: { terminationGracePeriodSeconds: 1 } })],
+    })
+    const toldAt: number[] = []
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'delete' && path.endsWith('/pods/web')) toldAt.push(Date.now())
+    })
+    await ended(drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal))
+    expect(toldAt[0]).toBeLessThanOrEqual(Date.parse(at(38.5)))
+  })
+})

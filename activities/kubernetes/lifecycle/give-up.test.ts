@@ -1,0 +1,276 @@
+import { describe, expect, test } from 'vitest'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
+import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../client/answers.ts'
+import { writeHold } from './node-requests.ts'
+import { giveUp, observe, withFinalizer } from './observe.ts'
+
+useFakeTime()
+
+const ref = { name: 'a', uid: 'uid-a' }
+const rules = {
+  interruptions: [{ type: 'VMEventScheduled', status: 'True' as const }],
+  repairs: [{ type: 'Ready', status: 'False' as const, tolerationMs: 60_000 }],
+}
+const waiting = (...types: readonly string[]) => ({
+  status: { nodeName: undefined, providerID: undefined, conditions: types.map((type) => condition(type)) },
+})
+const hold = (expiry: boolean) => ({
+  'joiner.sh/hold-until': 'released',
+  ...(expiry ? { 'joiner.sh/hold-expiry': 'true' } : {}),
+})
+
+function world(claim: Json = claimJson('a'), node: Json = nodeJson('a')) {
+  const cluster = new FakeCluster()
+  cluster.put('nodepools', poolJson())
+  cluster.put('nodeclaims', claim)
+  cluster.put('nodes', node)
+  const known = kubernetesDeps(cluster)
+  const deps = { ...known.deps, nodeRules: rules }
+  return {
+    cluster,
+    ...known,
+    deps,
+    observe: () => ended(observe(deps, ref)),
+    isGoing: () => cluster.object('nodeclaims', 'a')?.metadata.deletionTimestamp !== undefined,
+  }
+}
+
+describe('what a lifecycle should do next', () => {
+  test.each<[string, Json, string]>([
+    ['a new claim is launched', claimJson('a', waiting()), 'launch'],
+    ['a launched claim waits for its Node', claimJson('a', waiting('Launched')), 'awaitRegistration'],
+    [
+      'a registered claim waits until its Node is ready',
+      claimJson('a', { status: { conditions: ['Launched', 'Registered'].map((type) => condition(type)) } }),
+      'awaitInitialization',
+    ],
+    ['an initialized claim rests', claimJson('a'), 'steady'],
+    ['a claim that is being deleted ends', claimJson('a', { metadata: { deletionTimestamp: at(0) } }), 'terminate'],
+    ['a claim that is another by now is over', claimJson('a', { metadata: { uid: 'newer' } }), 'finished'],
+    ['a claim that is gone is over', claimJson('b'), 'finished'],
+  ])('%s', async (_, claim, kind) => {
+    expect((await world(claim).observe()).step.kind).toBe(kind)
+  })
+
+  test('a claim that was made by hand gets its finalizer first', async () => {
+    const { cluster, observe } = world(claimJson('a', { ...waiting(), metadata: { finalizers: ['example.com/x'] } }))
+    await observe()
+    expect(cluster.object('nodeclaims', 'a')?.metadata.finalizers).toEqual([
+      'example.com/x',
+      'karpenter.sh/termination',
+    ])
+  })
+
+  test('a claim that is being deleted gets no finalizer any more: Kubernetes takes none', async () => {
+    const { deps, cluster } = world(claimJson('a', { metadata: { finalizers: ['example.com/x'] } }))
+    const seen = deps.cache.nodeClaims.get('a')
+    cluster.lag()
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
+    const after = await withFinalizer(deps, seen as never)
+    expect(after?.metadata.finalizers).toEqual(['example.com/x'])
+  })
+
+  test('a claim whose Node somebody deleted is deleted with it', async () => {
+    const { observe, isGoing } = world(claimJson('a'), nodeJson('a', { metadata: { deletionTimestamp: at(0) } }))
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(isGoing()).toBe(true)
+  })
+
+  test.each<[string, Json]>([
+    ['of an AKS pool', { labels: {}, ownerReferences: [], deletionTimestamp: at(0) }],
+    [
+      'of an earlier claim',
+      {
+        ownerReferences: [{ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'a', uid: 'earlier' }],
+        deletionTimestamp: at(0),
+      },
+    ],
+  ])('a Node %s that is being deleted ends no claim', async (_, metadata) => {
+    const { observe, isGoing } = world(claimJson('a'), nodeJson('a', { metadata }))
+    await observe()
+    expect(isGoing()).toBe(false)
+  })
+})
+
+describe('a claim at the end of its time', () => {
+  const old = (annotations: Json = {}) => claimJson('a', { metadata: { annotations }, spec: { expireAfter: '1h' } })
+
+  test('is deleted once it has expired and not before, and is counted', async () => {
+    const { observe, isGoing, registry } = world(old())
+    await pass(3_599_000)
+    expect((await observe()).step).toEqual({ kind: 'steady', wakeAtMs: Date.parse(at(3600)), wakeFor: 'expiry' })
+    expect(isGoing()).toBe(false)
+    await pass(1000)
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(isGoing()).toBe(true)
+    expect(await metricLines(registry, 'karpenter_nodeclaims_disrupted_total{reason="expired"')).toHaveLength(1)
+  })
+
+  test.each([
+    [false, true],
+    [true, false],
+  ])('that is held (its expiry as well: %s) goes: %s', async (expiry, goes) => {
+    const { observe, isGoing } = world(old(hold(expiry)))
+    await pass(2 * 3_600_000)
+    await observe()
+    expect(isGoing()).toBe(goes)
+  })
+})
+
+describe('a Node that ends its claim', () => {
+  test('with its VM: by the condition that the API server has now', async () => {
+    const ending = nodeJson('a', { status: { conditions: [condition('Ready'), condition('VMEventScheduled')] } })
+    const { cluster, observe, isGoing } = world(claimJson('a'), ending)
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(isGoing()).toBe(true)
+    expect(cluster.object('nodeclaims', 'a')?.metadata.annotations).toMatchObject({
+      'joiner.sh/interrupted': 'VMEventScheduled',
+      'karpenter.sh/nodeclaim-termination-timestamp': '2026-01-01T00:00:30Z',
+    })
+  })
+
+  test('is not deleted for a condition that is over, of which only the cache has not heard', async () => {
+    const ending = nodeJson('a', { status: { conditions: [condition('Ready'), condition('VMEventScheduled')] } })
+    const { cluster, observe, isGoing } = world(claimJson('a'), ending)
+    cluster.lag()
+    cluster.edit('nodes', 'aks-a', { status: { conditions: [condition('Ready')] } })
+    expect((await observe()).step.kind).toBe('steady')
+    expect(isGoing()).toBe(false)
+  })
+
+  test('is repaired after the time that is tolerated, by a deletion whose pods get no time', async () => {
+    const { cluster, observe, isGoing } = world(
+      claimJson('a'),
+      nodeJson('a', { status: { conditions: [condition('Ready', 'False')] } }),
+    )
+    for (const name of ['b', 'c', 'd', 'e']) cluster.put('nodes', nodeJson(name))
+    await pass(59_000)
+    await observe()
+    expect(isGoing()).toBe(false)
+    await pass(1000)
+    expect((await observe()).step).toEqual({ kind: 'terminate' })
+    expect(isGoing()).toBe(true)
+    expect(
+      cluster.object('nodeclaims', 'a')?.metadata.annotations['karpenter.sh/nodeclaim-termination-timestamp'],
+    ).toBe('2026-01-01T00:01:00Z')
+  })
+
+  test('is not repaired while more than a fifth of its pool is sick', async () => {
+    const sick = { status: { conditions: [condition('Ready', 'False')] } }
+    const { cluster, observe, isGoing, told } = world(claimJson('a'), nodeJson('a', sick))
+    for (const name of ['b', 'c', 'd', 'e']) cluster.put('nodes', nodeJson(name, name === 'b' ? sick : {}))
+    await pass(60_000)
+    expect((await observe()).step.kind).toBe('steady')
+    expect(isGoing()).toBe(false)
+    expect(told.map(({ reason }) => reason)).toContain('NodeRepairBlocked')
+  })
+})
+
+describe('giving a claim up', () => {
+  test.each([
+    ['insufficient_capacity', 'InsufficientCapacityError'],
+    ['nodeclass_not_ready', 'NodeClassNotReady'],
+    ['invalid_nodeclaim', 'InvalidNodeClaim'],
+    ['launch_timeout', 'LaunchTimeout'],
+    ['registration_timeout', 'RegistrationTimeout'],
+  ] as const)('for %s deletes it, and the event is %s', async (reason, event) => {
+    const { deps, isGoing, told, registry } = world(claimJson('a', waiting('Launched')))
+    expect(await giveUp(deps, { claim: ref, reason, message: 'no room' })).toEqual({ kind: 'ended' })
+    expect(isGoing()).toBe(true)
+    expect(told.map(({ reason: why, message }) => [why, message])).toEqual([[event, 'NodeClaim a event: no room']])
+    expect(await metricLines(registry, `karpenter_nodeclaims_disrupted_total{reason="${reason}"`)).toHaveLength(1)
+  })
+
+  test('is refused once its Node has joined, whoever asks', async () => {
+    const { cluster, deps, isGoing } = world(claimJson('a', waiting('Launched')))
+    cluster.lag()
+    cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
+    expect(await giveUp(deps, { claim: ref, reason: 'registration_timeout', message: 'late' })).toEqual({
+      kind: 'kept',
+    })
+    expect(isGoing()).toBe(false)
+  })
+
+  test.each<[string, Json]>([
+    ['gone', claimJson('b')],
+    ['another by now', claimJson('a', { metadata: { uid: 'newer' } })],
+  ])('is done for a claim that is %s, and touches nothing', async (_, claim) => {
+    const { cluster, deps } = world(claim)
+    const before = cluster.snapshot()
+    expect(await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })).toEqual({ kind: 'ended' })
+    expect(cluster.snapshot()).toEqual(before)
+  })
+
+  test('counts once a claim that is going already', async () => {
+    const { deps, registry } = world(claimJson('a', { ...waiting('Launched'), metadata: { deletionTimestamp: at(0) } }))
+    await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })
+    expect(await metricLines(registry, 'karpenter_nodeclaims_disrupted_total{')).toEqual([])
+  })
+
+  test('counts the pods that lose their place', async () => {
+    const { cluster, deps, registry } = world(claimJson('a', { spec: { expireAfter: '1h' } }))
+    cluster.put('pods', podJson('web', 'a'))
+    await pass(3_600_000)
+    await observe(deps, ref)
+    expect(await metricLines(registry, 'karpenter_pods_disruption_initiated_total{')).toEqual([
+      expect.stringMatching(/\} 1$/),
+    ])
+  })
+})
+
+describe('a hold', () => {
+  const asked = { atMs: Date.parse(at(1)), by: 'alice', reason: 'debugging' }
+  const annotationsOf = (cluster: FakeCluster) => cluster.object('nodeclaims', 'a')?.metadata.annotations
+
+  test('is written, and written twice changes nothing', async () => {
+    const { cluster, deps, told } = world()
+    const wanted = { untilMs: Date.parse(at(60)), reason: 'debugging', by: 'alice', expiry: true }
+    expect(await writeHold(deps, { claim: ref, hold: wanted, asked })).toMatchObject({
+      kind: 'written',
+      message: expect.stringContaining('held until 2026-01-01T00:01:00Z by alice') as string,
+    })
+    expect(annotationsOf(cluster)).toEqual({
+      'joiner.sh/hold-until': '2026-01-01T00:01:00Z',
+      'joiner.sh/hold-reason': 'debugging',
+      'joiner.sh/hold-by': 'alice',
+      'joiner.sh/hold-expiry': 'true',
+    })
+    const before = cluster.snapshot()
+    await writeHold(deps, { claim: ref, hold: wanted, asked })
+    expect(cluster.snapshot()).toEqual(before)
+    expect(told.map(({ reason }) => reason)).toEqual(['NodeHeld', 'NodeHeld'])
+  })
+
+  test('that replaces another leaves nothing of it', async () => {
+    const { cluster, deps } = world()
+    await writeHold(deps, { claim: ref, hold: { untilMs: Date.parse(at(60)), reason: 'x', expiry: true }, asked })
+    await writeHold(deps, { claim: ref, hold: { expiry: false }, asked })
+    expect(annotationsOf(cluster)).toEqual({ 'joiner.sh/hold-until': 'released' })
+  })
+
+  test('is released, with what it was', async () => {
+    const { cluster, deps } = world(claimJson('a', { metadata: { annotations: { ...hold(false), other: 'x' } } }))
+    expect(await writeHold(deps, { claim: ref, asked })).toEqual({
+      kind: 'written',
+      message: 'NodeClaim a is released by alice; it was held until released',
+    })
+    expect(annotationsOf(cluster)).toEqual({ other: 'x' })
+  })
+
+  test('stops no deletion that has begun, and says so', async () => {
+    const { cluster, deps } = world(claimJson('a', { metadata: { deletionTimestamp: at(0) } }))
+    const before = cluster.snapshot()
+    expect(await writeHold(deps, { claim: ref, hold: { expiry: true }, asked })).toMatchObject({ kind: 'late' })
+    expect(cluster.snapshot()).toEqual(before)
+  })
+
+  test('of a claim that is gone is late', async () => {
+    expect(await writeHold(world(claimJson('b')).deps, { claim: ref, hold: { expiry: true }, asked })).toEqual({
+      kind: 'late',
+      message: 'NodeClaim a is gone',
+    })
+  })
+})

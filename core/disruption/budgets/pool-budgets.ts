@@ -1,0 +1,38 @@
+import { type Blocked, type DisruptionView, poolCounts } from '../candidates.ts'
+import type { DisruptionReason } from '../command.ts'
+import { allowedDisruptions } from './budgets.ts'
+
+/** A pool's budgets for one reason at one moment. */
+export interface PoolBudget {
+  readonly nodes: number
+  /** What its budgets allow, before those nodes are taken off that are disrupted already. */
+  readonly allowed: number
+  readonly disrupted: readonly string[]
+  readonly remaining: number
+  /** Whether a schedule or a number cannot be read, so that nothing is allowed. */
+  readonly invalid: boolean
+}
+
+/** What may still be disrupted of each pool (reference/karpenter-core.md 4.10). */
+export function remainingBudgets(view: DisruptionView, reason: DisruptionReason): ReadonlyMap<string, PoolBudget> {
+  const counts = poolCounts(view)
+  return new Map(
+    [...view.nodePools].map(([name, pool]) => {
+      const { nodes, disrupted } = counts.get(name) ?? { nodes: 0, disrupted: [] }
+      const { budgets } = pool.disruption
+      const { allowed, invalid } = allowedDisruptions({ budgets, nodes, reason, now: view.now })
+      return [name, { nodes, allowed, disrupted, invalid, remaining: Math.max(0, allowed - disrupted.length) }]
+    }),
+  )
+}
+
+/** The pools with nodes of which none may be disrupted, as events tell them. */
+export function blockedPools(budgets: ReadonlyMap<string, PoolBudget>, reason: DisruptionReason): readonly Blocked[] {
+  return [...budgets]
+    .filter(([, { nodes, allowed }]) => nodes > 0 && allowed === 0)
+    .map(([name]) => ({
+      object: { kind: 'NodePool', name },
+      reason: 'DisruptionBlocked',
+      message: `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
+    }))
+}

@@ -1,0 +1,65 @@
+import { pauseText } from '../pauses/pauses.ts'
+import { type Blocked, blockedBy, type Candidate, capitalized, type DisruptionView, eligibility } from './candidates.ts'
+import { type DisruptionReason, methodFacts } from './command.ts'
+import { type FilterSettings, isInScope, isResting } from './filters.ts'
+import type { Method } from './methods/method.ts'
+
+export interface MethodCandidates {
+  /** All that may be disrupted, whatever for. */
+  readonly eligible: readonly Candidate[]
+  /** Those that the method is about. */
+  readonly candidates: readonly Candidate[]
+  readonly blocked: readonly Blocked[]
+}
+
+/** A method's candidates, and what keeps the other nodes (reference/karpenter-core.md 4.2, 4.5). */
+export function candidatesFor(method: Method, view: DisruptionView, settings: FilterSettings): MethodCandidates {
+  const { reason, isGraceful } = methodFacts[method.name]
+  const { eligible, blocked: ineligible } = eligibleNodes(view, isGraceful)
+  const blocked = [...ineligible]
+  const candidates = eligible.filter((candidate) => {
+    const { node, nodeClaim, nodePool } = candidate
+    const names = [node.metadata.name, nodeClaim.metadata.name]
+    if (settings.scope !== undefined && !isInScope(nodePool.metadata.name, names, settings.scope)) return false
+    if (settings.resting !== undefined && isResting(candidate, reason, settings.resting)) return false
+    const paused = pauseOf(candidate, reason, view)
+    if (paused !== undefined) {
+      blocked.push(blockedBy(nodeClaim, node, 'DisruptionBlocked', paused))
+      return false
+    }
+    const suitable = method.suits(candidate, settings)
+    if (typeof suitable === 'string') blocked.push(blockedBy(nodeClaim, node, 'Unconsolidatable', suitable))
+    return suitable === true
+  })
+  return { eligible, candidates, blocked }
+}
+
+type Eligible = Pick<MethodCandidates, 'eligible' | 'blocked'>
+
+/** Three methods are graceful and ask the same of one view. */
+const graceful = new WeakMap<DisruptionView, Eligible>()
+
+function eligibleNodes(view: DisruptionView, isGraceful: boolean): Eligible {
+  const known = isGraceful ? graceful.get(view) : undefined
+  if (known !== undefined) return known
+  const eligible: Candidate[] = []
+  const blocked: Blocked[] = []
+  for (const one of view.nodes) {
+    const found = eligibility(one, view, isGraceful)
+    if (found.kind === 'candidate') eligible.push(found.candidate)
+    else if (found.kind === 'blocked') blocked.push(found.blocked)
+  }
+  if (isGraceful) graceful.set(view, { eligible, blocked })
+  return { eligible, blocked }
+}
+
+/** Who keeps a candidate from being disrupted for a reason, and why; undefined: nobody does. */
+function pauseOf({ nodePool, node, nodeClaim }: Candidate, reason: DisruptionReason, view: DisruptionView) {
+  const pause = view.pauses?.covering({
+    nodePool: nodePool.metadata.name,
+    node: node.metadata.name,
+    nodeClaim: nodeClaim.metadata.name,
+    reason,
+  })
+  return pause && capitalized(pauseText('disruption', pause))
+}

@@ -1,0 +1,81 @@
+import type { SchedulingOptions } from '../../scheduling/snapshot.ts'
+import type { BalancedPolicy, Score } from '../balanced.ts'
+import type { PoolBudget } from '../budgets/pool-budgets.ts'
+import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
+import type { Decision } from '../command.ts'
+import type { ConsolidationSettings } from '../consolidation.ts'
+import type { DisruptionPolicy } from '../policy.ts'
+import type { Problem, Simulator } from '../simulation.ts'
+
+export interface MethodSettings extends ConsolidationSettings {
+  readonly policy: DisruptionPolicy
+  /** How pods are placed. */
+  readonly scheduling: SchedulingOptions
+  /** Whether a node may go before its replacement where it takes up the only capacity for it. */
+  readonly terminateFirst: boolean
+}
+
+/** What a method works with. After each command that a method yields, `view` and `simulator` are the cluster as the command leaves it. */
+export interface MethodContext {
+  readonly view: DisruptionView
+  /** Of the cluster with all commands that were decided before. */
+  readonly simulator: Simulator
+  readonly settings: MethodSettings
+  readonly balanced: BalancedPolicy
+  /** The pools' budgets as the method found them. */
+  readonly poolBudgets: ReadonlyMap<string, PoolBudget>
+  /** How many nodes of each pool may still be disrupted; methods take off what they use. */
+  readonly budgets: Map<string, number>
+  /** Told of each candidate that a method looked at, in the order in which it did. */
+  readonly note: (note: Note) => void
+}
+
+/** What came of looking at a candidate. */
+export interface Note {
+  readonly candidate: Candidate
+  readonly outcome: 'chosen' | 'hindered' | 'budget' | 'rejected'
+  /** Why not; of a hindrance, as an event tells it. */
+  readonly message: string
+  /** Pods that would not find a place. */
+  readonly problems?: readonly Problem[]
+  readonly decision?: Decision
+  /** How the pools with the policy Balanced see it; absent where it did not come so far. */
+  readonly scores?: readonly Score[]
+  /** The event that tells of it. */
+  readonly event?: Blocked['reason']
+}
+
+export const poolOf = ({ nodePool }: Candidate) => nodePool.metadata.name
+
+/** Whether the candidate's budget has room for one more node. */
+export function hasBudget({ budgets }: Pick<MethodContext, 'budgets'>, candidate: Candidate): boolean {
+  return (budgets.get(poolOf(candidate)) ?? 0) > 0
+}
+
+/** Whether the candidate's budget has room for one more node, which is then taken off. */
+export function takeBudget(context: Pick<MethodContext, 'budgets'>, candidate: Candidate): boolean {
+  if (!hasBudget(context, candidate)) return false
+  const { budgets } = context
+  budgets.set(poolOf(candidate), (budgets.get(poolOf(candidate)) ?? 0) - 1)
+  return true
+}
+
+/** In whose order consolidation looks at candidates: most savings for the least disruption first; then by name, so that nothing is left to chance. */
+export function bySavings(candidates: readonly Candidate[]): readonly Candidate[] {
+  return candidates
+    .map((candidate) => ({ candidate, ratio: candidate.price / candidate.disruptionCost }))
+    .sort((a, b) => b.ratio - a.ratio || compareNames(a.candidate, b.candidate))
+    .map(({ candidate }) => candidate)
+}
+
+function compareNames({ node: a }: Candidate, { node: b }: Candidate): number {
+  return a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
+}
+
+export function noteBudget(context: MethodContext, candidate: Candidate): void {
+  context.note({
+    candidate,
+    outcome: 'budget',
+    message: `the disruption budgets of NodePool ${poolOf(candidate)} allow no more nodes now`,
+  })
+}

@@ -1,0 +1,22 @@
+import { holdOf } from '../node-claim/hold.ts'
+import { protectedUntil } from '../pods/do-not-disrupt.ts'
+import { isActive } from '../pods/pod-rules.ts'
+import { labels } from '../requirements/labels.ts'
+import type { DisruptionView } from './candidates.ts'
+import { consolidatableAt } from './consolidatable.ts'
+
+/** When the passing of time alone next makes a node eligible, in epoch ms: its consolidateAfter ends, or a pod's protection, or a hold. */
+export function nextChange({ nodes, nodePools, podsOn, now }: DisruptionView): number | undefined {
+  let next: number | undefined
+  const see = (time: number | undefined) => {
+    if (time !== undefined && time > now && (next === undefined || time < next)) next = time
+  }
+  for (const { node, claim } of nodes) {
+    if (node === undefined || claim === undefined) continue
+    const pool = nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
+    if (pool !== undefined) see(consolidatableAt(claim, pool))
+    see(holdOf(claim, now)?.untilMs)
+    for (const pod of podsOn(node.metadata.name)) if (isActive(pod)) see(protectedUntil(pod))
+  }
+  return next
+}

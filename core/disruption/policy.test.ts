@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest'
+import { methodFacts, methodNames } from './command.ts'
+import { methods } from './methods/methods.ts'
+import { joinerPolicy, karpenterPolicy } from './policy.ts'
+
+describe('methods', () => {
+  it('stand under their own names, in the order of the table', () => {
+    expect(Object.values(methods).map(({ name }) => name)).toEqual(methodNames)
+  })
+
+  it('are tried in the order of upstream', () => {
+    expect(methodNames).toEqual(['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node'])
+  })
+
+  it('wait with what saves, and not with what drifted', () => {
+    for (const { reason, validation } of Object.values(methodFacts))
+      expect(validation).toBe(reason === 'Drifted' ? 'immediate' : 'delayed')
+  })
+})
+
+describe('policies', () => {
+  it('name methods that exist, in their order', () => {
+    for (const { methods: named } of [joinerPolicy, karpenterPolicy])
+      expect(named).toEqual(methodNames.filter((method) => named.includes(method)))
+  })
+})

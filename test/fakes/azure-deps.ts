@@ -1,0 +1,111 @@
+import { Registry } from 'prom-client'
+import { onTestFinished } from 'vitest'
+import type { AzureActivityDeps } from '../../activities/azure/activities.ts'
+import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
+import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
+import { Quota } from '../../activities/azure/capacity/quota.ts'
+import { encodeUsages, type Usages } from '../../activities/azure/capacity/quota-accounting.ts'
+import { RefusedAttempts } from '../../activities/azure/capacity/refused-attempts.ts'
+import { UnavailableOfferings } from '../../activities/azure/capacity/unavailable-offerings.ts'
+import type { StoredDocument } from '../../activities/azure/catalogue/durable-document.ts'
+import { instanceTypes } from '../../activities/azure/catalogue/instance-types.ts'
+import type { VmSize } from '../../activities/azure/catalogue/sku.ts'
+import { NetworkFacts } from '../../activities/azure/launch/network-facts.ts'
+import { vmCreateMetrics } from '../../activities/azure/launch/vm-create-metrics.ts'
+import { nodeClassSettings } from '../../activities/azure/node-class/node-class-settings.ts'
+import { CloudProviderMetrics } from '../../activities/telemetry/cloud-provider-metrics.ts'
+import type { NodeClass } from '../../api/objects.ts'
+import type { KubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
+import { FakeAzure } from './azure.ts'
+import { azureConfig } from './azure-config.ts'
+import type { FakeCluster } from './cluster.ts'
+import { kubernetesDeps } from './deps.ts'
+
+/** A size of the family Dsv5 in three zones, by its vCPUs. */
+function size(vCpus: number): VmSize {
+  return {
+    name: `Standard_D${vCpus}s_v5`,
+    family: 'standardDSv5Family',
+    series: 'Dsv5',
+    seriesFamily: 'D',
+    version: '5',
+    vCpus,
+    memoryGib: 4 * vCpus,
+    arch: 'amd64',
+    gpus: 0,
+    hyperVGenerations: ['1', '2'],
+    acceleratedNetworking: true,
+    premiumStorage: true,
+    encryptionAtHost: true,
+    trustedLaunch: true,
+    spotCapable: true,
+    ultraSsdZones: new Set(['1', '2', '3']),
+    ultraSsdRegional: false,
+    zones: ['1', '2', '3'],
+  }
+}
+
+const sizes: ReadonlyMap<string, VmSize> = new Map([2, 4, 8].map((vCpus) => [`Standard_D${vCpus}s_v5`, size(vCpus)]))
+/** USD an hour by vCPUs; spot costs a third. */
+const prices = {
+  priceOf: ({ name }: { readonly name: string }, capacityType: string) =>
+    (sizes.get(name)?.vCpus ?? 0) * (capacityType === 'spot' ? 0.017 : 0.05),
+}
+
+/** What Azure activities work with, over a cluster and a resource group in memory. To be called in a test.
+ * `usages`: Azure's count of vCPUs; without any there is room for all. */
+export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages: Usages = new Map()) {
+  const known = kubernetesDeps(cluster)
+  const { client, cache, log, now } = known.deps
+  const { nodeResourceGroup } = azureConfig
+  const unavailable = new UnavailableOfferings({ client, namespace: 'joiner', now, log })
+  unavailable.start()
+  onTestFinished(() => unavailable.stop())
+  const sizeOf = (name: string) => sizes.get(name)
+  const follow = (take: (stored: StoredDocument) => void) => {
+    take({ json: encodeUsages(usages), readAtMs: now() })
+    return () => {}
+  }
+  const document = { write: async () => {}, follow }
+  const quota = new Quota({ azure: undefined, document, location: azureConfig.location, cache, sizeOf, log, now })
+  quota.start()
+  const { compute, network } = azure.client
+  const catalogue = {
+    whenLoaded: async () => {},
+    size: sizeOf,
+    instanceTypesFor: (nodeClass: NodeClass, kubelet?: KubeletConversion) =>
+      instanceTypes({
+        region: azureConfig.location,
+        nodeClass: nodeClassSettings(nodeClass, azureConfig, kubelet),
+        memoryOverheadPercent: azureConfig.vmMemoryOverheadPercent,
+        nodeResourceGroup,
+        sizes: sizes.values(),
+        prices,
+        isMarked: (offering) => unavailable.isMarked(offering),
+        hasQuota: (family, vCpus) => quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
+        hasSpotQuota: (family, vCpus) => quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
+      }),
+  }
+  const registry = new Registry()
+  const deps: AzureActivityDeps = {
+    ...known.deps,
+    azure: azure.client,
+    budget: new ArmBudget({ share: 1, now }),
+    config: azureConfig,
+    catalogue: catalogue as never,
+    unavailable,
+    quota,
+    vms: new VmList(() => compute.virtualMachines.list(nodeResourceGroup).byPage(), log, paceWithin(1)),
+    network: new NetworkFacts(
+      {
+        securityGroups: () => network.networkSecurityGroups.list(nodeResourceGroup),
+        loadBalancers: () => network.loadBalancers.list(nodeResourceGroup),
+      },
+      { nodeResourceGroup, log, now },
+    ),
+    refusedAttempts: new RefusedAttempts(now),
+    vmCreates: vmCreateMetrics(registry),
+    cloudProvider: new CloudProviderMetrics(registry),
+  }
+  return { ...known, deps, azure, registry }
+}

@@ -1,0 +1,46 @@
+// The layers of the tree and what each may import. `.oxlintrc.json` holds the same rules for editors; this table is the whole truth.
+import type { Source } from './sources.ts'
+
+/** A layer's files and the layers that they may import besides their own. */
+interface Layer {
+  readonly name: string
+  /** The first layer that matches a path is its layer. */
+  readonly files: RegExp
+  /** Names of layers, or `all`. */
+  readonly imports: readonly string[] | 'all'
+}
+
+/** Activities start workflows by the names in `workflows/`; workflows see activities through contracts alone, so no arrow leads back. */
+const layers: readonly Layer[] = [
+  { name: 'tests', files: /\.test\.ts$|^(?:test|bench)\//, imports: 'all' },
+  { name: 'entry', files: /^starter\/joiner\.ts$/, imports: ['core', 'api', 'starter', 'workers', 'deploy/local'] },
+  { name: 'core', files: /^core\//, imports: [] },
+  { name: 'api', files: /^api\//, imports: ['core'] },
+  { name: 'contracts', files: /^activities\/[^/]+\/(?:[a-z-]+-)?contract\.ts$/, imports: ['core', 'api'] },
+  { name: 'workflows', files: /^workflows\//, imports: ['core', 'api', 'contracts'] },
+  { name: 'activities', files: /^activities\//, imports: ['core', 'api', 'contracts', 'workflows'] },
+  { name: 'starter', files: /^starter\//, imports: ['core', 'api', 'contracts', 'workflows', 'activities'] },
+  { name: 'workers', files: /^workers\//, imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'starter'] },
+  // The local cluster runs Joiner's own connection to Temporal and its Azure client against the servers that it starts.
+  { name: 'deploy/local', files: /^deploy\/local\//, imports: ['core', 'api', 'activities', 'starter'] },
+  { name: 'deploy', files: /^deploy\//, imports: ['core', 'api'] },
+]
+
+/** The layer of a file. Throws for a file in no layer. */
+function layerOf(path: string): Layer {
+  const layer = layers.find(({ files }) => files.test(path))
+  if (layer === undefined) throw new Error(`${path}: belongs to no layer; add one to test/structure/layers.ts`)
+  return layer
+}
+
+/** Imports that a layer's rules forbid: `FILE (LAYER) imports FILE (LAYER)`. */
+export function backArrows(sources: readonly Source[]): readonly string[] {
+  return sources.flatMap(({ path, imports }) => {
+    const from = layerOf(path)
+    return imports.flatMap((imported) => {
+      const to = layerOf(imported)
+      const allowed = from === to || from.imports === 'all' || from.imports.includes(to.name)
+      return allowed ? [] : [`${path} (${from.name}) imports ${imported} (${to.name})`]
+    })
+  })
+}

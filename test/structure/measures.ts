@@ -1,0 +1,89 @@
+// What the gate measures of the tree's structure, and the limits.
+import { dirname } from 'node:path'
+import { importCycles } from './cycles.ts'
+import { backArrows } from './layers.ts'
+import type { Source } from './sources.ts'
+
+/** One measure of the tree: a row of the table. */
+export interface Measure {
+  readonly name: string
+  readonly value: number
+  readonly limit: { readonly atMost: number } | { readonly atLeast: number }
+  /** What makes up the value, worst first, for a person to mend. */
+  readonly offenders: readonly string[]
+}
+
+const maxParameters = 3
+const maxLines = 250
+const maxFiles = 20
+
+/** Measures a tree. Tests count for cycles and the ratio alone. */
+export function measure(sources: readonly Source[]): readonly Measure[] {
+  const cycles = importCycles(sources)
+  const product = sources.filter((source) => isProduct(source) && !source.test)
+  return [
+    {
+      name: 'import cycles, imports of types included',
+      value: cycles.length,
+      limit: { atMost: 0 },
+      offenders: cycles.map(({ files, path }) => `${files.length} files, such as ${path.join(' -> ')}`),
+    },
+    row('back-arrows between layers', 0, backArrows(sources)),
+    row(`functions with more than ${maxParameters} parameters`, 19, longParameterLists(product)),
+    row(`folders of more than ${maxFiles} source files`, 0, crowdedFolders(sources)),
+    row(`files of more than ${maxLines} lines`, 10, longFiles(product)),
+    testRatio(sources),
+  ]
+}
+
+/** Whether a measure keeps its limit. */
+export function holds({ value, limit }: Measure): boolean {
+  return 'atMost' in limit ? value <= limit.atMost : value >= limit.atLeast
+}
+
+const row = (name: string, atMost: number, offenders: readonly string[]): Measure => ({
+  name,
+  value: offenders.length,
+  limit: { atMost },
+  offenders,
+})
+
+const isProduct = ({ path }: Source) => !path.startsWith('test/') && !path.startsWith('bench/')
+
+function longParameterLists(product: readonly Source[]): readonly string[] {
+  return product
+    .flatMap(({ path, functions }) => functions.map((one) => ({ path, ...one })))
+    .filter(({ parameters }) => parameters > maxParameters)
+    .toSorted((a, b) => b.parameters - a.parameters)
+    .map(({ path, line, name, parameters }) => `${path}:${line} ${name} has ${parameters}`)
+}
+
+function crowdedFolders(sources: readonly Source[]): readonly string[] {
+  const files = Map.groupBy(
+    sources.filter(({ test }) => !test),
+    ({ path }) => dirname(path),
+  )
+  return [...files].flatMap(([folder, { length }]) => (length > maxFiles ? [`${folder} has ${length}`] : []))
+}
+
+function longFiles(product: readonly Source[]): readonly string[] {
+  return product
+    .filter(({ lines }) => lines > maxLines)
+    .toSorted((a, b) => b.lines - a.lines)
+    .map(({ path, lines }) => `${path} has ${lines}`)
+}
+
+/** Lines of all tests and of what only tests use, for each line of the product. Packaging and the local servers are neither. */
+function testRatio(sources: readonly Source[]): Measure {
+  const tests = sources.filter(({ path, test }) => test || path.startsWith('test/'))
+  const product = sources.filter((source) => isProduct(source) && !source.test && !source.path.startsWith('deploy/'))
+  const lines = { tests: total(tests), product: total(product) }
+  return {
+    name: 'lines of tests for a line of the product',
+    value: lines.product === 0 ? 0 : Math.floor((lines.tests / lines.product) * 100) / 100,
+    limit: { atLeast: 0.9 },
+    offenders: [`${lines.tests} lines of tests, ${lines.product} of the product`],
+  }
+}
+
+const total = (sources: readonly Source[]) => sources.reduce((sum, { lines }) => sum + lines, 0)

@@ -1,0 +1,108 @@
+// Reads the sources of a tree: what each file imports and which functions it has.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, posix, sep } from 'node:path'
+import { type Function as FunctionNode, type ParamPattern, parseSync, Visitor } from 'oxc-parser'
+
+/** A TypeScript file of the tree. */
+export interface Source {
+  /** From the root of the tree, with slashes. */
+  readonly path: string
+  readonly lines: number
+  /** True for `*.test.ts`. */
+  readonly test: boolean
+  /** Files that it imports, with imports of types, `import()` of a literal and re-exports. Packages are left out. */
+  readonly imports: readonly string[]
+  readonly functions: readonly SourceFunction[]
+}
+
+/** A function with a body. */
+interface SourceFunction {
+  /** The name that it is declared or assigned under; `(callback)` if it has none. */
+  readonly name: string
+  readonly line: number
+  /** How many parameters it declares, without `this`. */
+  readonly parameters: number
+}
+
+/** Folders at the root that hold sources. */
+const sourceFolders = [
+  'core',
+  'api',
+  'activities',
+  'workflows',
+  'workers',
+  'starter',
+  'deploy',
+  'test',
+  'bench',
+] as const
+
+/** Reads all TypeScript files in the source folders of a tree, in the order of their paths. Throws on a file that does not parse. */
+export function readSources(root: string): readonly Source[] {
+  const paths = sourceFolders.flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
+  return paths
+    .map((path) => path.replaceAll(sep, '/'))
+    .toSorted()
+    .map((path) => readSource(path, readFileSync(join(root, path), 'utf8')))
+}
+
+/** Reads one file. `path` is from the root of the tree. */
+export function readSource(path: string, text: string): Source {
+  const { program, errors } = parseSync(path, text)
+  const [error] = errors
+  if (error !== undefined) throw new Error(`${path}: does not parse: ${error.message}; fix the syntax`)
+
+  const imports = new Set<string>()
+  const see = (specifier: unknown) => {
+    if (typeof specifier === 'string' && specifier.startsWith('.'))
+      imports.add(posix.normalize(posix.join(dirname(path), specifier)))
+  }
+  const functions: SourceFunction[] = []
+  const names = new Map<unknown, string>()
+  const name = (value: unknown, key: unknown) => {
+    names.set(value, nameOf(key))
+  }
+  const enter = (node: AnyFunction) => {
+    if (!node.body) return
+    const own = 'id' in node && node.id ? node.id.name : names.get(node)
+    functions.push({
+      name: own ?? '(callback)',
+      line: lineAt(text, node.start),
+      parameters: node.params.filter((parameter) => !isThis(parameter)).length,
+    })
+  }
+  new Visitor({
+    ImportDeclaration: (node) => see(node.source.value),
+    ExportNamedDeclaration: (node) => see(node.source?.value),
+    ExportAllDeclaration: (node) => see(node.source.value),
+    ImportExpression: (node) => see('value' in node.source ? node.source.value : undefined),
+    TSImportType: (node) => see(node.source.value),
+    VariableDeclarator: (node) => name(node.init, node.id),
+    AssignmentExpression: (node) => name(node.right, node.left),
+    Property: (node) => name(node.value, node.key),
+    PropertyDefinition: (node) => name(node.value, node.key),
+    MethodDefinition: (node) => name(node.value, node.key),
+    FunctionDeclaration: enter,
+    FunctionExpression: enter,
+    ArrowFunctionExpression: enter,
+  }).visit(program)
+  return { path, lines: lineCount(text), test: path.endsWith('.test.ts'), imports: [...imports], functions }
+}
+
+type AnyFunction = Pick<FunctionNode, 'params' | 'start'> & { readonly body: unknown; readonly id?: FunctionNode['id'] }
+
+const isThis = (parameter: ParamPattern) => parameter.type === 'Identifier' && parameter.name === 'this'
+
+/** The name of a declaration, key or assigned expression; `(callback)` if it has none that a reader would search for. */
+function nameOf(key: unknown): string {
+  if (typeof key !== 'object' || key === null) return '(callback)'
+  if ('name' in key && typeof key.name === 'string') return key.name
+  if ('value' in key && typeof key.value === 'string') return key.value
+  if ('property' in key) return nameOf(key.property)
+  return '(callback)'
+}
+
+const lineAt = (text: string, offset: number) => text.slice(0, offset).split('\n').length
+
+/** Lines as `wc -l` counts them: line feeds. */
+const lineCount = (text: string) => text.split('\n').length - 1

@@ -1,0 +1,218 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, it } from 'vitest'
+import { importCycles } from './cycles.ts'
+import { backArrows } from './layers.ts'
+import { holds, measure } from './measures.ts'
+import { readSource, readSources, type Source } from './sources.ts'
+
+const folders: string[] = []
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+})
+
+/** A tree of files in a folder that the test's end removes. */
+function treeOf(files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(join(tmpdir(), 'joiner-structure-'))
+  folders.push(root)
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+  return root
+}
+
+const lines = (count: number) => '// line\n'.repeat(count)
+const clean = { 'core/a.ts': lines(8), 'core/a.test.ts': lines(9), 'api/b.ts': "import { a } from '../core/a.ts'\n" }
+
+const source = (path: string, ...imports: readonly string[]): Source => ({
+  path,
+  lines: 1,
+  test: false,
+  imports,
+  functions: [],
+})
+
+describe('measure', () => {
+  const measured = (files: Readonly<Record<string, string>>) => measure(readSources(treeOf(files)))
+
+  it('passes a tree that keeps all limits', () => {
+    expect(measured(clean).filter((row) => !holds(row))).toEqual([])
+  })
+
+  const offences: readonly (readonly [row: RegExp, offender: RegExp, files: Record<string, string>])[] = [
+    [
+      /cycles/,
+      /^2 files, such as core\/x\.ts -> core\/y\.ts -> core\/x\.ts$/,
+      { 'core/x.ts': "import type { Y } from './y.ts'\n", 'core/y.ts': "export type { X } from './x.ts'\n" },
+    ],
+    [
+      /back-arrows/,
+      /^core\/x\.ts \(core\) imports api\/b\.ts \(api\)$/,
+      { 'core/x.ts': "import type { B } from '../api/b.ts'\n" },
+    ],
+    [
+      /parameters/,
+      /^core\/x\.ts:2 f19 has 4$/,
+      {
+        'core/x.ts': `\n${Array.from({ length: 20 }, (_, at) => `const f${19 - at} = (a: 1, b: 2, c: 3, d: 4) => a`).join('\n')}\n`,
+      },
+    ],
+    [
+      /folders/,
+      /^core\/deep has 21$/,
+      Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`core/deep/f${at}.ts`, '\n'])),
+    ],
+    [
+      /files of/,
+      /^core\/long0\.ts has 251$/,
+      {
+        'core/big.test.ts': lines(3000),
+        ...Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`core/long${at}.ts`, lines(251)])),
+      },
+    ],
+    [/lines of tests/, /^9 lines of tests, 19 of the product$/, { 'core/x.ts': lines(10) }],
+  ]
+  it.each(offences)('fails %s and names the offender', (row, offender, files) => {
+    const failed = measured({ ...clean, 'core/padding.test.ts': '', ...files }).filter((one) => !holds(one))
+    const found = failed.filter(({ name }) => row.test(name))
+    expect(found.map(({ offenders }) => offenders[0])).toEqual([expect.stringMatching(offender)])
+  })
+
+  it('excuses tests from the limits of the product', () => {
+    const long = `${lines(300)}${Array.from({ length: 30 }, (_, at) => `const f${at} = (a: 1, b: 2, c: 3, d: 4) => a`).join('\n')}`
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`core/f${at}.test.ts`, long]))
+    expect(measured({ ...clean, ...many, 'test/x.ts': long }).filter((row) => !holds(row))).toEqual([])
+  })
+})
+
+describe('npm run structure', () => {
+  const command = fileURLToPath(new URL('./command.ts', import.meta.url))
+  const run = (root: string) => spawnSync(process.execPath, [command, root], { encoding: 'utf8' })
+
+  it('ends with 0 for a clean tree, with 1 and the offender otherwise', () => {
+    expect(run(treeOf(clean))).toMatchObject({ status: 0, stdout: expect.not.stringContaining('FAIL') })
+    const bad = run(treeOf({ ...clean, 'core/a.ts': `${lines(7)}import '../api/b.ts'\n` }))
+    expect(bad.status).toBe(1)
+    expect(bad.stdout).toContain('FAIL     1  back-arrows between layers (at most 0)')
+    expect(bad.stdout).toContain('core/a.ts (core) imports api/b.ts (api)')
+  })
+})
+
+describe('readSource', () => {
+  it.each([
+    ["import { a } from './a.ts'", ['core/a.ts']],
+    ["import type { A } from '../api/a.ts'", ['api/a.ts']],
+    ["import './a.ts'", ['core/a.ts']],
+    ["export { a } from './a.ts'", ['core/a.ts']],
+    ["export type * from './a.ts'", ['core/a.ts']],
+    ["const a = await import('./a.ts')", ['core/a.ts']],
+    ["type A = import('./deep/a.ts').A", ['core/deep/a.ts']],
+    ["type A = typeof import('./a.ts')", ['core/a.ts']],
+    ["import { z } from 'zod'; export const a = 1", []],
+    ["import './a.ts'; export * from './a.ts'", ['core/a.ts']],
+  ])('sees what %s imports', (text, imports) => {
+    expect(readSource('core/x.ts', text).imports).toEqual(imports)
+  })
+
+  it.each([
+    ['function f(a, b) {}', 'f', 2],
+    ['const f = (a, b = 1, ...c) => a', 'f', 3],
+    ['const o = { f: function (a) {} }', 'f', 1],
+    ['const o = { f({ a, b }, c) {} }', 'f', 2],
+    ['class C { constructor(a, b) {} }', 'constructor', 2],
+    ['class C { #f = (a) => a }', 'f', 1],
+    ['this.f = (a) => a', 'f', 1],
+    ['function f(this: Window, a) {}', 'f', 1],
+    ['[].map((a, b, c) => a)', '(callback)', 3],
+  ])('counts the parameters of %s', (text, name, parameters) => {
+    expect(readSource('core/x.ts', text).functions).toEqual([{ name, line: 1, parameters }])
+  })
+
+  it('passes over signatures without a body', () => {
+    expect(readSource('core/x.ts', 'interface I { f(a: 1, b: 2): void }\ntype F = (a: 1) => void').functions).toEqual(
+      [],
+    )
+  })
+
+  it('names a file that does not parse', () => {
+    expect(() => readSource('core/x.ts', 'const = 1')).toThrow('core/x.ts: does not parse')
+  })
+})
+
+describe('importCycles', () => {
+  it('takes files that reach each other as one cycle and shows a shortest circle', () => {
+    const sources = [
+      source('core/a.ts', 'core/b.ts'),
+      source('core/b.ts', 'core/c.ts'),
+      source('core/c.ts', 'core/a.ts', 'core/d.ts'),
+      source('core/d.ts', 'core/c.ts', 'core/e.ts'),
+      source('core/e.ts'),
+    ]
+    expect(importCycles(sources)).toEqual([
+      { files: ['core/a.ts', 'core/b.ts', 'core/c.ts', 'core/d.ts'], path: ['core/c.ts', 'core/d.ts', 'core/c.ts'] },
+    ])
+  })
+
+  it('keeps cycles apart that are joined one way, and finds a file that imports itself', () => {
+    const sources = [
+      source('core/a.ts', 'core/b.ts'),
+      source('core/b.ts', 'core/a.ts', 'core/c.ts'),
+      source('core/c.ts', 'core/d.ts'),
+      source('core/d.ts', 'core/c.ts'),
+      source('core/e.ts', 'core/e.ts', 'core/a.ts'),
+    ]
+    expect(importCycles(sources).map(({ files }) => files)).toEqual([
+      ['core/a.ts', 'core/b.ts'],
+      ['core/c.ts', 'core/d.ts'],
+      ['core/e.ts'],
+    ])
+  })
+})
+
+describe('backArrows', () => {
+  it.each([
+    ['core/a.ts', 'core/deep/b.ts'],
+    ['api/a.ts', 'core/b.ts'],
+    ['activities/azure/contract.ts', 'api/b.ts'],
+    ['activities/disruption/plan-contract.ts', 'activities/azure/contract.ts'],
+    ['activities/azure/a.ts', 'workflows/messages.ts'],
+    ['workflows/a.ts', 'activities/azure/contract.ts'],
+    ['starter/a.ts', 'activities/azure/b.ts'],
+    ['starter/joiner.ts', 'workers/run-worker.ts'],
+    ['workers/a.ts', 'starter/b.ts'],
+    ['deploy/a.ts', 'api/b.ts'],
+    ['deploy/local/a.ts', 'starter/b.ts'],
+    ['core/a.test.ts', 'test/builders.ts'],
+    ['test/a.ts', 'workers/b.ts'],
+    ['bench/a.ts', 'test/b.ts'],
+  ])('%s may import %s', (from, to) => {
+    expect(backArrows([source(from, to)])).toEqual([])
+  })
+
+  it.each([
+    ['core/a.ts', 'api/b.ts'],
+    ['core/a.ts', 'test/b.ts'],
+    ['api/a.ts', 'activities/azure/contract.ts'],
+    ['activities/azure/contract.ts', 'activities/azure/b.ts'],
+    ['activities/azure/contract.ts', 'workflows/b.ts'],
+    ['activities/azure/a.ts', 'workers/b.ts'],
+    ['workflows/a.ts', 'activities/azure/b.ts'],
+    ['starter/a.ts', 'workers/b.ts'],
+    ['starter/a.ts', 'deploy/local/b.ts'],
+    ['workers/a.ts', 'starter/joiner.ts'],
+    ['workers/a.ts', 'deploy/b.ts'],
+    ['deploy/a.ts', 'activities/azure/b.ts'],
+    ['deploy/local/a.ts', 'workers/b.ts'],
+    ['activities/azure/a.ts', 'activities/azure/b.test.ts'],
+  ])('%s may not import %s', (from, to) => {
+    expect(backArrows([source(from, to)])).toHaveLength(1)
+  })
+
+  it('refuses a file in no layer', () => {
+    expect(() => backArrows([source('tools/a.ts')])).toThrow('tools/a.ts: belongs to no layer')
+  })
+})
