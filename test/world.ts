@@ -16,8 +16,8 @@ import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import type { Operator } from '../deploy/local/operator.ts'
 import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
-import { cleanUp } from './clean-up.ts'
-import { endOthers, type Installed, leaveCluster, takeCluster } from './shared-clusters.ts'
+import { cleanUp } from './clusters/clean-up.ts'
+import { endOthers, type Installed, leaveCluster, takeCluster } from './clusters/shared-clusters.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface Seen {
