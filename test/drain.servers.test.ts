@@ -249,8 +249,10 @@ test.each([
     const { events } = await lifecycle(claim).fetchHistory()
     return events?.find((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'drain')
   })
-  // A second is what it should take; the machine may be busy.
-  expect(Number(begun.eventTime?.seconds) * 1000 + Number(begun.eventTime?.nanos) / 1e6 - deletedAt).toBeLessThan(3000)
+  // What it waits for comes after a minute, or never. A second is what it should take; the machine may be busy.
+  expect(Number(begun.eventTime?.seconds) * 1000 + Number(begun.eventTime?.nanos) / 1e6 - deletedAt).toBeLessThan(
+    20_000,
+  )
   await world.timing({ bootMs: 0 })
   await untilGone(claim)
 })

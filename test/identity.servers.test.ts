@@ -255,7 +255,8 @@ describe('the Lease of the bridge, held by somebody whose clock is wrong', () =>
       const tookMs = Date.now() - died
       console.log(`skew ${skewMs} ms: taken ${tookMs} ms after the last renewal but one`)
       expect(tookMs).toBeGreaterThan(5000)
-      expect(tookMs).toBeLessThan(15_000)
+      // Whoever went by the other's clock would wait for a minute more.
+      expect(tookMs).toBeLessThan(45_000)
     },
   )
 })
