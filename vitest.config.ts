@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './test/sequencer.ts'
+import { LongestFirst } from './test/runner/sequencer.ts'
 
 const layers = [
   'core',
@@ -25,7 +25,7 @@ const layers = [
 const servers = {
   // What a suite imports takes a second to load; the next one in its process finds it loaded, and the cluster started.
   isolate: false,
-  globalSetup: ['test/server-binaries.ts'],
+  globalSetup: ['test/runner/server-binaries.ts'],
   testTimeout: 120_000,
   hookTimeout: 120_000,
   env: {

@@ -1,4 +1,4 @@
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
+import { Worker } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AzureActivities } from '../activities/azure/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
@@ -9,6 +9,7 @@ import { buildWorkflowBundle } from '../workers/bundle.ts'
 import { connectNative } from '../workers/temporal-link.ts'
 import type { nodeClaimLifecycle } from '../workflows/index.ts'
 import type { LifecycleStatus } from '../workflows/messages.ts'
+import { quietRuntime } from './runner/quiet-runtime.ts'
 import { deployment, nodeClass, nodePool, type Seen, standaloneClaim, World } from './world.ts'
 
 let world: World
@@ -275,7 +276,7 @@ test('a silent node of which Azure tells nothing is drained like any', async () 
     },
     finalize: async () => {},
   }
-  Runtime.install({ logger: new DefaultLogger('ERROR') })
+  quietRuntime()
   const connection = await connectNative(temporalSettings(world.cluster).load(), 'default')
   const code = await buildWorkflowBundle()
   const workers = await Promise.all(

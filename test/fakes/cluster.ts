@@ -49,6 +49,12 @@ const resources = Object.fromEntries(
 
 const isNone = (list: unknown) => (Array.isArray(list) ? list.length : 0) === 0
 
+interface DeleteOptions {
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly gracePeriodSeconds?: number
+}
+
 /**
  * An API server in memory with the rules that Joiner's writes depend on: resource versions and UIDs as locks, finalizers, grace periods, the status
  * subresource, evictions under PodDisruptionBudgets. Answers are copies, so nobody changes an object but by a request.
@@ -103,7 +109,7 @@ export class FakeCluster {
       await this.#intercept({ verb: 'patch', path, body: operations })
       return this.#change(path, undefined, (object) => operated(object, operations))
     },
-    delete: async (path: string, options: { uid?: string; gracePeriodSeconds?: number } = {}): Promise<Json> => {
+    delete: async (path: string, options: DeleteOptions = {}): Promise<Json> => {
       await this.#intercept({ verb: 'delete', path, body: options })
       return this.#delete(path, options)
     },
@@ -272,10 +278,11 @@ export class FakeCluster {
     return structuredClone(this.#store(path, after))
   }
 
-  #delete(path: string, { uid, gracePeriodSeconds }: { uid?: string; gracePeriodSeconds?: number }): Json {
+  #delete(path: string, { gracePeriodSeconds, ...preconditions }: DeleteOptions): Json {
     const object = this.#require(path)
     const meta = object['metadata'] as Meta
-    if (uid !== undefined && uid !== meta.uid) throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 UID`)
+    for (const [field, wanted] of Object.entries(preconditions))
+      if (wanted !== meta[field]) throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 ${field}`)
     const grace = this.#graceOf(path, object, gracePeriodSeconds)
     if (isNone(meta['finalizers']) && grace === 0) return this.#drop(path)
     const ends = new Date(Date.now() + grace * 1000).toISOString()

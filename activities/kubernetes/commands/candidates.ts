@@ -101,7 +101,7 @@ async function remove(
   { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
 ): Promise<void> {
   tellDisruption(deps, claim)
-  await deleteClaim(deps, claim.metadata)
+  if (!(await deleteClaim(deps, claim.metadata))) return
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   deps.disruptionMetrics.disrupted({
     nodeClaim: claim,
