@@ -50,7 +50,7 @@ const alone = [
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
-    reporters: ['default', './test/slowest-suites.ts'],
+    reporters: ['default', './test/runner/slowest-suites.ts'],
     projects: [
       {
         test: {
