@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type Invalid, invalidText } from '../../core/disruption/validate.ts'
-import type { NodeClaim } from '../../core/objects.ts'
-import { samplePod } from '../../core/sample-objects.ts'
+import { type Invalid, invalidText } from '../../../core/disruption/validate.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { samplePod } from '../../../core/sample-objects.ts'
 import {
   begun,
   empty,
@@ -13,11 +13,11 @@ import {
   replacementsIn,
   stampKey,
   world,
-} from '../../test/fakes/commit-world.ts'
-import { at } from '../../test/fakes/objects.ts'
-import { plannedClaim } from '../../test/fakes/planning.ts'
-import { useFakeTime } from '../../test/fakes/time.ts'
-import { memoryOf } from './memory.ts'
+} from '../../../test/fakes/commit-world.ts'
+import { at } from '../../../test/fakes/objects.ts'
+import { plannedClaim } from '../../../test/fakes/planning.ts'
+import { useFakeTime } from '../../../test/fakes/time.ts'
+import { memoryOf } from '../memory.ts'
 
 useFakeTime()
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FakeCluster } from '../../test/fakes/cluster.ts'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import {
   begun,
   disrupted,
@@ -12,11 +12,11 @@ import {
   replacementsIn,
   stampKey,
   world,
-} from '../../test/fakes/commit-world.ts'
-import { at, claimJson, condition, nodeJson } from '../../test/fakes/objects.ts'
-import { useFakeTime } from '../../test/fakes/time.ts'
-import type { Json } from '../kubernetes/client/answers.ts'
-import type { CommitOutcome } from './contract.ts'
+} from '../../../test/fakes/commit-world.ts'
+import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
+import { useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import type { CommitOutcome } from '../contract.ts'
 
 useFakeTime()
 
