@@ -1,5 +1,6 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './test/sequencer.ts'
+import { LongestFirst } from './test/runner/sequencer.ts'
 
 const layers = [
   'core',
@@ -22,22 +23,34 @@ const layers = [
 ]
 
 const servers = {
-  globalSetup: ['test/server-binaries.ts'],
+  // What a suite imports takes a second to load; the next one in its process finds it loaded, and the cluster started.
+  isolate: false,
+  globalSetup: ['test/runner/server-binaries.ts'],
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
-  env: { GOGC: '200' },
+  env: {
+    // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
+    GOGC: '200',
+    // A start of servers costs 6 s of processor time, and going back to where one began a quarter of that.
+    JOINER_TEST_SHARED_CLUSTERS: '1',
+    // The simulator and each Joiner find their code compiled.
+    NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/joiner', import.meta.url)),
+  },
 }
 
-/** Suites that hold real servers to seconds bear one another, and nothing else. */
-const punctual = ['test/drift-rollout.servers.test.ts', 'test/spot-eviction.servers.test.ts']
-
-/** Suites that bear nothing beside them. */
-const alone = ['test/hostile.servers.test.ts', 'test/handover.servers.test.ts', 'test/pause.servers.test.ts']
+/** Suites that hold Joiner to seconds bear nothing beside them. All others wait as long as a busy machine takes. */
+const alone = [
+  'deploy/local/start-limit.servers.test.ts',
+  'test/handover.servers.test.ts',
+  'test/hostile.servers.test.ts',
+  'test/pause.servers.test.ts',
+  'test/recovery-limit.servers.test.ts',
+]
 
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
+    reporters: ['default', './test/runner/slowest-suites.ts'],
     projects: [
       {
         test: {
@@ -58,21 +71,10 @@ export default defineConfig({
           ...servers,
           name: 'servers',
           include: ['**/*.servers.test.ts'],
-          exclude: ['**/node_modules/**', ...punctual, ...alone],
-          // They mostly wait: each has a cluster of its own.
-          maxWorkers: 4,
-          // What a suite imports takes a second to load; the next one in its process finds it loaded.
-          isolate: false,
+          exclude: ['**/node_modules/**', ...alone],
+          // They mostly wait: each has a cluster of its own, which takes half a core and 1.3 GB.
+          maxWorkers: 6,
           sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...servers,
-          name: 'servers-punctual',
-          include: punctual,
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -81,7 +83,7 @@ export default defineConfig({
           name: 'servers-alone',
           include: alone,
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
-import { gateWarnings } from './scheduler-settings.ts'
+import { gateWarnings } from './settings/scheduler-settings.ts'
 
 const required = {
   TEMPORAL_ADDRESS: 'temporal:7233',

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { azureConflicts, azureSettings } from './azure-settings.ts'
 import { interruptionConditions, repairPolicies } from './node-rules.ts'
-import { nodeSettings } from './node-settings.ts'
-import { featureGates, schedulerConfig } from './scheduler-settings.ts'
-import { commaList, duration, flag, optionalText, port } from './setting-types.ts'
-import { refusedSettings, settingNotes, withSynonyms } from './upstream-settings.ts'
-import { versionConflicts, versionSettings } from './version-settings.ts'
+import { azureConflicts, azureSettings } from './settings/azure-settings.ts'
+import { nodeSettings } from './settings/node-settings.ts'
+import { featureGates, schedulerConfig } from './settings/scheduler-settings.ts'
+import { commaList, duration, flag, optionalText, port } from './settings/setting-types.ts'
+import { refusedSettings, settingNotes, withSynonyms } from './settings/upstream-settings.ts'
+import { versionConflicts, versionSettings } from './settings/version-settings.ts'
 
 const roles = ['core', 'azure', 'planner', 'bridge', 'conversion'] as const
 export type Role = (typeof roles)[number]

@@ -4,6 +4,7 @@ import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { isPlanId } from '../core/disruption/plan/plan-requests.ts'
 import { pausableReasons } from '../core/pauses/pauses.ts'
 import { isDeeper, mostLevels } from '../core/values/shape.ts'
+import { moveSchema } from './disruption-move.ts'
 
 const amount = z.number().nonnegative()
 const name = z.string().min(1)
@@ -63,7 +64,7 @@ const schema = z.object({
       node: name.optional(),
       nodePool: name,
       price: amount,
-      moves: z.array(z.looseObject({ methods: z.array(z.string()), outcome: z.string(), message: z.string() })),
+      moves: z.array(moveSchema),
       forgone: amount,
       waitsUntil: z.string().optional(),
     }),

@@ -1,5 +1,5 @@
 import { planMapName, planPlaces } from '../core/disruption/plan/plan-requests.ts'
-import { verdictMapName, verdictShards } from '../core/disruption/verdict.ts'
+import { verdictMapName, verdictShards } from '../core/disruption/verdicts/verdict.ts'
 import type { Role } from './config.ts'
 
 /** Who is granted a right: a role of Joiner, a person with the command line, or whoever has Kubernetes' own `view`, `edit` or `admin`. */

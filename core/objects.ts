@@ -1,4 +1,3 @@
-import type { PodExcess } from './pods/pod-limits.ts'
 import type { Resources } from './resources.ts'
 
 /** Kubernetes object metadata, as much of it as decisions need. Timestamps are RFC 3339 texts as served. */
@@ -119,6 +118,14 @@ export interface ContainerPort {
   readonly hostPort?: number
   readonly hostIP?: string
   readonly protocol?: string
+}
+
+/** What of a pod is more than the scheduler looks at. */
+export interface PodExcess {
+  /** Why the pod is not planned at all: what it requires is too much. */
+  readonly refused?: string
+  /** Preferences that are left out. */
+  readonly dropped?: string
 }
 
 /** A pod, decoded once: what placing, evicting and counting it needs. `requests` includes `pods: 1`. */

@@ -43,12 +43,9 @@ export function untolerated(taints: readonly Taint[], tolerations: readonly Tole
   return taints.filter((taint) => !tolerations.some((toleration) => tolerates(toleration, taint)))
 }
 
-/** Why a pod may not go where these taints are; undefined when it may. */
-export function intolerance(taints: readonly Taint[], tolerations: readonly Toleration[]): string | undefined {
-  const errors = untolerated(taints, tolerations).map(
-    (taint) => `did not tolerate taint (taint=${describeTaint(taint)})`,
-  )
-  return errors.length === 0 ? undefined : errors.join('; ')
+/** Returns that a pod does not tolerate these taints, in upstream's words. */
+export function intoleranceText(taints: readonly Taint[]): string {
+  return taints.map((taint) => `did not tolerate taint (taint=${describeTaint(taint)})`).join('; ')
 }
 
 /** `key=value:Effect`; the value only where there is one. */

@@ -186,7 +186,7 @@ test('a policy that forbids VMs is told with its name, marks nothing, and is not
   // The wait is a minute, but not for a claim that is deleted.
   await world.scale('inflate', 0)
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
-  await world.until('the NodeClaim is gone', async () => (await world.list('nodeclaims')).length === 0, 10_000)
+  await world.until('the NodeClaim is gone', async () => (await world.list('nodeclaims')).length === 0)
   expect((await puts()) - before).toBe(1)
   await world.operator.simulator('DELETE', '/faults')
 })

@@ -118,6 +118,8 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
 test('a dear node is replaced by a cheaper one, which is up before the old one goes', async () => {
   await world.apply(savingPool('dear', ['16']), podsOf('dear', 1, '1'))
   const [dear] = await untilSettled('dear', 1, 1)
+  // Long enough that the command is seen to wait for its replacement.
+  await world.timing({ bootMs: 4000 })
   await world.apply(savingPool('dear', ['2', '16']))
   const seen = await deletions('dear', async () => {
     const claims = await claimsOf('dear')
@@ -134,6 +136,7 @@ test('a dear node is replaced by a cheaper one, which is up before the old one g
   const [cheap] = await claimsOf('dear')
   expect(cheap?.metadata.labels?.['karpenter.azure.com/sku-cpu']).toBe('2')
   await world.until('nothing is left of the command', async () => (await traces('dear')).length === 0)
+  await world.timing({ bootMs: 0 })
   const told = (await world.list('events')).filter(
     ({ involvedObject }) => involvedObject?.name === cheap?.metadata.name,
   )

@@ -1,4 +1,4 @@
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
+import { Worker } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AzureActivities } from '../activities/azure/contract.ts'
 import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
@@ -10,6 +10,7 @@ import { connectNative } from '../workers/temporal-link.ts'
 import type { nodeClaimLifecycle } from '../workflows/index.ts'
 import type { LifecycleStatus } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
+import { quietRuntime } from './runner/quiet-runtime.ts'
 import { type Seen, World } from './world.ts'
 
 let world: World
@@ -250,8 +251,10 @@ test.each([
     const { events } = await lifecycle(claim).fetchHistory()
     return events?.find((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'drain')
   })
-  // A second is what it should take; the machine may be busy.
-  expect(Number(begun.eventTime?.seconds) * 1000 + Number(begun.eventTime?.nanos) / 1e6 - deletedAt).toBeLessThan(3000)
+  // What it waits for comes after a minute, or never. A second is what it should take; the machine may be busy.
+  expect(Number(begun.eventTime?.seconds) * 1000 + Number(begun.eventTime?.nanos) / 1e6 - deletedAt).toBeLessThan(
+    20_000,
+  )
   await world.timing({ bootMs: 0 })
   await untilGone(claim)
 })
@@ -274,7 +277,7 @@ test('a silent node of which Azure tells nothing is drained like any', async () 
     },
     finalize: async () => {},
   }
-  Runtime.install({ logger: new DefaultLogger('ERROR') })
+  quietRuntime()
   const connection = await connectNative(temporalSettings(world.cluster).load(), 'default')
   const code = await buildWorkflowBundle()
   const workers = await Promise.all(

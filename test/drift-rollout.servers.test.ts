@@ -56,8 +56,8 @@ test('a rollout keeps its budget, and full, beside pools whose nodes cannot be r
   expect(report.facts.mostCounted).toBe(4)
   // Between the end of one replacement and the next pass there may be fewer for a moment, and no more.
   expect(report.facts.fewest).toBeGreaterThanOrEqual(1)
-  // A rollout that waits for a stranded pool is below nearly all of the time; how long a pass takes is the machine's affair.
-  expect(report.facts.belowMs / report.facts.betweenMs).toBeLessThan(0.3)
+  // A rollout that waits for a stranded pool is below nearly all of the time; how long a pass takes beside how long a node takes is the machine's affair.
+  expect(report.facts.belowMs / report.facts.betweenMs).toBeLessThan(0.5)
   expect(report.health.violations).toEqual([])
   expect(report.commands.flatMap(({ tooLate }) => tooLate)).toEqual([])
   expect(new Set(report.commands.flatMap(({ candidates }) => candidates)).size).toBe(20)

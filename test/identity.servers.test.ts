@@ -39,7 +39,9 @@ const marker = async () =>
 const takeover = (of: World, settings: Readonly<Record<string, string>>, ...args: readonly string[]) =>
   of.joinerWith({ KUBECONFIG: of.cluster.adminKubeconfig, ...settings }, 'takeover', ...args)
 const logOf = (of: World, name = 'joiner') => of.cluster.supervisor.tail(name, 10_000)
-const runs = async (of: World, name = 'joiner') => (await logOf(of, name)).includes('"started workers"')
+/** How often processes of that name have begun to work, of all that wrote to its log. */
+const starts = async (of: World, name = 'joiner') => (await logOf(of, name)).split('"started workers"').length - 1
+const runs = async (of: World, name = 'joiner') => (await starts(of, name)) > 0
 
 async function uidOf(of: World, namespace: string): Promise<string> {
   const { metadata } = await of.operator.api<{ metadata: { uid: string } }>('GET', `/api/v1/namespaces/${namespace}`)
@@ -125,7 +127,9 @@ describe('two clusters of one name, started at once on an empty namespace of Tem
     if (winner === other) {
       await winner.cluster.supervisor.stop('joiner')
       for (const loop of ['provisioning', 'disruption'] as const) await world.loop(loop).terminate()
+      const before = await starts(world)
       world.startJoiner('joiner')
+      await world.until('the first one works', async () => (await starts(world)) > before)
     }
   })
 })
@@ -179,11 +183,9 @@ describe('two installations in one cluster', () => {
 
   test('takeover shows both and asks; then the second works, and the first ends in order and refuses when it is started again', async () => {
     await world.cluster.supervisor.stop('joiner')
+    const before = await starts(world)
     world.startJoiner('joiner', { JOINER_RESYNC_INTERVAL: '2s' })
-    await world.until(
-      'the first one works again',
-      async () => (await logOf(world)).split('"started workers"').length > 2,
-    )
+    await world.until('the first one works again', async () => (await starts(world)) > before)
     const args = ['--release', 'second', '--namespace', 'second'] as const
     const unasked = await takeover(world, {}, ...args).catch(
       (error: unknown) => error as { stderr: string; stdout: string },
@@ -256,7 +258,8 @@ describe('the Lease of the bridge, held by somebody whose clock is wrong', () =>
       const tookMs = Date.now() - died
       console.log(`skew ${skewMs} ms: taken ${tookMs} ms after the last renewal but one`)
       expect(tookMs).toBeGreaterThan(5000)
-      expect(tookMs).toBeLessThan(15_000)
+      // Whoever went by the other's clock would wait for a minute more.
+      expect(tookMs).toBeLessThan(45_000)
     },
   )
 })

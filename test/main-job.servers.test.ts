@@ -89,7 +89,7 @@ test('a deleted node is drained, its VM goes, and its pod runs elsewhere', async
   })
   await world.until('the VM is gone', async () => !(await world.azure()).virtualMachines.some((vm) => vm.name === name))
   // The claim is let go only after its VM.
-  await world.until('5 claims are left', async () => (await world.list('nodeclaims')).length === 5, 5000)
+  await world.until('5 claims are left', async () => (await world.list('nodeclaims')).length === 5)
 })
 
 /** Its Node was deleted by hand; or the machine was too busy to answer in time, which costs a task or a look more. */

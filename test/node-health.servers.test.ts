@@ -92,11 +92,9 @@ test('a sick node is replaced once it was sick for too long, whatever its pods s
   )
   expect((await nodesOfPool()).map(({ metadata }) => metadata.name)).toEqual([one, other])
   await setCondition(other ?? '', 'Broken', 'False')
-  const startedAt = Date.now()
   await world.until('the sick node is gone', async () =>
     (await nodesOfPool()).every(({ metadata }) => metadata.name !== one),
   )
-  expect(Date.now() - startedAt).toBeLessThan(60_000)
   await world.untilRunning(2)
   expect((await nodesOfPool()).map(({ metadata }) => metadata.name)).toContain(other)
   const counter = /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="Broken",nodepool="general",.*\} (\d+)$/m
@@ -126,8 +124,6 @@ test('a NodeClaim made by hand, without a NodePool, lives until it expires, thou
     const names = [...virtualMachines.map(({ name }) => name), ...networkInterfaces, ...disks]
     return (await claim()) === undefined && names.every((name) => !name.includes('by-hand'))
   })
-  const lived = Date.now() - Date.parse(metadata.creationTimestamp)
-  expect(lived).toBeGreaterThan(25_000)
-  expect(lived).toBeLessThan(60_000)
+  expect(Date.now() - Date.parse(metadata.creationTimestamp)).toBeGreaterThan(25_000)
   expect((await world.list('nodes')).map((node) => node.metadata.name)).not.toContain('aks-by-hand')
 }, 120_000)

@@ -98,7 +98,8 @@ describe('what a pool counts', () => {
     const total = await capacity()
     expect(total.nodes).toBe(3)
     await changes('general', ({ status }) => status?.resources?.['cpu'] === String(total.cpu))
-    expect(Date.now() - runningAt).toBeLessThan(7000)
+    // Without news from the cluster the next count would be an hour away.
+    expect(Date.now() - runningAt).toBeLessThan(30_000)
     // What registrations say is a write of its own, and until a Node tells its memory the pool counts with the size's.
     const memory = /^[1-9]\d*(Ki|Mi|Gi)$/
     const pool = await world.until('registrations are healthy, and memory is what the Nodes tell', async () => {
@@ -114,8 +115,8 @@ describe('what a pool counts', () => {
     await world.scale('general', 0)
     const down = await changes('general', ({ status }) => status?.nodes === 0)
     const times = [...up, ...down]
-    // Looks are 200 ms apart, and requests take their time.
-    for (const [i, at] of times.entries()) if (i > 0) expect(at - (times[i - 1] ?? 0)).toBeGreaterThan(4500)
+    // A write may be seen late, and the next one at once. Without the rule they are a second apart.
+    for (const [i, at] of times.entries()) if (i > 0) expect(at - (times[i - 1] ?? 0)).toBeGreaterThan(3000)
     expect((await poolOf('general')).status?.resources).toMatchObject({ cpu: '0', memory: '0', nodes: '0' })
     await untilGone('general')
   })
@@ -198,7 +199,7 @@ describe('drift from a pool', () => {
   /** A change shows on the first two claims within seconds: long before the next pass over everything. */
   async function untilDrifted(pool: string, wanted: readonly (string | undefined)[]): Promise<void> {
     const look = async () => JSON.stringify((await claimsOf(pool)).map(driftOf)) === JSON.stringify(wanted)
-    await world.until(`the claims of ${pool} have drifted: ${wanted.join()}`, look, 8000)
+    await world.until(`the claims of ${pool} have drifted: ${wanted.join()}`, look, 30_000)
   }
 
   const template = (change: object) => patch(`${pools}/hashed`, { spec: { template: change } })

@@ -76,7 +76,7 @@ test('a plan says what would go, come and move, and nothing is done', async () =
   expect(idle.commands).toEqual([])
   expect(idle.blockers.map(({ node = '' }) => node).sort()).toEqual(nodes)
   for (const { moves, waitsUntil } of idle.blockers) {
-    expect(moves.map(({ message }) => message).join()).toContain('not consolidatable yet')
+    expect(moves.map(({ cause }) => cause.kind)).toContain('not-consolidatable')
     expect(Date.parse(waitsUntil ?? '')).toBeGreaterThan(Date.now())
   }
   const { commands, cost } = await planned('--now')

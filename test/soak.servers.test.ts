@@ -10,13 +10,13 @@ beforeAll(async () => {
 
 afterAll(() => faulty?.stop())
 
-// A long one is `npm run soak`.
-test('two minutes of faults of all kinds: nothing is left, and nothing was made twice', async () => {
-  const report = await soak(faulty, { minutes: 2, seed: 5, endMs: 240_000, say: () => undefined })
+// Longer ones with other seeds are `npm run soak`. This seed kills Joiner, Temporal and the API server, and has five faults of Azure.
+test('a minute of faults of all kinds: nothing is left, and nothing was made twice', async () => {
+  const report = await soak(faulty, { minutes: 1, seed: 6, endMs: 240_000, say: () => undefined })
   console.log(JSON.stringify(report))
   expect(report.duplicates).toEqual([])
   expect(report.alarms).toEqual([])
-  // Without nodes and faults that hit them the soak would prove nothing. Which kinds find a launch in two minutes is chance.
+  // Without nodes and faults that hit them the soak would prove nothing. Which kinds find a launch is chance.
   expect(report.mostNodes).toBeGreaterThan(3)
   expect(Object.values(report.hits).filter((count) => count > 0).length).toBeGreaterThanOrEqual(2)
 }, 480_000)

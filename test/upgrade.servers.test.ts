@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DefaultLogger, Runtime } from '@temporalio/worker'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../api/config.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
@@ -18,13 +17,14 @@ import {
 } from '../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { keptVersions } from './bundles/kept.ts'
+import { quietRuntime } from './runner/quiet-runtime.ts'
 import { type Seen, World } from './world.ts'
 
 let world: World
 const kept = await keptVersions()
 
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => {}) })
+  quietRuntime()
   // By default the server tells of a stuck run after five failures, which takes it most of a minute.
   const toldAfter = 'system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2'
   world = await World.start({ temporalArgs: ['--dynamic-config-value', toldAfter] })

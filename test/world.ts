@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -11,14 +10,15 @@ import { timeText } from '../core/values/time.ts'
 import type { Fault } from '../deploy/local/azure/admin/faults.ts'
 import type { Timing } from '../deploy/local/azure/admin/settings.ts'
 import type { JournalEntry } from '../deploy/local/azure/server/arm-deps.ts'
-import { clusterName, startCluster } from '../deploy/local/cluster.ts'
-import { Installation } from '../deploy/local/installation.ts'
+import { clusterName } from '../deploy/local/cluster.ts'
+import type { Installation } from '../deploy/local/installation.ts'
 import type { LocalCluster } from '../deploy/local/local-cluster.ts'
-import { Operator } from '../deploy/local/operator.ts'
+import type { Operator } from '../deploy/local/operator.ts'
 import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
 import { nodeClass } from './applied-objects.ts'
-import { cleanUp } from './clean-up.ts'
+import { cleanUp } from './clusters/clean-up.ts'
+import { endOthers, type Installed, leaveCluster, takeCluster } from './clusters/shared-clusters.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface Seen {
@@ -91,22 +91,18 @@ const lookEveryMs = 200
 /** The user that `World.joiner` runs commands as. */
 export const operatorUser = 'system:serviceaccount:joiner:an-operator'
 
-interface Started {
-  readonly cluster: LocalCluster
-  readonly operator: Operator
-  readonly installation: Installation
-  readonly connection: Connection
-}
-
 /** Real servers, the Azure simulator, Joiner's CRDs and RBAC, and what a test does with them. */
 export class World {
   readonly cluster: LocalCluster
   readonly operator: Operator
   readonly installation: Installation
   readonly temporal: Client
+  readonly #installed: Installed
   readonly #connection: Connection
 
-  private constructor({ cluster, operator, installation, connection }: Started) {
+  private constructor(installed: Installed, connection: Connection) {
+    const { cluster, operator, installation } = installed
+    this.#installed = installed
     this.cluster = cluster
     this.operator = operator
     this.installation = installation
@@ -116,13 +112,8 @@ export class World {
 
   /** Starts everything but Joiner itself. */
   static async start(options: TemporalOptions = {}): Promise<World> {
-    const stateDir = await mkdtemp(join(tmpdir(), 'joiner-test-'))
-    const cluster = await startCluster({ stateDir, ...options })
-    const operator = new Operator(cluster)
-    const installation = new Installation(cluster, operator)
-    await installation.install()
-    const connection = await connectClient(temporalSettings(cluster))
-    return new World({ cluster, operator, installation, connection })
+    const installed = await takeCluster(options)
+    return new World(installed, await connectClient(temporalSettings(installed.cluster)))
   }
 
   /** Starts a Joiner process. Names tell replicas apart. */
@@ -348,25 +339,16 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
-    const { cluster, operator } = this
-    this.installation.stop()
+    const running = () => `the end of ${Object.keys(this.cluster.supervisor.pids).join(', ')}`
     const checkRights = async () => {
       const forbidden = tookRights ? [] : await this.forbidden()
       if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
     }
     await cleanUp([
       { what: () => 'the connection to Temporal', work: () => this.#connection.close() },
-      { what: () => 'the connections to the API server', work: () => operator.close() },
-      {
-        what: () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`,
-        work: () => cluster.stop(),
-        ms: 90_000,
-      },
+      { what: running, work: () => endOthers(this.#installed) },
       { what: () => 'the logs of Joiner', work: checkRights },
-      {
-        what: () => `the removal of ${cluster.stateDir}`,
-        work: () => rm(cluster.stateDir, { recursive: true, force: true }),
-      },
+      { what: running, work: () => leaveCluster(this.#installed), ms: 90_000 },
     ])
   }
 

@@ -37,7 +37,7 @@ import { CloudProviderMetrics } from '../activities/telemetry/cloud-provider-met
 import { LifecycleMetrics } from '../activities/telemetry/lifecycle-metrics.ts'
 import type { Tracing } from '../activities/telemetry/tracing.ts'
 import type { Config } from '../api/config.ts'
-import { gateWarnings } from '../api/scheduler-settings.ts'
+import { gateWarnings } from '../api/settings/scheduler-settings.ts'
 import type { NodeRules } from '../core/node-claim/node-health.ts'
 
 export interface DependencyInput {

@@ -234,6 +234,6 @@ test('no consolidateNow is lost, whichever run it falls into', async () => {
   const first = (await runs(loop.workflowId)).length
   for (let sent = 1; (await runs(loop.workflowId)).length < first + 6; sent += 1) {
     await loop.signal(consolidateNowSignal)
-    await world.until(`evaluation ${sent} was forced`, async () => (await forced()) >= before + sent, 10_000)
+    await world.until(`evaluation ${sent} was forced`, async () => (await forced()) >= before + sent)
   }
 })

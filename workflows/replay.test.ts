@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
-import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temporalio/worker'
+import { Worker } from '@temporalio/worker'
 import { DeterminismViolationError } from '@temporalio/workflow'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bundlesDir, bundlesLimitBytes, type KeptVersion, keptVersions } from '../test/bundles/kept.ts'
@@ -12,6 +12,7 @@ import {
   type RecordedHistory,
   recordedHistories,
 } from '../test/histories/corpus.ts'
+import { quietRuntime } from '../test/runner/quiet-runtime.ts'
 import { buildWorkflowBundle, bundleDigest, readBundle } from '../workers/bundle.ts'
 
 let code: string
@@ -19,9 +20,7 @@ let histories: readonly RecordedHistory[]
 const kept = await keptVersions()
 
 beforeAll(async () => {
-  // Replays that are meant to fail would fill the output.
-  const logging = { filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) }
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => {}), telemetryOptions: { logging } })
+  quietRuntime()
   ;[code, histories] = await Promise.all([buildWorkflowBundle(), recordedHistories()])
 }, 60_000)
 

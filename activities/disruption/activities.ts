@@ -1,7 +1,7 @@
 import { withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import { type CheckPlanDeps, checkPlan } from './check-plan.ts'
-import { type CommitDeps, commitDisruptions } from './commit.ts'
+import { type CommitDeps, commitDisruptions } from './commit/commit.ts'
 import type { DisruptionActivities } from './contract.ts'
 import { type NextDisruptionDeps, nextDisruption } from './next-disruption.ts'
 import { type PlanDisruptionDeps, planDisruption } from './plan-disruption.ts'

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino'
-import { scoreText } from '../../core/disruption/balanced.ts'
 import type { Blocked, Candidate } from '../../core/disruption/candidates.ts'
 import { type DisruptionCommand, methodFacts } from '../../core/disruption/command.ts'
-import { commandText, savingsText } from '../../core/disruption/command-text.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
+import { scoreText } from '../../core/disruption/score.ts'
+import { isPassing } from '../../core/disruption/verdicts/cause.ts'
+import { causeText } from '../../core/disruption/verdicts/cause-text.ts'
+import { commandText, savingsText } from '../../core/disruption/verdicts/command-text.ts'
 import type { EventReason } from '../../core/events.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pods/pod-rules.ts'
@@ -23,11 +25,12 @@ export interface DisruptionEventDeps {
 /** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function tellFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
   // A burst of new nodes would be a burst of events that say nothing to their owner.
-  for (const blocked of evaluation.blocked) if (!blocked.isPassing) tellBlocked(deps, blocked)
+  for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) tellBlocked(deps, blocked)
   for (const command of evaluation.commands) tellDecided(deps, command)
 }
 
-function tellBlocked(deps: DisruptionEventDeps, { object, reason, message }: Blocked): void {
+function tellBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Blocked): void {
+  const message = causeText(cause)
   const { nodePools, nodeClaims, nodes } = deps.cache
   const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
     object.kind === 'NodePool'

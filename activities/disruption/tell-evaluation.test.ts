@@ -33,7 +33,7 @@ it('each pass is measured, each judged move counted, and a budget that blocks it
     price: 1,
     disruptionCost: 2,
   }
-  const note = { method: 'single-node', candidate, message: '' } as const
+  const note = { method: 'single-node', candidate, cause: { kind: 'chosen-underutilized' } } as const
   const score = { nodePool: 'web', value: 1.5, savings: 0.3, disruption: 0.2 }
   tellEvaluation(deps, {
     passes: [

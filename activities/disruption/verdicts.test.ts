@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { parseVerdict } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
-import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'
+import { lastPassKey, verdictMapName, verdictShard } from '../../core/disruption/verdicts/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'
@@ -59,9 +60,8 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
   const blocked = names.map((name) => ({
     object: { kind: 'NodeClaim' as const, name: `${name}-claim`, nodeName: name },
     reason: 'DisruptionBlocked' as const,
-    message: `Pod keeps it (Pod=${pod})`,
     method: 'emptiness' as const,
-    ...(pod === undefined ? {} : { pod }),
+    cause: pod === undefined ? ({ kind: 'do-not-disrupt' } as const) : ({ kind: 'pod-do-not-disrupt', pod } as const),
   }))
   const passes: Evaluation['passes'] = [
     { method: 'emptiness', eligible: 0, candidates: [], commands: 0, milliseconds: 0, budgets: new Map() },
@@ -86,19 +86,19 @@ describe('what was found about a node', () => {
   it('is written at once, and then only what is new, not more often than each half minute', async () => {
     const recorder = new VerdictRecorder()
     await evaluates(recorder, 'default/web')
-    expect(stored()?.moves).toMatchObject([{ outcome: 'blocked', pods: [{ name: 'default/web' }] }])
+    expect(stored()?.moves).toMatchObject([{ outcome: 'blocked', cause: { pod: 'default/web' } }])
     const first = maps.writes.length
     now += 10_000
     await evaluates(recorder, 'default/web')
     expect(maps.writes.length).toBe(first)
     now += 10_000
     await evaluates(recorder, 'default/other')
-    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/web' }])
+    expect(stored()?.moves[0]?.cause).toMatchObject({ pod: 'default/web' })
     now += 10_000
     await evaluates(recorder, 'default/other')
     expect(stored()).toMatchObject({
       since: new Date(sampleTime + 20_000).toISOString(),
-      moves: [{ pods: [{ name: 'default/other' }] }],
+      moves: [{ cause: { pod: 'default/other' } }],
     })
   })
 
@@ -112,7 +112,7 @@ describe('what was found about a node', () => {
     await vi.advanceTimersByTimeAsync(30_000)
     await recorder.settled()
     vi.useRealTimers()
-    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/other' }])
+    expect(stored()?.moves[0]?.cause).toMatchObject({ pod: 'default/other' })
   })
 
   it('is not written again after a restart', async () => {
@@ -151,7 +151,7 @@ describe('what was found about a node', () => {
     await evaluates(new VerdictRecorder(), 'default/other')
     now += 40_000
     await evaluates(recorder, 'default/web')
-    expect(stored()?.moves[0]?.pods).toEqual([{ name: 'default/web' }])
+    expect(stored()?.moves[0]?.cause).toMatchObject({ pod: 'default/web' })
   })
 })
 

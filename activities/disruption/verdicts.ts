@@ -1,17 +1,17 @@
 import type { Logger } from 'pino'
+import { parseVerdict } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
   boundedVerdict,
   formatVerdict,
   lastPassKey,
-  parseVerdict,
   sameVerdict,
   type Verdict,
   verdictMapName,
   verdictShard,
   verdictShards,
-} from '../../core/disruption/verdict.ts'
-import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts.ts'
+} from '../../core/disruption/verdicts/verdict.ts'
+import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts/verdicts.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'

@@ -1,6 +1,7 @@
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
+import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
 import { activityScope } from '../activity-context.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
@@ -114,9 +115,9 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   for (const { node, nodeClaim, pods } of plan.existing) {
     for (const pod of pods) nominate(deps, pod, placeOf(deps, node, nodeClaim))
   }
-  for (const { pod, message } of plan.unschedulable) {
+  for (const { pod, cause } of plan.unschedulable) {
     tried.set(pod.metadata.uid, deps.now() + retryMs)
-    tellUnschedulable(deps, pod, message)
+    tellUnschedulable(deps, pod, unschedulableText(cause))
   }
   deps.heavyPods.failed(
     plan.unschedulable.map(({ pod }) => pod),

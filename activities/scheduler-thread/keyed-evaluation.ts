@@ -1,7 +1,6 @@
 import type { Candidate } from '../../core/disruption/candidates.ts'
 import type { DisruptionCommand } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
-import type { Problem } from '../../core/disruption/simulation.ts'
 import type { Validation } from '../../core/disruption/validate.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
@@ -12,7 +11,6 @@ export type KeyedCandidate = Pick<Candidate, 'price' | 'disruptionCost'> & { rea
 
 type Keyed<T extends { readonly pods: readonly Pod[] }> = Omit<T, 'pods'> & { readonly pods: readonly string[] }
 type KeyedClaim = Keyed<PlannedNodeClaim>
-type KeyedProblem = Omit<Problem, 'pod'> & { readonly pod: string }
 
 interface KeyedPlacement {
   readonly newNodeClaims: readonly KeyedClaim[]
@@ -25,10 +23,7 @@ type KeyedCommand = Omit<DisruptionCommand, 'candidates' | 'replacements' | 'pla
   readonly plan?: KeyedPlacement
 }
 
-type KeyedNote = Omit<Evaluation['notes'][number], 'candidate' | 'problems'> & {
-  readonly candidate: KeyedCandidate
-  readonly problems?: readonly KeyedProblem[]
-}
+type KeyedNote = Omit<Evaluation['notes'][number], 'candidate'> & { readonly candidate: KeyedCandidate }
 
 /** An evaluation in which objects go by their names: the other side of a thread has them. */
 export type KeyedEvaluation = Omit<Evaluation, 'commands' | 'notes'> & {
@@ -39,9 +34,6 @@ export type KeyedEvaluation = Omit<Evaluation, 'commands' | 'notes'> & {
 export type KeyedValidation =
   | { readonly kind: 'valid'; readonly command: KeyedCommand }
   | Extract<Validation, { readonly kind: 'invalid' }>
-
-/** Pods of a note that are told of; a reader needs no more to know what keeps a node. */
-const mostProblems = 6
 
 export function keyedEvaluation({ commands, notes, ...rest }: Evaluation): KeyedEvaluation {
   return { ...rest, commands: commands.map(keyedCommand), notes: notes.map(keyedNote) }
@@ -55,14 +47,8 @@ function keyedCandidate({ nodeClaim, price, disruptionCost }: Candidate): KeyedC
   return { nodeClaim: nodeClaim.metadata.name, price, disruptionCost }
 }
 
-function keyedNote({ candidate, problems, ...note }: Evaluation['notes'][number]): KeyedNote {
-  return {
-    ...note,
-    candidate: keyedCandidate(candidate),
-    ...(problems && {
-      problems: problems.slice(0, mostProblems).map(({ pod, ...problem }) => ({ ...problem, pod: podName(pod) })),
-    }),
-  }
+function keyedNote({ candidate, ...note }: Evaluation['notes'][number]): KeyedNote {
+  return { ...note, candidate: keyedCandidate(candidate) }
 }
 
 function keyedCommand({ candidates, replacements, plan, ...command }: DisruptionCommand): KeyedCommand {
@@ -91,14 +77,9 @@ export function evaluationOf({ commands, notes, ...rest }: KeyedEvaluation, obje
   return {
     ...rest,
     commands: commands.flatMap((command) => commandOf(command, objects) ?? []),
-    notes: notes.flatMap(({ candidate: keyed, problems, ...note }) => {
+    notes: notes.flatMap(({ candidate: keyed, ...note }) => {
       const candidate = objects.candidate(keyed)
-      if (candidate === undefined) return []
-      const known = problems?.flatMap(({ pod: key, ...problem }) => {
-        const pod = objects.pod(key)
-        return pod === undefined ? [] : [{ ...problem, pod }]
-      })
-      return [{ ...note, candidate, ...(known && { problems: known }) }]
+      return candidate === undefined ? [] : [{ ...note, candidate }]
     }),
   }
 }
@@ -107,7 +88,7 @@ export function validationOf(validation: KeyedValidation, objects: Objects): Val
   if (validation.kind === 'invalid') return validation
   const command = commandOf(validation.command, objects)
   return command === undefined
-    ? { kind: 'invalid', reason: 'churn', message: 'a candidate went away while it was looked at' }
+    ? { kind: 'invalid', reason: 'churn', change: { kind: 'gone' } }
     : { kind: 'valid', command }
 }
 

@@ -6,6 +6,7 @@ import type { Pause } from '../../core/pauses/pauses.ts'
 import type { IndexedKind, IndexedObjects } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
+import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
 import type { KeyedEvaluation, KeyedValidation } from './keyed-evaluation.ts'
 
 /** An object as it is now, by its key in the watch cache; undefined: it is gone. */
@@ -61,7 +62,7 @@ export type ToSolver =
 export interface KeyedPlan {
   readonly newNodeClaims: readonly (Omit<PlannedNodeClaim, 'pods'> & { readonly pods: readonly string[] })[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
-  readonly unschedulable: readonly { readonly pod: string; readonly message: string }[]
+  readonly unschedulable: readonly { readonly pod: string; readonly cause: UnschedulableCause }[]
   readonly postponed: readonly string[]
   readonly stopped: boolean
   readonly incompatiblePools?: NonNullable<SchedulingPlan['incompatiblePools']>

@@ -12,6 +12,7 @@ import {
   quarantineId,
   withEntry,
 } from '../../core/quarantine.ts'
+import { annotations } from '../../core/requirements/labels.ts'
 import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
@@ -19,13 +20,13 @@ import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { objectFingerprint } from './object-fingerprint.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
-import { standIn } from './pod-stand-in.ts'
-import { observeQuarantine } from './quarantine-gauge.ts'
+import { observeQuarantine } from './quarantine-metrics.ts'
 import type { QuarantineStore } from './quarantine-store.ts'
 import type { ThreadFault } from './supervised-thread.ts'
 
-interface QuarantineDeps {
+interface Deps {
   readonly cache: ClusterCache
+  readonly store: QuarantineStore
   readonly events: EventRecorder
   readonly log: Logger
   /** Epoch milliseconds. */
@@ -36,11 +37,6 @@ interface QuarantineDeps {
 const readEveryMs = 5000
 /** Without its Node a NodeClaim looks like a node to come, and pods would wait for it. */
 const neverLeftOut: ReadonlySet<string> = new Set(['Node', 'NodeClaim'])
-
-interface Deps extends QuarantineDeps {
-  readonly cache: ClusterCache
-  readonly store: QuarantineStore
-}
 
 type Listener = (isConcerned: (object: CachedObject) => boolean) => void
 
@@ -224,3 +220,17 @@ export class Quarantine {
 }
 
 const timeOf = (ms: number) => new Date(ms).toISOString()
+
+function standIn(pod: Pod): Pod {
+  const { affinity: _, metadata, ...rest } = pod
+  return {
+    ...rest,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [annotations.doNotDisrupt]: 'true' } },
+    nodeSelector: {},
+    tolerations: [],
+    topologySpreadConstraints: [],
+    hostPorts: [],
+    persistentVolumeClaims: [],
+    resourceClaims: [],
+  }
+}

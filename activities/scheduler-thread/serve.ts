@@ -129,7 +129,7 @@ function plan(request: PlanRequest, scheduler: Schedule): KeyedPlan {
   return {
     newNodeClaims: newNodeClaims.map((claim) => ({ ...claim, pods: claim.pods.map(podName) })),
     existing: existing.map((place) => ({ ...place, pods: place.pods.map(podName) })),
-    unschedulable: unschedulable.map(({ pod, message }) => ({ pod: podName(pod), message })),
+    unschedulable: unschedulable.map(({ pod, cause }) => ({ pod: podName(pod), cause })),
     postponed: postponed.map(podName),
     ...rest,
     snapshotMs: Math.round(readyAt - startedAt),

@@ -191,8 +191,8 @@ export class SolverThread {
         .filter((claim) => claim.pods.length > 0),
       existing: plan.existing.map((place) => ({ ...place, pods: pods(place.pods) })),
       postponed: pods(plan.postponed),
-      unschedulable: plan.unschedulable.flatMap(({ pod, message }) =>
-        pods([pod]).map((one: Pod) => ({ pod: one, message })),
+      unschedulable: plan.unschedulable.flatMap(({ pod, cause }) =>
+        pods([pod]).map((one: Pod) => ({ pod: one, cause })),
       ),
     }
   }

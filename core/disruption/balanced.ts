@@ -3,27 +3,13 @@ import { labels } from '../requirements/labels.ts'
 import { labelsOf, type StateNode } from '../scheduling/state-nodes.ts'
 import type { Candidate, DisruptionView } from './candidates.ts'
 import { priceNow, rescheduleCost } from './costs.ts'
-
-/** A move is worth its disruption from this score on: half as large a share of the savings as of the disruption. */
-const k = 2
-const balancedThreshold = 1 / k
+import { isApproved, type Score, scoreOf } from './score.ts'
 
 /** What a pool's nodes cost in all, in USD an hour, and what it would cost to disrupt them all. */
 interface PoolTotals {
   readonly cost: number
   readonly disruption: number
 }
-
-/** How a pool sees a move. */
-export interface Score {
-  readonly nodePool: string
-  readonly value: number
-  /** The parts of the pool's cost and of its disruption that the move is about. */
-  readonly savings: number
-  readonly disruption: number
-}
-
-export const isApproved = ({ value }: Score) => value >= balancedThreshold
 
 /** The policy Balanced: whether what a move saves is worth the disruption, both as parts of their pool's whole (reference/karpenter-core.md 4.8). */
 export class BalancedPolicy {
@@ -55,11 +41,9 @@ export class BalancedPolicy {
   #score(nodePool: string, saved: number, candidates: readonly Candidate[]): Score {
     const totals = this.#totals.get(nodePool)
     if (totals === undefined || totals.cost <= 0 || totals.disruption <= 0)
-      return { nodePool, value: 0, savings: 0, disruption: 0 }
-    const savings = saved / totals.cost
+      return scoreOf({ nodePool, savings: 0, disruption: 0 })
     const disruption = candidates.reduce((sum, one) => sum + one.disruptionCost, 0) / totals.disruption
-    const value = savings <= 0 ? 0 : disruption === 0 ? Number.POSITIVE_INFINITY : savings / disruption
-    return { nodePool, value, savings, disruption }
+    return scoreOf({ nodePool, savings: saved / totals.cost, disruption })
   }
 }
 
@@ -95,11 +79,4 @@ function disruptionOf({ node }: StateNode, view: DisruptionView): number {
     pods.filter((pod) => !isDaemonPod(pod) && !isTerminal(pod)),
     view.deletionCosts,
   )
-}
-
-/** A score as events tell it (reference/karpenter-core.md 4.8). */
-export function scoreText(score: Score): string {
-  const { value, savings, disruption } = score
-  const percent = (part: number) => `${(part * 100).toFixed(1)}%`
-  return `score ${value.toFixed(2)} ${isApproved(score) ? '>=' : '<'} threshold ${balancedThreshold.toFixed(2)} (k: ${k}, savings ${percent(savings)}, disruption ${percent(disruption)})`
 }

@@ -1,6 +1,6 @@
 import { isTrue } from '../conditions.ts'
 import { type InstanceType, typeNamed } from '../instance-type.ts'
-import { type Hold, holdOf, holdText } from '../node-claim/hold.ts'
+import { holdOf } from '../node-claim/hold.ts'
 import { isReady } from '../node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
 import type { Pauses } from '../pauses/pauses.ts'
@@ -10,6 +10,7 @@ import { isLeaving, labelsOf, type StateNode } from '../scheduling/state-nodes.t
 import { evictionBlockedBy } from './budgets/pod-disruption-budgets.ts'
 import { nodePrice, rescheduleCost } from './costs.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
+import type { Cause, PodBlock } from './verdicts/cause.ts'
 
 /** What disruption decides on, read at one moment. */
 export interface DisruptionView {
@@ -56,22 +57,12 @@ export function isEmpty({ disruptionCost }: Candidate): boolean {
   return disruptionCost <= 1
 }
 
-/** Something that cannot be disrupted, as an event on the object tells it. */
+/** Something that cannot be disrupted, and the event on it that says so. */
 export interface Blocked {
   readonly object: { readonly kind: 'NodeClaim' | 'NodePool'; readonly name: string; readonly nodeName?: string }
   readonly reason: 'DisruptionBlocked' | 'Unconsolidatable'
-  readonly message: string
-  /** True of every node for a while, such as before it is initialized: nothing that its owner could mend. */
-  readonly isPassing?: boolean
-  /** The node is on its way out, or spoken for. */
-  readonly isLeaving?: boolean
-  /** The pod that forbids it, as `namespace/name`. */
-  readonly pod?: string
-  /** The PodDisruptionBudgets that forbid it, as `namespace/name`. */
-  readonly podDisruptionBudgets?: readonly string[]
+  readonly cause: Cause
 }
-
-type BlockDetails = Pick<Blocked, 'isPassing' | 'isLeaving' | 'pod' | 'podDisruptionBudgets'>
 
 export type Eligibility =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
@@ -86,65 +77,43 @@ export type Eligibility =
 export function eligibility(one: StateNode, view: DisruptionView, isGraceful: boolean): Eligibility {
   const { node, claim } = one
   if (claim === undefined) return { kind: 'other' }
+  const blocked = (cause: Cause): Eligibility => ({
+    kind: 'blocked',
+    blocked: blockedBy({ nodeClaim: claim, node }, 'DisruptionBlocked', cause),
+  })
   const found = nodeBlock(one, view)
-  if (found !== undefined) {
-    const { message, ...details } = found
-    return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message), details) }
-  }
+  if (found !== undefined) return blocked(found)
   const candidate = candidateOf(one, view)
-  if (typeof candidate === 'string') {
-    return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', candidate) }
-  }
+  if ('kind' in candidate) return blocked(candidate)
   const isOverruled = !isGraceful && claim.spec.terminationGracePeriod !== undefined
   const byPod = isOverruled ? undefined : podBlock(candidate.pods, view)
-  if (byPod === undefined) return { kind: 'candidate', candidate }
-  const { message, ...details } = byPod
-  return { kind: 'blocked', blocked: blockedBy(claim, node, 'DisruptionBlocked', capitalized(message), details) }
+  return byPod === undefined ? { kind: 'candidate', candidate } : blocked(byPod)
 }
 
-interface Block extends BlockDetails {
-  readonly message: string
-}
-
-function nodeBlock({ node, claim }: StateNode, view: DisruptionView): Block | undefined {
-  if (node === undefined || claim === undefined)
-    return { message: 'nodeclaim does not have an associated node', isPassing: true }
-  if (isTrue(claim.status.conditions, 'Rebooting')) return { message: 'node is rebooting', isPassing: true }
-  if (isMarked(claim, node, view))
-    return { message: 'node is deleting or marked for deletion', isPassing: true, isLeaving: true }
+function nodeBlock({ node, claim }: StateNode, view: DisruptionView): Cause | undefined {
+  if (node === undefined || claim === undefined) return { kind: 'no-node' }
+  if (isTrue(claim.status.conditions, 'Rebooting')) return { kind: 'rebooting' }
+  if (isMarked(claim, node, view)) return { kind: 'leaving' }
   const own = node.metadata.labels
   const isRegistered = own[labels.registered] === 'true'
-  if (own[labels.initialized] !== 'true')
-    return {
-      message: isRegistered ? "node isn't initialized" : "node isn't initialized nor registered",
-      isPassing: true,
-    }
-  if (view.nominated.has(claim.metadata.name) || view.nominated.has(node.metadata.name))
-    return { message: 'node is nominated for a pending pod', isPassing: true }
+  if (own[labels.initialized] !== 'true') return { kind: 'not-initialized', isRegistered }
+  if (view.nominated.has(claim.metadata.name) || view.nominated.has(node.metadata.name)) return { kind: 'nominated' }
   const hold = holdOf(claim, view.now)
-  if (hold !== undefined) return { message: heldText(hold) }
+  if (hold !== undefined) return { kind: 'held', hold }
   const { metadata } = isRegistered ? node : claim
-  if (metadata.annotations[annotations.doNotDisrupt] === 'true')
-    return { message: `disruption is blocked through the "${annotations.doNotDisrupt}" annotation` }
-  if (metadata.labels[labels.nodePool] === undefined)
-    return { message: `node doesn't have required label (label=${labels.nodePool})` }
-  return undefined
+  if (metadata.annotations[annotations.doNotDisrupt] === 'true') return { kind: 'do-not-disrupt' }
+  return metadata.labels[labels.nodePool] === undefined ? { kind: 'no-node-pool-label' } : undefined
 }
 
-/** What a hold forbids, as events and refusals tell it. */
-export function heldText(hold: Hold): string {
-  return `the NodeClaim is ${holdText(hold)} ("${annotations.holdUntil}" annotation)`
-}
-
-/** The node as a candidate, whatever its pods say; a text: why it is none. */
-function candidateOf(one: StateNode, view: DisruptionView): Candidate | string {
+/** The node as a candidate, whatever its pods say; or why it is none. */
+function candidateOf(one: StateNode, view: DisruptionView): Candidate | Cause {
   const node = one.node as Node
   const nodeClaim = one.claim as NodeClaim
   const own = labelsOf(one)
   const pool = own[labels.nodePool] as string
   const [nodePool, types] = [view.nodePools.get(pool), view.instanceTypes.get(pool)]
   if (nodePool === undefined || types === undefined || types.length === 0)
-    return `NodePool not found (NodePool=${pool})`
+    return { kind: 'no-node-pool', nodePool: pool }
   const instanceType = typeNamed(types, own[labels.instanceType])
   const pods = view.podsOn(node.metadata.name)
   const reschedulable = pods.filter(isReschedulable)
@@ -166,33 +135,27 @@ export function isMarked(claim: NodeClaim, node: Node, { spokenFor }: Pick<Disru
 }
 
 /** Daemon and mirror pods that must not be disrupted block as well. */
-function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): Block | undefined {
-  for (const pod of pods) {
-    if (isActive(pod) && hasDoNotDisrupt(pod, now)) {
-      return { message: `pod has "${annotations.doNotDisrupt}" annotation (Pod=${podName(pod)})`, pod: podName(pod) }
-    }
-  }
+function podBlock(pods: readonly Pod[], { podDisruptionBudgets, now }: DisruptionView): PodBlock | undefined {
+  for (const pod of pods)
+    if (isActive(pod) && hasDoNotDisrupt(pod, now)) return { kind: 'pod-do-not-disrupt', pod: podName(pod) }
   for (const pod of pods) {
     const blocked = evictionBlockedBy(pod, podDisruptionBudgets, now)
-    if (blocked !== undefined) return { ...blocked, pod: podName(pod) }
+    if (blocked !== undefined) return blocked
   }
   return undefined
 }
 
-/** An event on a claim and its Node. */
+/** Returns a claim and its Node as blocked. */
 export function blockedBy(
-  claim: NodeClaim,
-  node: Node | undefined,
+  { nodeClaim, node }: Pick<Candidate, 'nodeClaim'> & { readonly node: Node | undefined },
   reason: Blocked['reason'],
-  message: string,
-  details: BlockDetails = {},
+  cause: Cause,
 ): Blocked {
   const nodeName = node?.metadata.name
   return {
-    object: { kind: 'NodeClaim', name: claim.metadata.name, ...(nodeName === undefined ? {} : { nodeName }) },
+    object: { kind: 'NodeClaim', name: nodeClaim.metadata.name, ...(nodeName === undefined ? {} : { nodeName }) },
     reason,
-    message,
-    ...details,
+    cause,
   }
 }
 
@@ -244,9 +207,4 @@ export function poolCounts(view: DisruptionView): ReadonlyMap<string, PoolCount>
     if (use === 'disrupted') count.disrupted.push(one.claim?.metadata.name ?? '')
   }
   return counts
-}
-
-/** What forbids a disruption is told as a sentence. */
-export function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,6 +1,6 @@
 import type { PlannedNodeClaim, SchedulingPlan } from '../scheduling/snapshot.ts'
-import type { Score } from './balanced.ts'
 import type { Candidate } from './candidates.ts'
+import type { Score } from './score.ts'
 
 /** Why a node is disrupted, as budgets and the condition DisruptionReason name it. */
 export type DisruptionReason = 'Empty' | 'Drifted' | 'Underutilized'

@@ -12,7 +12,8 @@ import {
   replacementOf,
   sold,
 } from './replacement.ts'
-import { type Problem, problemsText, type Simulator } from './simulation.ts'
+import { type Simulator, withoutPlace } from './simulation.ts'
+import type { Hindrance } from './verdicts/cause.ts'
 
 /** Cheaper types that a spot node must have before it is replaced by another spot node, and how many of them are asked for. */
 const spotToSpotTypes = 15
@@ -25,20 +26,14 @@ export interface ConsolidationSettings extends Market {
 export type Consolidation =
   | { readonly kind: 'delete'; readonly plan: SchedulingPlan }
   | { readonly kind: 'replace'; readonly plan: SchedulingPlan; readonly replacement: Replacement }
-  | Hindrance
+  | Hindered
 
-interface Hindrance {
+interface Hindered {
   readonly kind: 'none'
-  readonly message: string
-  /** Pods that would not find a place. */
-  readonly problems: readonly Problem[]
+  readonly cause: Hindrance
 }
 
-const hindered = (message: string, problems: readonly Problem[] = []): Hindrance => ({
-  kind: 'none',
-  message,
-  problems,
-})
+const hindered = (cause: Hindrance): Hindered => ({ kind: 'none', cause })
 
 /** Whether the nodes can go, perhaps for one cheaper node in their place (reference/karpenter-core.md 4.7). */
 export function consolidate(
@@ -51,23 +46,24 @@ export function consolidate(
     isConsolidation: true,
     ...(candidates.length > 1 ? { maxNewClaims: 1 } : {}),
   })
-  if (problems.length > 0) return hindered(problemsText(problems), problems)
+  if (problems.length > 0) return hindered(withoutPlace(problems))
   const { newNodeClaims } = plan
   const [claim] = newNodeClaims
   if (claim === undefined && !plan.stopped) return { kind: 'delete', plan }
   if (claim === undefined || newNodeClaims.length > 1 || plan.stopped)
-    return hindered(`Can't remove without creating ${newNodeClaims.length} candidates`)
+    return hindered({ kind: 'several-new-nodes', count: newNodeClaims.length })
   const fitted = cheaper(claim, candidates, settings)
   return fitted.kind === 'none' ? fitted : { kind: 'replace', plan, replacement: fitted.replacement }
 }
 
-type Fitted = { readonly kind: 'fits'; readonly replacement: Replacement } | Hindrance
+type Fitted = { readonly kind: 'fits'; readonly replacement: Replacement } | Hindered
 
 function cheaper(claim: PlannedNodeClaim, candidates: readonly Candidate[], settings: ConsolidationSettings): Fitted {
   const replacement = replacementOf(claim, settings)
   const price = candidates.reduce((sum, one) => sum + one.price, 0)
   const allSpot = candidates.every(({ node }) => node.metadata.labels[labels.capacityType] === 'spot')
-  if (allSpot && allowsCapacityType(replacement, 'spot')) return spotToSpot(replacement, price, candidates, settings)
+  if (allSpot && allowsCapacityType(replacement, 'spot'))
+    return spotToSpot(replacement, { price, isSingle: candidates.length === 1 }, settings)
   const fitted = within(replacement, price, settings)
   if (fitted.kind === 'none') return fitted
   // What saves as spot need not save on demand: then the launch shall fail rather than cost more.
@@ -77,8 +73,8 @@ function cheaper(claim: PlannedNodeClaim, candidates: readonly Candidate[], sett
 
 function within(replacement: Replacement, price: number, market: Market): Fitted {
   const priced = below(replacement, price, market)
-  if (priced.kind === 'short') return hindered(`Filtering by price: ${priced.message}`)
-  if (priced.replacement.types.length === 0) return hindered("Can't replace with a cheaper node")
+  if (priced.kind === 'short') return hindered({ kind: 'min-values', labels: priced.labels })
+  if (priced.replacement.types.length === 0) return hindered({ kind: 'nothing-cheaper' })
   return { kind: 'fits', replacement: priced.replacement }
 }
 
@@ -88,19 +84,15 @@ function within(replacement: Replacement, price: number, market: Market): Fitted
  */
 function spotToSpot(
   replacement: Replacement,
-  price: number,
-  candidates: readonly Candidate[],
+  { price, isSingle }: { readonly price: number; readonly isSingle: boolean },
   settings: ConsolidationSettings,
 ): Fitted {
-  if (!settings.spotToSpot)
-    return hindered("SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
+  if (!settings.spotToSpot) return hindered({ kind: 'spot-to-spot-disabled' })
   const fitted = within(sold(asSpot(replacement), settings), price, settings)
-  if (fitted.kind === 'none' || candidates.length > 1) return fitted
+  if (fitted.kind === 'none' || !isSingle) return fitted
   const { types, wanted } = fitted.replacement
   if (types.length < spotToSpotTypes)
-    return hindered(
-      `SpotToSpotConsolidation requires ${spotToSpotTypes} cheaper instance type options than the current candidate to consolidate, got ${types.length}`,
-    )
+    return hindered({ kind: 'few-spot-types', needed: spotToSpotTypes, found: types.length })
   const most = Math.max(spotToSpotTypes, minValues(types, wanted).needed)
   return { kind: 'fits', replacement: { ...fitted.replacement, types: types.slice(0, most) } }
 }

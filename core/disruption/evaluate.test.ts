@@ -12,7 +12,7 @@ import {
   sampleTime,
   sampleType,
 } from '../sample-objects.ts'
-import { indexOf } from '../scheduling/cluster-index.ts'
+import { indexOf } from '../scheduling/cluster-index/index-of.ts'
 import { type EvaluationSettings, evaluate } from './evaluate.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'
 import { validate } from './validate.ts'
@@ -202,7 +202,7 @@ describe('evaluate', () => {
     expect(commands.map(({ candidates }) => candidates[0]?.node.metadata.name)).toEqual(['b'])
     expect(notes.find(({ candidate }) => candidate.node.metadata.name === 'a')).toMatchObject({
       outcome: 'hindered',
-      problems: [{ pod: pods[0] }],
+      cause: { kind: 'pods-without-place', pods: [{ name: 'default/p' }], count: 1 },
     })
   })
 
@@ -212,9 +212,9 @@ describe('evaluate', () => {
     const pauses = new Pauses([{ reason: 'maintenance', sinceMs: 0, by: 'ann', scope }])
     const { commands, blocked } = evaluate(world(nodes, {}, { pauses }), settings)
     expect(commands.map(({ candidates }) => candidates.map((one) => one.node.metadata.name))).toEqual([['b']])
-    expect(blocked.map(({ object, message }) => [object.name, message])).toContainEqual([
+    expect(blocked.map(({ object, cause }) => [object.name, cause])).toContainEqual([
       'a-claim',
-      'Disruption of node "a" is paused by ann until resumed: maintenance',
+      { kind: 'paused', pause: { reason: 'maintenance', sinceMs: 0, by: 'ann', scope } },
     ])
     expect(found(world(nodes), { scope: { nodes: ['b-claim'] } })).toEqual(['emptiness delete b'])
     expect(found(world(nodes), { scope: { nodePools: ['other'] } })).toEqual([])
@@ -234,7 +234,10 @@ describe('evaluate', () => {
     expect(blocked).toContainEqual(
       expect.objectContaining({
         reason: 'DisruptionBlocked',
-        message: `The NodeClaim is held until ${inAnHour} by ann: a core dump ("joiner.sh/hold-until" annotation)`,
+        cause: {
+          kind: 'held',
+          hold: { untilMs: Date.parse(inAnHour), by: 'ann', reason: 'a core dump', expiry: false },
+        },
       }),
     )
     expect(found(world([held('soon'), b]))).toEqual(['emptiness delete b'])
@@ -287,7 +290,12 @@ describe('validate', () => {
   it('names the pod that keeps a node', () => {
     const protectedPod = pod('r', 'a', '1', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })
     const answer = about({ pods: [...pods, protectedPod] })
-    expect(answer.kind === 'invalid' && answer.message).toContain('(Pod=default/r)')
+    expect(answer).toMatchObject({
+      change: {
+        candidates: 1,
+        example: { object: { name: 'a-claim' }, cause: { kind: 'pod-do-not-disrupt', pod: 'default/r' } },
+      },
+    })
   })
 
   it('keeps of empty nodes those that still are', () => {

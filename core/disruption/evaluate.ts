@@ -114,8 +114,8 @@ class Pass {
   #context(method: DisruptionMethod, given: Pick<ContextInput, 'eligible' | 'budgets'>): MethodContext {
     const note = (noted: Note) => {
       this.notes.push({ ...noted, method })
-      const { event, candidate, message } = noted
-      if (event !== undefined) this.#block(method, [blockedBy(candidate.nodeClaim, candidate.node, event, message)])
+      const { event, candidate, cause } = noted
+      if (event !== undefined) this.#block(method, [blockedBy(candidate, event, cause)])
     }
     const most = (pool: string) => this.#mostNodes(pool)
     return methodContext(() => this.#world, this.#settings, { ...given, most, note })
@@ -165,6 +165,6 @@ function commandsOf(
   context: MethodContext,
 ): Iterable<DisruptionCommand> {
   if (!method.simulates || context.simulator.hasPools) return method.compute(candidates, context)
-  for (const candidate of candidates) context.note({ candidate, outcome: 'hindered', message: 'no NodePool is ready' })
+  for (const candidate of candidates) context.note({ candidate, outcome: 'hindered', cause: { kind: 'no-ready-pool' } })
   return []
 }

@@ -1,5 +1,4 @@
-import { pauseText } from '../pauses/pauses.ts'
-import { type Blocked, blockedBy, type Candidate, capitalized, type DisruptionView, eligibility } from './candidates.ts'
+import { type Blocked, blockedBy, type Candidate, type DisruptionView, eligibility } from './candidates.ts'
 import { type DisruptionReason, methodFacts } from './command.ts'
 import { type FilterSettings, isInScope, isResting } from './filters.ts'
 import type { Method } from './methods/method.ts'
@@ -22,14 +21,15 @@ export function candidatesFor(method: Method, view: DisruptionView, settings: Fi
     const names = [node.metadata.name, nodeClaim.metadata.name]
     if (settings.scope !== undefined && !isInScope(nodePool.metadata.name, names, settings.scope)) return false
     if (settings.resting !== undefined && isResting(candidate, reason, settings.resting)) return false
-    const paused = pauseOf(candidate, reason, view)
-    if (paused !== undefined) {
-      blocked.push(blockedBy(nodeClaim, node, 'DisruptionBlocked', paused))
+    const pause = pauseOf(candidate, reason, view)
+    if (pause !== undefined) {
+      blocked.push(blockedBy(candidate, 'DisruptionBlocked', { kind: 'paused', pause }))
       return false
     }
     const suitable = method.suits(candidate, settings)
-    if (typeof suitable === 'string') blocked.push(blockedBy(nodeClaim, node, 'Unconsolidatable', suitable))
-    return suitable === true
+    if (typeof suitable === 'boolean') return suitable
+    blocked.push(blockedBy(candidate, 'Unconsolidatable', suitable))
+    return false
   })
   return { eligible, candidates, blocked }
 }
@@ -53,13 +53,12 @@ function eligibleNodes(view: DisruptionView, isGraceful: boolean): Eligible {
   return { eligible, blocked }
 }
 
-/** Who keeps a candidate from being disrupted for a reason, and why; undefined: nobody does. */
+/** The pause that keeps a candidate from being disrupted for a reason. */
 function pauseOf({ nodePool, node, nodeClaim }: Candidate, reason: DisruptionReason, view: DisruptionView) {
-  const pause = view.pauses?.covering({
+  return view.pauses?.covering({
     nodePool: nodePool.metadata.name,
     node: node.metadata.name,
     nodeClaim: nodeClaim.metadata.name,
     reason,
   })
-  return pause && capitalized(pauseText('disruption', pause))
 }

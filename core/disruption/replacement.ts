@@ -30,7 +30,7 @@ export interface Market {
 export type Priced =
   | { readonly kind: 'left'; readonly replacement: Replacement }
   /** Fewer types than minValues asks for are left. */
-  | { readonly kind: 'short'; readonly message: string }
+  | { readonly kind: 'short'; readonly labels: readonly string[] }
 
 export function replacementOf(claim: PlannedNodeClaim, { instanceTypes }: Market): Replacement {
   const offered = instanceTypes.get(claim.nodePool) ?? []
@@ -63,7 +63,7 @@ export function below(replacement: Replacement, price: number, { wellKnown }: Ma
   const short = [...minValues(types, wanted).unsatisfied.keys()].sort()
   return short.length === 0
     ? { kind: 'left', replacement: { ...replacement, types } }
-    : { kind: 'short', message: `minValues requirement is not met for label(s) (label(s)=[${short.join(' ')}])` }
+    : { kind: 'short', labels: short }
 }
 
 /** Requirements of a pass are interned, so that those of most replacements are few. */

@@ -2,11 +2,20 @@ import type { Pod } from '../objects.ts'
 import { isProvisionable, podName } from '../pods/pod-rules.ts'
 import { labels } from '../requirements/labels.ts'
 import { settled } from '../scheduling/settled.ts'
-import type { SchedulableNode, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../scheduling/snapshot.ts'
+import type {
+  SchedulableNode,
+  SchedulingOptions,
+  SchedulingPlan,
+  SchedulingSnapshot,
+  UnschedulablePod,
+} from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
+import type { UnschedulableCause } from '../scheduling/unschedulable.ts'
+import { unschedulableText } from '../scheduling/unschedulable-text.ts'
 import { type Removal, WhatIf } from '../scheduling/what-if.ts'
 import { entryOf } from '../values/records.ts'
 import type { Candidate } from './candidates.ts'
+import { type Hindrance, mostNamedPods } from './verdicts/cause.ts'
 
 /** What placement looks at, with the pods that disruption could move. */
 export interface SimulationInput {
@@ -25,19 +34,13 @@ export interface SimulationInput {
 export interface Movable {
   readonly pods: readonly Pod[]
   /** Pods that cannot be tried at all, with the reason. */
-  readonly ignored?: ReadonlyMap<Pod, string>
-}
-
-/** A pod that would not find a place. */
-export interface Problem {
-  readonly pod: Pod
-  readonly message: string
+  readonly ignored?: ReadonlyMap<Pod, UnschedulableCause>
 }
 
 export interface Simulation {
   readonly plan: SchedulingPlan
   /** Of pods that run now, or ran on nodes being deleted; that pods stay pending which are so already keeps nothing from being done. */
-  readonly problems: readonly Problem[]
+  readonly problems: readonly UnschedulablePod[]
 }
 
 export interface SimulationSettings {
@@ -118,37 +121,37 @@ export class Simulator {
     })
   }
 
-  #unplaced({ unschedulable }: SchedulingPlan): readonly Problem[] {
+  #unplaced({ unschedulable }: SchedulingPlan): readonly UnschedulablePod[] {
     return unschedulable.filter(({ pod }) => !isProvisionable(pod))
   }
 
-  #ignored(candidates: readonly Pick<Candidate, 'node'>[]): readonly Problem[] {
+  #ignored(candidates: readonly Pick<Candidate, 'node'>[]): readonly UnschedulablePod[] {
     return candidates.flatMap(({ node }) =>
-      [...(this.#input.movable(node.metadata.name).ignored ?? [])].map(([pod, message]) => ({ pod, message })),
+      [...(this.#input.movable(node.metadata.name).ignored ?? [])].map(([pod, cause]) => ({ pod, cause })),
     )
   }
 
   /** A node that is still starting may never be ready; pods of nodes that go anyway have nothing better. */
-  #onUninitialized({ existing }: SchedulingPlan): readonly Problem[] {
+  #onUninitialized({ existing }: SchedulingPlan): readonly UnschedulablePod[] {
     return existing.flatMap(({ node, nodeClaim, pods }) => {
       const place = this.#places.get(node) ?? this.#input.snapshot.nodes.find(({ name }) => name === node)
       if (place === undefined || place.initialized) return []
-      const names = [nodeClaim && `nodeclaim/${nodeClaim}`, place.joined && `node/${place.joined.name}`]
-      const message = `would schedule against uninitialized ${names.filter((name) => name !== undefined).join(', ')}`
+      const cause = { kind: 'uninitialized-node', nodeClaim, node: place.joined?.name } as const
       return pods
         .filter((pod) => !this.#deleting.has(pod.metadata.uid) && !isProvisionable(pod))
-        .map((pod) => ({ pod, message }))
+        .map((pod) => ({ pod, cause }))
     })
   }
 }
 
-const mostProblems = 5
-
-/** The problems as an event tells them. */
-export function problemsText(problems: readonly Problem[]): string {
-  const shown = problems.slice(0, mostProblems).map(({ pod, message }) => `${podName(pod)} => ${message} `)
-  const rest = problems.length - mostProblems
-  return `Not all pods would schedule, ${shown.join('')}${rest >= 0 ? ` and ${rest} other(s)` : ''}`
+/** Returns as a cause that pods would not find a place. */
+export function withoutPlace(problems: readonly UnschedulablePod[]): Hindrance {
+  const shown = problems.slice(0, mostNamedPods)
+  return {
+    kind: 'pods-without-place',
+    pods: shown.map(({ pod, cause }) => ({ name: podName(pod), constraint: unschedulableText(cause) })),
+    count: problems.length,
+  }
 }
 
 /** The reservation that a node was bought with; undefined: with none. */

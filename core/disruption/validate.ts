@@ -1,10 +1,13 @@
 import { remainingBudgets } from './budgets/pool-budgets.ts'
+import type { Blocked } from './candidates.ts'
 import { type Decision, type DisruptionCommand, type DisruptionMethod, methodFacts } from './command.ts'
 import { methodContext } from './evaluate.ts'
 import type { FilterSettings } from './filters.ts'
 import { candidatesFor } from './method-candidates.ts'
 import type { MethodSettings, Note } from './methods/context.ts'
 import { methods } from './methods/methods.ts'
+import type { Cause } from './verdicts/cause.ts'
+import { causeText } from './verdicts/cause-text.ts'
 import { type DisruptionWorld, worldAfter } from './world.ts'
 
 /** A command as it was proposed. */
@@ -18,9 +21,21 @@ export interface Proposed {
 
 export type Validation =
   /** The command as the cluster is now; of an empty one, the part that still holds. */
-  | { readonly kind: 'valid'; readonly command: DisruptionCommand }
-  /** As the event ConsolidationRejected names the reason (reference/karpenter-core.md 4.9). */
-  | { readonly kind: 'invalid'; readonly reason: 'budget' | 'scheduling' | 'churn'; readonly message: string }
+  { readonly kind: 'valid'; readonly command: DisruptionCommand } | Invalid
+
+/** Reasons are those of the event ConsolidationRejected (reference/karpenter-core.md 4.9). */
+export type Invalid = { readonly kind: 'invalid' } & (
+  | { readonly reason: 'budget' }
+  | { readonly reason: 'churn'; readonly change: Churn }
+  /** `new-results`: another kind of outcome, or more replacements. */
+  | { readonly reason: 'scheduling'; readonly cause: Cause | { readonly kind: 'new-results' } | undefined }
+)
+
+/** What became of candidates since they were proposed. */
+type Churn =
+  | { readonly kind: 'missing'; readonly candidates: number; readonly example: Blocked | undefined }
+  /** One went away while the others were looked at. */
+  | { readonly kind: 'gone' }
 
 /**
  * Whether a proposal still holds in the cluster as it is now: its nodes may still be disrupted, budgets allow it, and a new simulation comes
@@ -44,9 +59,8 @@ export function validate(
         claim !== undefined && uids.has(claim.metadata.uid) ? [claim.metadata.name] : [],
       ),
     )
-    const why = blocked.find(({ object }) => object.kind === 'NodeClaim' && names.has(object.name))
-    const because = why === undefined ? '' : ` (${why.object.name}: ${why.message})`
-    return { kind: 'invalid', reason: 'churn', message: `${missing} candidates are no longer valid${because}` }
+    const example = blocked.find(({ object }) => object.kind === 'NodeClaim' && names.has(object.name))
+    return { kind: 'invalid', reason: 'churn', change: { kind: 'missing', candidates: missing, example } }
   }
   const notes: Note[] = []
   const budgets = remainingBudgets(view, reason)
@@ -55,13 +69,24 @@ export function validate(
   const command = isPossible ? method.revalidate(candidates, context) : undefined
   if (command !== undefined) return sameOutcome(proposed, command)
   const note = notes.find(({ outcome }) => outcome !== 'chosen')
-  if (note?.outcome === 'budget')
-    return {
-      kind: 'invalid',
-      reason: 'budget',
-      message: 'a candidate can no longer be disrupted without violating budgets',
-    }
-  return { kind: 'invalid', reason: 'scheduling', message: note?.message ?? 'the nodes cannot go together any more' }
+  if (note?.outcome === 'budget') return { kind: 'invalid', reason: 'budget' }
+  return { kind: 'invalid', reason: 'scheduling', cause: note?.cause }
+}
+
+/** Returns why a proposal does not hold any more, as logs and requests have it. */
+export function invalidText(invalid: Invalid): string {
+  if (invalid.reason === 'budget') return 'a candidate can no longer be disrupted without violating budgets'
+  if (invalid.reason === 'churn') return churnText(invalid.change)
+  const { cause } = invalid
+  if (cause === undefined) return 'the nodes cannot go together any more'
+  return cause.kind === 'new-results' ? 'scheduling simulation produced new results' : causeText(cause)
+}
+
+function churnText(change: Churn): string {
+  if (change.kind === 'gone') return 'a candidate went away while it was looked at'
+  const { candidates, example } = change
+  const because = example === undefined ? '' : ` (${example.object.name}: ${causeText(example.cause)})`
+  return `${candidates} candidates are no longer valid${because}`
 }
 
 /** Validates proposals of one evaluation, each with those before it decided that still hold. */
@@ -81,5 +106,5 @@ export function validateTogether(
 /** Another kind of outcome may be better still, but it was not what was announced: the next pass finds it. */
 function sameOutcome({ decision, replacements }: Proposed, command: DisruptionCommand): Validation {
   if (command.decision === decision && command.replacements.length <= replacements) return { kind: 'valid', command }
-  return { kind: 'invalid', reason: 'scheduling', message: 'scheduling simulation produced new results' }
+  return { kind: 'invalid', reason: 'scheduling', cause: { kind: 'new-results' } }
 }

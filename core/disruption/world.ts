@@ -6,6 +6,7 @@ import { isHeavy } from '../scheduling/pod-cost.ts'
 import type { PodVolumes, SchedulingOptions } from '../scheduling/snapshot.ts'
 import type { SolverMemory } from '../scheduling/solver/memory.ts'
 import { labelsOf } from '../scheduling/state-nodes.ts'
+import type { UnschedulableCause } from '../scheduling/unschedulable.ts'
 import { durationMs } from '../values/duration.ts'
 import type { DisruptionView } from './candidates.ts'
 import type { DisruptionCommand } from './command.ts'
@@ -48,8 +49,7 @@ export function disruptionView(
   }
 }
 
-const tooHeavy =
-  'spec.affinity and topologySpreadConstraints take too long to simulate; use fewer constraints and preferences'
+const tooHeavy: UnschedulableCause = { kind: 'takes-too-long', what: 'simulation' }
 
 /** Makes the world of what is known of a cluster. */
 export function disruptionWorld(
@@ -65,10 +65,11 @@ export function disruptionWorld(
   // What pods ask for with their volumes is looked up when somebody asks where they would go.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
   const known = new Map<string, Movable>()
+  const moment = { budgets: podDisruptionBudgets, now }
   const movable = (node: string): Movable => {
     const before = known.get(node)
     if (before !== undefined) return before
-    const moving = podsOn(node).filter((pod) => hasToMove(pod, podDisruptionBudgets, now))
+    const moving = podsOn(node).filter((pod) => hasToMove(pod, moment))
     const { pods, podVolumes: own = [], ignored = [] } = source.prepare(moving)
     for (const [pod, volumes] of own) podVolumes.set(pod, volumes)
     const heavy = pods.filter(isHeavy).map((pod) => [pod, tooHeavy] as const)

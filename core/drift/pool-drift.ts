@@ -3,7 +3,13 @@ import { compatibleOfferings, type InstanceType, typeNamed } from '../instance-t
 import type { NodeClaim, NodePool } from '../objects.ts'
 import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
 import { intersects, inValues, type Requirement } from '../requirements/requirement.ts'
-import { incompatibility, type Requirements, requirements, requirementsOfLabels } from '../requirements/requirements.ts'
+import {
+  incompatibility,
+  incompatibilityText,
+  type Requirements,
+  requirements,
+  requirementsOfLabels,
+} from '../requirements/requirements.ts'
 import { type Drift, firstDrift, type PoolDriftReason } from './drift.ts'
 
 /** What drift from a NodePool is told by. */
@@ -68,7 +74,10 @@ function requirementsDrift({ claim, instanceTypes, ...view }: PoolDriftView, nod
   const { name } = nodePool.metadata
   return why === undefined
     ? undefined
-    : drifted('RequirementsDrifted', `the node does not meet the requirements of NodePool ${name}: ${why}`)
+    : drifted(
+        'RequirementsDrifted',
+        `the node does not meet the requirements of NodePool ${name}: ${incompatibilityText(why)}`,
+      )
 }
 
 /** Whether a type has several values for a key, of which the pool takes one, and no offering decides between them. */

@@ -2,7 +2,7 @@ import { annotationErrors } from '../metadata-errors.ts'
 import { nodeClassNameErrors, nodePoolNameErrors } from '../node-claim/node-names.ts'
 import { kubeletErrors } from '../node-class/kubelet-conversion.ts'
 import type { NodePool, Taint } from '../objects.ts'
-import { unclaimable } from '../requirements/claim-requirements.ts'
+import { unclaimable, unclaimableText } from '../requirements/claim-requirements.ts'
 import { labelValueErrors, qualifiedNameErrors } from '../requirements/label-syntax.ts'
 import { isRestrictedLabel, labels, wellKnownLabels } from '../requirements/labels.ts'
 import { requirementErrors, restriction } from '../requirements/requirement-rules.ts'
@@ -48,7 +48,7 @@ export function nodePoolFieldErrors(name: string, template: NodePool['template']
     ...annotationErrors(template.annotations, at('metadata', 'annotations')),
     ...taintValueErrors(taints).map((message) => ({ path: at('spec', 'taints'), message })),
     ...taintValueErrors(startupTaints).map((message) => ({ path: at('spec', 'startupTaints'), message })),
-    ...(why === undefined || isKnown ? [] : [{ path: at('spec', 'requirements'), message: why }]),
+    ...(why === undefined || isKnown ? [] : [{ path: at('spec', 'requirements'), message: unclaimableText(why) }]),
   ]
 }
 

@@ -5,7 +5,7 @@ export type LoopName = 'provisioning' | 'disruption'
 
 /** The disruption reasons that can be paused one by one. */
 export const pausableReasons = ['Empty', 'Drifted', 'Underutilized'] as const
-type PausableReason = (typeof pausableReasons)[number]
+export type PausableReason = (typeof pausableReasons)[number]
 
 /** What a pause holds still. `cluster` is the whole loop, and the only scope that stops the loop itself. */
 export type PauseScope =

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { RequirementSpec } from '../objects.ts'
-import { unclaimable } from './claim-requirements.ts'
+import { unclaimable, unclaimableText } from './claim-requirements.ts'
 import { labels } from './labels.ts'
 import { requirements } from './requirements.ts'
 
@@ -51,11 +51,13 @@ describe('requirements that no NodeClaim can have', () => {
       /^requirements of \d+ bytes, and a NodeClaim holds at most 700000/,
     ],
   ])('%s', (_, entries, why) => {
-    expect(unclaimable(requirements(entries))).toMatch(why)
+    const found = unclaimable(requirements(entries))
+    expect(found && unclaimableText(found)).toMatch(why)
   })
 
   it('keep the message short', () => {
     const values = Array.from({ length: 1000 }, (_, at) => `v${at}`)
-    expect(unclaimable(requirements([{ key: 'agentpool', operator: 'In', values }]))?.length).toBeLessThan(400)
+    const found = unclaimable(requirements([{ key: 'agentpool', operator: 'In', values }]))
+    expect(found && unclaimableText(found).length).toBeLessThan(400)
   })
 })

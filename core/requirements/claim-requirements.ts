@@ -16,26 +16,40 @@ const notOffered: string = labels.reservationId
 /** Requirements of planning that no NodeClaim is written with. */
 export const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.registered, labels.initialized])
 
+/** Why no NodeClaim can be created with requirements. `why`: what is wrong with the one requirement. */
+export type Unclaimable =
+  | { readonly kind: 'requirement'; readonly requirement: Requirement; readonly why: string }
+  | { readonly kind: 'entries' | 'bytes'; readonly count: number }
+
+/** Returns why no NodeClaim can be created, with what would help. */
+export function unclaimableText(found: Unclaimable): string {
+  switch (found.kind) {
+    case 'requirement':
+      return `requirement ${shortened(describe(found.requirement))}: ${found.why}`
+    case 'entries':
+      return `${found.count} requirements, and a NodeClaim holds at most ${maxEntries}; ask for fewer labels`
+    case 'bytes':
+      return `requirements of ${found.count} bytes, and a NodeClaim holds at most ${maxBytes}; list fewer values`
+  }
+}
+
 /**
  * Returns why no NodeClaim can be created with these requirements, though each may be fulfilled by a node that exists; undefined when one can:
  * the CRD refuses a key, a value is none that a label can have, or there are too many of them. A pod's requirements reach a NodeClaim through
  * its node selector, its node affinity and its volumes.
  */
-export function unclaimable(sets: Requirements): string | undefined {
+export function unclaimable(sets: Requirements): Unclaimable | undefined {
   const written = [...sets.values()].filter(({ key }) => !neverWritten.has(key))
-  for (const set of written) {
-    const why = unclaimableBecause(set)
-    if (why !== undefined) return `requirement ${shortened(describe(set))}: ${why}`
+  for (const requirement of written) {
+    const why = unclaimableBecause(requirement)
+    if (why !== undefined) return { kind: 'requirement', requirement, why }
   }
   // The planner adds these two where they are missing.
   const added = [labels.instanceType, labels.capacityType].filter((key) => !sets.has(key)).length
   const entries = written.reduce((sum, set) => sum + entriesOf(set), added)
-  if (entries > maxEntries)
-    return `${entries} requirements, and a NodeClaim holds at most ${maxEntries}; ask for fewer labels`
+  if (entries > maxEntries) return { kind: 'entries', count: entries }
   const bytes = written.reduce((sum, set) => sum + bytesOf(set), 0)
-  if (bytes > maxBytes)
-    return `requirements of ${bytes} bytes, and a NodeClaim holds at most ${maxBytes}; list fewer values`
-  return undefined
+  return bytes > maxBytes ? { kind: 'bytes', count: bytes } : undefined
 }
 
 function unclaimableBecause({ key, values, gte, lte }: Requirement): string | undefined {

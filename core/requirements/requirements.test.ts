@@ -5,6 +5,7 @@ import {
   describeAll,
   disjointness,
   incompatibility,
+  incompatibilityText,
   isCompatible,
   merge,
   requirements,
@@ -84,7 +85,11 @@ describe('requirements', () => {
       { key: 'y.com/team', operator: 'Exists' },
       { key: 'z.com/other', operator: 'Exists' },
     ])
-    expect(incompatibility(own, wanted)).toBe('label "y.com/team" does not have known values (typo of "x.com/team"?)')
+    const found = incompatibility(own, wanted)
+    expect(found).toEqual({ kind: 'unknown-label', key: 'y.com/team', meant: 'x.com/team' })
+    expect(found && incompatibilityText(found)).toBe(
+      'label "y.com/team" does not have known values (typo of "x.com/team"?)',
+    )
   })
 
   it('leave the hostname out of their text', () => {

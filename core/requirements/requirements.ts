@@ -45,6 +45,17 @@ const canBeAbsent = (set: Requirement) => {
   return operator === 'NotIn' || operator === 'DoesNotExist'
 }
 
+/** Why requirements cannot be met together. `meant`: a known key that an unknown one may be a misspelling of. */
+export type Incompatibility =
+  | { readonly kind: 'unknown-label'; readonly key: string; readonly meant: string | undefined }
+  | { readonly kind: 'disjoint'; readonly pairs: readonly DisjointPair[] }
+
+/** Two sets for one key that have no value in common. */
+interface DisjointPair {
+  readonly wanted: Requirement
+  readonly own: Requirement
+}
+
 /**
  * Why `incoming` cannot be met by what `existing` describes; undefined when it can. Keys of `incoming` that `existing` does not
  * define are an error unless they may be absent or stand in `allowUndefined`; the first such key, in the order given, is the only
@@ -55,17 +66,17 @@ export function incompatibility(
   existing: Requirements,
   incoming: Requirements,
   allowUndefined: ReadonlySet<string> = noKeys,
-): string | undefined {
+): Incompatibility | undefined {
   for (const key of incoming.keys()) {
     if (allowUndefined.has(key) || existing.has(key) || canBeAbsent(incoming.get(key) as Requirement)) continue
-    return `label "${key}" does not have known values${typoHint(key, existing, allowUndefined)}`
+    return { kind: 'unknown-label', key, meant: similarKey(key, existing, allowUndefined) }
   }
   return disjointness(existing, incoming)
 }
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** The same decision as `incompatibility`, without its text. */
+/** The same decision as `incompatibility`, without its facts. */
 export function isCompatible(
   existing: Requirements,
   incoming: Requirements,
@@ -81,15 +92,25 @@ export function isCompatible(
 }
 
 /** Why the keys that both define cannot be met together; undefined when they can. */
-export function disjointness(existing: Requirements, incoming: Requirements): string | undefined {
-  const errors: string[] = []
+export function disjointness(existing: Requirements, incoming: Requirements): Incompatibility | undefined {
+  const pairs: DisjointPair[] = []
   for (const key of [...incoming.keys()].sort()) {
     const own = existing.get(key)
-    const other = incoming.get(key) as Requirement
-    if (own === undefined || intersects(own, other) || (canBeAbsent(own) && canBeAbsent(other))) continue
-    errors.push(`key ${key}, ${describe(other)} not in ${describe(own)}`)
+    const wanted = incoming.get(key) as Requirement
+    if (own === undefined || intersects(own, wanted) || (canBeAbsent(own) && canBeAbsent(wanted))) continue
+    pairs.push({ wanted, own })
   }
-  return errors.length === 0 ? undefined : errors.join('; ')
+  return pairs.length === 0 ? undefined : { kind: 'disjoint', pairs }
+}
+
+/** Returns an incompatibility in upstream's words. */
+export function incompatibilityText(found: Incompatibility): string {
+  if (found.kind === 'disjoint')
+    return found.pairs
+      .map(({ wanted, own }) => `key ${wanted.key}, ${describe(wanted)} not in ${describe(own)}`)
+      .join('; ')
+  const hint = found.meant === undefined ? '' : ` (typo of "${found.meant}"?)`
+  return `label "${found.key}" does not have known values${hint}`
 }
 
 /** Whether the keys that both define can be met together. */
@@ -101,10 +122,9 @@ export function sharedKeysIntersect(existing: Requirements, incoming: Requiremen
   return true
 }
 
-function typoHint(key: string, existing: Requirements, wellKnown: ReadonlySet<string>): string {
+function similarKey(key: string, existing: Requirements, wellKnown: ReadonlySet<string>): string | undefined {
   const afterSlash = key.slice(key.lastIndexOf('/') + 1)
-  const meant = [...wellKnown, ...existing.keys()].find((known) => known.includes(key) || known.endsWith(afterSlash))
-  return meant === undefined ? '' : ` (typo of "${meant}"?)`
+  return [...wellKnown, ...existing.keys()].find((known) => known.includes(key) || known.endsWith(afterSlash))
 }
 
 /** All sets as list entries, by key. */

@@ -16,11 +16,9 @@ import type {
 } from '../objects.ts'
 import { isProvisionable } from '../pods/pod-rules.ts'
 import {
-  asItRuns,
-  byName,
-  type ClusterObjects,
   hasToMove,
   inRuleOrder,
+  type MoveMoment,
   namespaceLabels,
   namespaceOf,
   poolOptions,
@@ -28,14 +26,16 @@ import {
   type SnapshotSettings,
   storageOf,
 } from './cluster.ts'
-import type { SchedulableNode, SchedulingSnapshot } from './snapshot.ts'
+import { RunningDaemonSets } from './cluster-index/daemon-sets.ts'
+import { MadePlaces } from './cluster-index/places.ts'
+import { IndexedPods } from './cluster-index/pods.ts'
+import type { SchedulingSnapshot } from './snapshot.ts'
 import {
   type ClusterState,
   isInterrupted,
   isLeaving,
   occupiedNodes,
   type StateNode,
-  schedulable,
   stateNodes,
 } from './state-nodes.ts'
 import type { Storage } from './volumes.ts'
@@ -85,17 +85,6 @@ export interface DisruptionSource {
   readonly prepare: (pods: readonly Pod[]) => Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'>
 }
 
-/** A place with all that it was made of. */
-interface MadePlace {
-  readonly one: StateNode
-  readonly nodePods: readonly Pod[]
-  readonly claimPods: readonly Pod[]
-  readonly common: readonly unknown[]
-  readonly place: SchedulableNode
-}
-
-const noPods: readonly Pod[] = []
-
 /**
  * The cluster as the scheduler sees it, kept up to date change by change, so that a pass copies nothing that did not change. A snapshot
  * is the one that `schedulingSnapshot` would make of the same objects; places of which nothing changed are the very same objects as in
@@ -105,16 +94,9 @@ export class ClusterIndex {
   readonly #objects = Object.fromEntries(kinds.map((kind) => [kind, new Map()])) as {
     readonly [Kind in IndexedKind]: Map<string, IndexedObjects[Kind]>
   }
-  readonly #pending = new Map<string, Pod>()
-  readonly #podsByNode = new Map<string, Map<string, Pod>>()
-  /** Pods of a node in order; made anew after a change. */
-  readonly #podLists = new Map<string, readonly Pod[]>()
-  readonly #podsByOwner = new Map<string, Map<string, Pod>>()
-  readonly #namespaces = new Map<string, number>()
-  /** By the Node, or by the claim of a node that has not joined. */
-  #places = new Map<Node | NodeClaim | undefined, MadePlace>()
-  #daemonSets: readonly DaemonSet[] = []
-  #daemonsChanged = true
+  readonly #pods = new IndexedPods()
+  readonly #places = new MadePlaces()
+  readonly #daemonSets = new RunningDaemonSets()
   #storage: Storage | undefined
   #storageChanged = true
   #csiNodes: readonly CsiNode[] = []
@@ -127,8 +109,9 @@ export class ClusterIndex {
     const before = store.get(key)
     if (object === undefined) store.delete(key)
     else store.set(key, object)
-    if (kind === 'Pod') this.#podChanged(key, before as Pod | undefined, object as Pod | undefined)
-    else if (kind === 'DaemonSet') this.#daemonsChanged = true
+    if (kind === 'Pod') {
+      if (this.#pods.changed(key, before as Pod | undefined, object as Pod | undefined)) this.#daemonSets.changed()
+    } else if (kind === 'DaemonSet') this.#daemonSets.changed()
     else if (kind === 'PersistentVolumeClaim' || kind === 'PersistentVolume' || kind === 'StorageClass')
       this.#storageChanged = true
     else if (kind === 'PodDisruptionBudget') this.#budgets = [...this.#objects.PodDisruptionBudget.values()]
@@ -144,18 +127,18 @@ export class ClusterIndex {
     const known = stateNodes(this.#nodesAndClaims())
     const candidates = this.#candidates(known, settings.now)
     const storage = this.#currentStorage()
-    const pods = preparedPods(candidates, this.#podContext(candidates, settings), storage, settings)
+    const pods = preparedPods(candidates, { ...this.#podContext(candidates, settings), storage }, settings)
     const state = this.#state(storage, instanceTypes)
     return {
       ...pods,
-      nodes: this.#schedulable(known, state),
+      nodes: this.#places.of(known, state, (name) => this.#pods.on(name)),
       occupied: occupiedNodes({ ...state, podsByNode: this.#podsWithout(candidates) }, known),
       nodePools: poolOptions(
         { nodePools: [...this.#objects.NodePool.values()].filter(isUsable), instanceTypes },
         known,
       ),
       daemonSets: state.daemonSets,
-      namespaceLabels: namespaceLabels([...this.#objects.Namespace.values()], this.#namespaces.keys()),
+      namespaceLabels: namespaceLabels([...this.#objects.Namespace.values()], this.#pods.namespaces),
     }
   }
 
@@ -168,11 +151,11 @@ export class ClusterIndex {
     const storage = this.#currentStorage()
     return {
       nodes: stateNodes(this.#nodesAndClaims()),
-      podsOn: (node) => this.#podsOn(node),
+      podsOn: (node) => this.#pods.on(node),
       nodePools: [...this.#objects.NodePool.values()],
       podDisruptionBudgets: this.#budgets,
       snapshot: this.snapshot(instanceTypes, settings, isUsable),
-      prepare: (pods) => preparedPods(pods, this.#podContext(pods, settings), storage, settings),
+      prepare: (pods) => preparedPods(pods, { ...this.#podContext(pods, settings), storage }, settings),
     }
   }
 
@@ -184,11 +167,14 @@ export class ClusterIndex {
     const moving = known.flatMap(({ node, claim }) =>
       node === undefined || !isLeaving(claim, node)
         ? []
-        : this.#podsOf(node).filter(
-            (pod) => !isProvisionable(pod) && hasToMove(pod, this.#budgets, now, isInterrupted(claim, node)),
-          ),
+        : this.#leaving(node, { budgets: this.#budgets, now, isInterrupted: isInterrupted(claim, node) }),
     )
-    return inRuleOrder([...this.#pending.values(), ...moving])
+    return inRuleOrder([...this.#pods.pending, ...moving])
+  }
+
+  /** Pods of a node on its way out that need another place and do not wait already. */
+  #leaving({ metadata }: Node, moment: MoveMoment): readonly Pod[] {
+    return this.#pods.on(metadata.name).filter((pod) => !isProvisionable(pod) && hasToMove(pod, moment))
   }
 
   /** What default spread goes by. A cluster has many controllers, and each pod looks for its own among them. */
@@ -206,52 +192,18 @@ export class ClusterIndex {
   #state(storage: Storage | undefined, instanceTypes: NonNullable<ClusterState['instanceTypes']>): ClusterState {
     return {
       ...this.#nodesAndClaims(),
-      podsByNode: { get: (name) => this.#podsOn(name) },
-      daemonSets: this.#currentDaemonSets(),
+      podsByNode: { get: (name) => this.#pods.on(name) },
+      daemonSets: this.#daemonSets.of(this.#objects.DaemonSet.values(), (uid) => this.#pods.ofOwner(uid)),
       storage,
       csiNodes: this.#csiNodes,
       instanceTypes,
     }
   }
 
-  /** Places in the order of their names, those of which nothing changed as they were. */
-  #schedulable(known: readonly StateNode[], state: ClusterState): readonly SchedulableNode[] {
-    const common = [state.daemonSets, state.storage, state.csiNodes, state.instanceTypes]
-    const before = this.#places
-    const places: SchedulableNode[] = []
-    this.#places = new Map()
-    for (const one of known) {
-      if (isLeaving(one.claim, one.node)) continue
-      const named = one.node ?? one.claim
-      const pods = { nodePods: this.#podsOf(one.node), claimPods: this.#podsOf(one.claim) }
-      let made = before.get(named)
-      if (made === undefined || !isSame(made, one, pods, common))
-        made = { one, ...pods, common, place: schedulable(one, state) }
-      this.#places.set(named, made)
-      places.push(made.place)
-    }
-    return places
-  }
-
-  #podsOf(named: Node | NodeClaim | undefined): readonly Pod[] {
-    return named === undefined ? noPods : this.#podsOn(named.metadata.name)
-  }
-
-  /** In order of their names, so that nothing depends on the order of changes. */
-  #podsOn(name: string): readonly Pod[] {
-    const known = this.#podLists.get(name)
-    if (known !== undefined) return known
-    const own = this.#podsByNode.get(name)
-    if (own === undefined) return noPods
-    const listed = [...own].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pod]) => pod)
-    this.#podLists.set(name, listed)
-    return listed
-  }
-
   /** Pods by node without those that are to be placed elsewhere. */
   #podsWithout(candidates: readonly Pod[]): ClusterState['podsByNode'] {
     const moving = new Set(candidates)
-    return { get: (name) => this.#podsOn(name).filter((pod) => !moving.has(pod)) }
+    return { get: (name) => this.#pods.on(name).filter((pod) => !moving.has(pod)) }
   }
 
   #currentStorage(): Storage | undefined {
@@ -265,116 +217,4 @@ export class ClusterIndex {
     }
     return this.#storage
   }
-
-  /** DaemonSets as they run. Which of their pods is the newest changes all the time; what it is like seldom does. */
-  #currentDaemonSets(): readonly DaemonSet[] {
-    if (!this.#daemonsChanged) return this.#daemonSets
-    this.#daemonsChanged = false
-    const sets = [...this.#objects.DaemonSet.values()].map((set) =>
-      asItRuns(set, [...(this.#podsByOwner.get(set.metadata.uid)?.values() ?? [])]),
-    )
-    const sorted = sets.sort(byName)
-    if (JSON.stringify(sorted.map(likeness)) !== JSON.stringify(this.#daemonSets.map(likeness)))
-      this.#daemonSets = sorted
-    return this.#daemonSets
-  }
-
-  #podChanged(key: string, before: Pod | undefined, after: Pod | undefined): void {
-    if (after !== undefined && isProvisionable(after)) this.#pending.set(key, after)
-    else this.#pending.delete(key)
-    this.#countNamespace(before, -1)
-    this.#countNamespace(after, 1)
-    moveEntry(this.#podsByNode, key, before?.nodeName, after?.nodeName, after)
-    for (const name of [before?.nodeName, after?.nodeName]) if (name !== undefined) this.#podLists.delete(name)
-    const owner = daemonOwner(after) ?? daemonOwner(before)
-    if (owner === undefined) return
-    moveEntry(this.#podsByOwner, key, daemonOwner(before), daemonOwner(after), after)
-    this.#daemonsChanged = true
-  }
-
-  #countNamespace(pod: Pod | undefined, by: 1 | -1): void {
-    if (pod === undefined) return
-    const name = namespaceOf(pod)
-    const count = (this.#namespaces.get(name) ?? 0) + by
-    if (count === 0) this.#namespaces.delete(name)
-    else this.#namespaces.set(name, count)
-  }
-}
-
-function isSame(
-  made: MadePlace,
-  { node, claim }: StateNode,
-  { nodePods, claimPods }: Pick<MadePlace, 'nodePods' | 'claimPods'>,
-  common: MadePlace['common'],
-): boolean {
-  return (
-    made.one.node === node &&
-    made.one.claim === claim &&
-    made.nodePods === nodePods &&
-    made.claimPods === claimPods &&
-    common.every((value, at) => value === made.common[at])
-  )
-}
-
-/** Takes an entry out of one group and puts it into another; either may be none. */
-function moveEntry(
-  groups: Map<string, Map<string, Pod>>,
-  key: string,
-  from: string | undefined,
-  to: string | undefined,
-  pod: Pod | undefined,
-): void {
-  if (from !== undefined && from !== to) {
-    const group = groups.get(from)
-    group?.delete(key)
-    if (group?.size === 0) groups.delete(from)
-  }
-  if (to === undefined) return
-  const group = groups.get(to) ?? new Map<string, Pod>()
-  groups.set(to, group)
-  if (pod === undefined) group.delete(key)
-  else group.set(key, pod)
-}
-
-function daemonOwner(pod: Pod | undefined): string | undefined {
-  return pod?.metadata.ownerReferences.find(({ controller, kind }) => controller === true && kind === 'DaemonSet')?.uid
-}
-
-/** What of a DaemonSet matters for placement, as JSON can hold it. */
-function likeness({ metadata, pod }: DaemonSet): unknown {
-  return [
-    metadata.uid,
-    Object.entries(pod.requests).map(([name, { nano }]) => `${name}=${nano}`),
-    pod.nodeSelector,
-    pod.affinity,
-    pod.tolerations,
-    pod.hostPorts,
-    pod.resourceClaims,
-  ]
-}
-
-/** An index of all objects of a cluster at once. */
-export function indexOf(cluster: Omit<ClusterObjects, 'instanceTypes'>): ClusterIndex {
-  const index = new ClusterIndex()
-  const enter = <Kind extends IndexedKind>(kind: Kind, objects: readonly IndexedObjects[Kind][] = []) => {
-    for (const object of objects) {
-      const { namespace, name } = object.metadata
-      const key = namespace === undefined ? name : `${namespace}/${name}`
-      index.apply(kind, kind === 'PodController' ? `${object.kind}/${key}` : key, object)
-    }
-  }
-  enter('Node', cluster.nodes)
-  enter('NodeClaim', cluster.nodeClaims)
-  enter('NodePool', cluster.nodePools)
-  enter('DaemonSet', cluster.daemonSets)
-  enter('PodDisruptionBudget', cluster.podDisruptionBudgets)
-  enter('Namespace', cluster.namespaces)
-  enter('Service', cluster.services)
-  enter('PodController', cluster.controllers)
-  enter('PersistentVolumeClaim', cluster.persistentVolumeClaims)
-  enter('PersistentVolume', cluster.persistentVolumes)
-  enter('StorageClass', cluster.storageClasses)
-  enter('CSINode', cluster.csiNodes)
-  enter('Pod', cluster.pods)
-  return index
 }

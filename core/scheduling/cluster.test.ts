@@ -144,14 +144,21 @@ describe('schedulingSnapshot', () => {
     ]
     const blind = snapshot({ pods })
     expect(blind.pods).toEqual([])
-    expect([...(blind.ignored?.values() ?? [])]).toEqual([
-      'spec.volumes.persistentVolumeClaim is not supported yet (claims data)',
-      expect.stringMatching(
-        /^ignoring pod, using label karpenter.sh\/custom is not allowed.*; no valid values found in \[cheap\] for karpenter.sh\/capacity-type, expected one of: map\[on-demand:{} reserved:{} spot:{}\], got: \[cheap\]$/,
-      ),
+    expect([...(blind.ignored?.values() ?? [])]).toMatchObject([
+      { kind: 'volumes-not-looked-up', claims: ['data'] },
+      {
+        kind: 'ignored',
+        reasons: [
+          { kind: 'requirement', requirement: { key: 'karpenter.sh/custom' }, errors: [expect.any(String)] },
+          { kind: 'requirement', requirement: { key: 'karpenter.sh/capacity-type' }, errors: [expect.any(String)] },
+        ],
+      },
     ])
     const seeing = snapshot({ pods, persistentVolumeClaims: [], persistentVolumes: [], storageClasses: [] })
-    expect([...(seeing.ignored?.values() ?? [])][0]).toMatch(/^ignoring pod, getting persistent volume claim/)
+    expect([...(seeing.ignored?.values() ?? [])][0]).toEqual({
+      kind: 'ignored',
+      reasons: [{ kind: 'volumes', problem: { kind: 'claim-not-found', claim: 'data' } }],
+    })
   })
 
   it('takes the newest pod of a DaemonSet for all, with the affinity of its template', () => {

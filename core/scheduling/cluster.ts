@@ -32,6 +32,7 @@ import {
   stateNodes,
 } from './state-nodes.ts'
 import { type DefaultSpreadConstraint, withDefaultSpread } from './topology/spread-defaults.ts'
+import type { UnschedulableCause } from './unschedulable.ts'
 import { Storage } from './volumes.ts'
 
 /** The objects of a cluster that placement depends on. A list that is absent is not known: pods that need it are left out. */
@@ -73,23 +74,26 @@ export function podsToPlace(
       .map(({ claim, node }) => [node?.metadata.name, isInterrupted(claim, node)]),
   )
   const budgets = cluster.podDisruptionBudgets
-  return inRuleOrder(
-    cluster.pods.filter(
-      (pod) =>
-        isProvisionable(pod) || (leaving.has(pod.nodeName) && hasToMove(pod, budgets, now, leaving.get(pod.nodeName))),
-    ),
-  )
+  const isMoving = (pod: Pod) => {
+    const interrupted = leaving.get(pod.nodeName)
+    return interrupted !== undefined && hasToMove(pod, { budgets, now, isInterrupted: interrupted })
+  }
+  return inRuleOrder(cluster.pods.filter((pod) => isProvisionable(pod) || isMoving(pod)))
+}
+
+/** When a node lets its pods go. */
+export interface MoveMoment {
+  readonly budgets: readonly PodDisruptionBudget[]
+  /** Epoch ms. */
+  readonly now: number
+  /** Whether the cloud takes the node. */
+  readonly isInterrupted?: boolean
 }
 
 /** Whether a pod of a node on its way out needs another place. An interruption asks neither the pod nor its budget. */
-export function hasToMove(
-  pod: Pod,
-  budgets: readonly PodDisruptionBudget[],
-  now: number,
-  interrupted = false,
-): boolean {
+export function hasToMove(pod: Pod, { budgets, now, isInterrupted: isUrgent = false }: MoveMoment): boolean {
   if (pod.nodeName === undefined || !isReschedulable(pod)) return false
-  return interrupted || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
+  return isUrgent || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
 }
 
 /** The order in which pods state their topology rules: those that wait before those that have to move, then by name. */
@@ -101,25 +105,26 @@ export function inRuleOrder(pods: readonly Pod[]): readonly Pod[] {
 export function schedulingSnapshot(cluster: ClusterObjects, settings: SnapshotSettings): SchedulingSnapshot {
   const storage = storageOf(cluster)
   const candidates = podsToPlace(cluster, settings.now)
-  return { ...preparedPods(candidates, cluster, storage, settings), ...placesOf(cluster, candidates, storage) }
+  return { ...preparedPods(candidates, { ...cluster, storage }, settings), ...placesOf(cluster, candidates, storage) }
 }
 
-type PodContext = Pick<ClusterObjects, 'services' | 'controllers'>
+interface PodContext extends Pick<ClusterObjects, 'services' | 'controllers'> {
+  readonly storage: Storage | undefined
+}
 
 /** Pods as the scheduler takes them: without those that cannot be tried, with default spread and what their volumes ask. */
 export function preparedPods(
   candidates: readonly Pod[],
-  { services = [], controllers = [] }: PodContext,
-  storage: Storage | undefined,
+  { services = [], controllers = [], storage }: PodContext,
   settings: SnapshotSettings,
 ): Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'> {
   const wellKnown = settings.wellKnownLabels ?? wellKnownLabels
-  const ignored = new Map<Pod, string>()
+  const ignored = new Map<Pod, UnschedulableCause>()
   for (const pod of candidates) {
     settings.inHand?.(pod)
-    const reason =
+    const cause =
       unresolved(pod, storage) ?? excessive(pod) ?? (pod.nodeName ? undefined : invalid(pod, storage, wellKnown))
-    if (reason !== undefined) ignored.set(pod, reason)
+    if (cause !== undefined) ignored.set(pod, cause)
   }
   const defaults = { constraints: settings.defaultSpread ?? [], services, controllers }
   const pods = candidates.filter((pod) => !ignored.has(pod)).map((pod) => withDefaultSpread(pod, defaults))
@@ -164,17 +169,21 @@ export function storageOf(
 }
 
 /** A pod that needs objects which nobody looked up must not be placed where it could not run. */
-function unresolved(pod: Pod, storage: Storage | undefined): string | undefined {
-  if (pod.persistentVolumeClaims.length === 0 || storage !== undefined) return undefined
-  return `spec.volumes.persistentVolumeClaim is not supported yet (claims ${pod.persistentVolumeClaims.join(', ')})`
+function unresolved(pod: Pod, storage: Storage | undefined): UnschedulableCause | undefined {
+  const { persistentVolumeClaims: claims } = pod
+  return claims.length === 0 || storage !== undefined ? undefined : { kind: 'volumes-not-looked-up', claims }
 }
 
 /** A pod of which not all is known cannot be placed, wherever it is now. */
-function excessive({ excess }: Pod): string | undefined {
-  return excess?.refused === undefined ? undefined : `ignoring pod, ${excess.refused}`
+function excessive({ excess }: Pod): UnschedulableCause | undefined {
+  return excess?.refused === undefined ? undefined : { kind: 'too-much', excess: excess.refused }
 }
 
-function invalid(pod: Pod, storage: Storage | undefined, wellKnown: ReadonlySet<string>): string | undefined {
+function invalid(
+  pod: Pod,
+  storage: Storage | undefined,
+  wellKnown: ReadonlySet<string>,
+): UnschedulableCause | undefined {
   return ignoredBecause(pod, storage?.invalid(pod), wellKnown)
 }
 

@@ -29,9 +29,8 @@ export interface DaemonGroup {
 /** The types by the daemons that fit them (reference/karpenter-core.md 3.7). */
 export function daemonGroups(
   types: readonly InstanceType[],
-  daemonSets: readonly DaemonSet[],
   template: { readonly requirements: Requirements; readonly taints: readonly Taint[] },
-  wellKnown: ReadonlySet<string>,
+  { daemonSets, wellKnown }: { readonly daemonSets: readonly DaemonSet[]; readonly wellKnown: ReadonlySet<string> },
 ): readonly DaemonGroup[] {
   const daemons = daemonSets
     .map(({ pod }) => pod)

@@ -1,8 +1,9 @@
-import type { Pod } from '../objects.ts'
+import type { Pod, RequirementSpec } from '../objects.ts'
 import { labels } from '../requirements/labels.ts'
 import { operatorOf } from '../requirements/requirement.ts'
 import { requirementErrors } from '../requirements/requirement-rules.ts'
 import { podRequirements } from '../requirements/requirements.ts'
+import type { IgnoredReason, UnschedulableCause, VolumeProblem } from './unschedulable.ts'
 
 /**
  * Why a pod is left out before anything is tried, with all reasons there are; undefined when it can be tried (reference/karpenter-core.md 3.2).
@@ -10,28 +11,30 @@ import { podRequirements } from '../requirements/requirements.ts'
  */
 export function ignoredBecause(
   pod: Pod,
-  volumes: string | undefined,
+  volumes: VolumeProblem | undefined,
   wellKnown: ReadonlySet<string>,
-): string | undefined {
+): UnschedulableCause | undefined {
   const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   const selected = Object.entries(pod.nodeSelector).map(([key, value]) => ({
     key,
     operator: 'In' as const,
     values: [value],
   }))
-  const reasons = [
-    ...(shunsKarpenter(pod) ? [notOnKarpenter] : []),
-    ...selected.flatMap((entry) => requirementErrors(entry, wellKnown)),
+  const invalid = (requirement: RequirementSpec): readonly IgnoredReason[] => {
+    const errors = requirementErrors(requirement, wellKnown)
+    return errors.length === 0 ? [] : [{ kind: 'requirement', requirement, errors }]
+  }
+  const reasons: readonly IgnoredReason[] = [
+    ...(shunsKarpenter(pod) ? [{ kind: 'not-on-karpenter' } as const] : []),
+    ...selected.flatMap(invalid),
     ...terms.flatMap(({ matchFields = [], matchExpressions = [] }) => [
-      ...(matchFields.length > 0 ? ['node selector term with matchFields is not supported'] : []),
-      ...matchExpressions.flatMap((entry) => requirementErrors(entry, wellKnown)),
+      ...(matchFields.length > 0 ? [{ kind: 'match-fields' } as const] : []),
+      ...matchExpressions.flatMap(invalid),
     ]),
-    ...(volumes === undefined ? [] : [volumes]),
+    ...(volumes === undefined ? [] : [{ kind: 'volumes', problem: volumes } as const]),
   ]
-  return reasons.length === 0 ? undefined : `ignoring pod, ${reasons.join('; ')}`
+  return reasons.length === 0 ? undefined : { kind: 'ignored', reasons }
 }
-
-const notOnKarpenter = `configured to not run on a Karpenter provisioned node (requirement=${labels.nodePool} DoesNotExist)`
 
 /** A wish counts as well as a demand. */
 function shunsKarpenter(pod: Pod): boolean {

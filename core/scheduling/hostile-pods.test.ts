@@ -11,7 +11,7 @@ import {
   sampleTime,
   sampleType,
 } from '../sample-objects.ts'
-import { indexOf } from './cluster-index.ts'
+import { indexOf } from './cluster-index/index-of.ts'
 import { Amounts } from './offerings/amounts.ts'
 import { isHeavy, podCost } from './pod-cost.ts'
 import { schedule } from './schedule.ts'
@@ -33,8 +33,8 @@ const plan = (change: Partial<SchedulingSnapshot>, options: SchedulingOptions = 
 const times = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at))
 const placed = ({ newNodeClaims, existing }: SchedulingPlan) =>
   [...newNodeClaims, ...existing].flatMap(({ pods }) => pods.map(({ metadata }) => metadata.name)).sort()
-const messageOf = ({ unschedulable }: SchedulingPlan, name: string) =>
-  unschedulable.find(({ pod }) => pod.metadata.name === name)?.message
+const causeOf = ({ unschedulable }: SchedulingPlan, name: string) =>
+  unschedulable.find(({ pod }) => pod.metadata.name === name)?.cause
 
 const anyway = (key: string): TopologySpreadConstraint => ({
   maxSkew: 1,
@@ -61,7 +61,7 @@ describe('a pod that keeps all others away by a key that no node has', () => {
   it('has no place itself, and keeps nobody from anywhere', () => {
     const result = plan({ pods: [hermit, samplePod('web')] })
     expect(placed(result)).toEqual(['web'])
-    expect(messageOf(result, 'a-hermit')).toContain('unsatisfiable topology constraint for pod anti-affinity')
+    expect(causeOf(result, 'a-hermit')).toMatchObject({ refusals: [{ kind: 'topology', rule: 'pod anti-affinity' }] })
   })
 })
 
@@ -72,7 +72,9 @@ describe('resources that nobody offers', () => {
   it('leave a pod without a place, unless it asks for none of them', () => {
     const result = plan({ pods: [asking('wants', '1'), asking('names', '0'), samplePod('web')] })
     expect(placed(result)).toEqual(['names', 'web'])
-    expect(messageOf(result, 'wants')).toContain('no instance type has enough resources')
+    expect(causeOf(result, 'wants')).toMatchObject({
+      refusals: [{ problem: { kind: 'unmet', criteria: ['resources'] } }],
+    })
   })
 
   it('take one place in the vectors, however many there are', () => {
@@ -147,7 +149,7 @@ describe('pods with many constraints', () => {
     }
     const none = within(0)
     expect(placed(none)).toEqual(['web'])
-    expect(messageOf(none, 'heavy-0')).toContain('take longer to plan than a pass has')
+    expect(causeOf(none, 'heavy-0')).toEqual({ kind: 'takes-too-long', what: 'pass' })
     expect(none.postponed?.map(({ metadata }) => metadata.name)).toEqual(['heavy-1', 'heavy-2', 'heavy-3'])
     const some = within(45)
     expect(placed(some)).toEqual(['heavy-0', 'heavy-1', 'web'])
@@ -192,7 +194,7 @@ describe('a pod that asks for more than is looked at', () => {
     })
     const snapshot = index.snapshot(new Map([['default', types]]), { now: sampleTime })
     const result = schedule(snapshot)
-    expect(messageOf(result, 'waiting')).toBe(`ignoring pod, ${excess.refused}`)
+    expect(causeOf(result, 'waiting')).toEqual({ kind: 'too-much', excess: excess.refused })
     expect(result.existing.map(({ node }) => node)).toEqual(['b'])
     const places = schedulableNodes({ ...cluster, podsByNode: new Map([['a', [running]]]), daemonSets: [] })
     expect(places.map(({ name, isClosed }) => [name, isClosed])).toEqual([
@@ -230,15 +232,15 @@ describe('disruption', () => {
 
   it('keeps the node of a pod whose constraints take too long to simulate, and says which pod it is', () => {
     const { problems } = without(withSpreads('heavy', 20, running), samplePod('web', running))
-    expect(problems.map(({ pod, message }) => [pod.metadata.name, message])).toEqual([
-      ['heavy', expect.stringContaining('take too long to simulate')],
+    expect(problems.map(({ pod, cause }) => [pod.metadata.name, cause])).toEqual([
+      ['heavy', { kind: 'takes-too-long', what: 'simulation' }],
     ])
     expect(without(withSpreads('light', 10, running)).problems).toEqual([])
   })
 
   it('keeps the node of a pod of which not all is known', () => {
     const { problems } = without(samplePod('odd', { ...running, excess: { refused: 'too much' } }))
-    expect(problems.map(({ message }) => message)).toEqual(['ignoring pod, too much'])
+    expect(problems.map(({ cause }) => cause)).toEqual([{ kind: 'too-much', excess: 'too much' }])
   })
 
   it('asks its questions without pods that wait with many constraints', () => {

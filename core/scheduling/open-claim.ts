@@ -5,30 +5,37 @@ import { labels } from '../requirements/labels.ts'
 import { inValues, type Requirement } from '../requirements/requirement.ts'
 import { incompatibility, isCompatible, merge, type Requirements } from '../requirements/requirements.ts'
 import { mergeResources, minResources, noResources, type Resources } from '../resources.ts'
-import { intolerance } from '../taints.ts'
+import { untolerated } from '../taints.ts'
 import { entryOf } from '../values/records.ts'
 import type { DaemonGroup } from './daemon-overhead.ts'
 import type { Reservations } from './reservations.ts'
 import type { VolumesByDriver } from './snapshot.ts'
-import { structuredError } from './structured-error.ts'
 import { type Trial, unionOfVolumes } from './trial.ts'
 import { filterTypes } from './type-filter.ts'
+import type { PoolRefusal, TopologyRefusal } from './unschedulable.ts'
 
-/** Why a pod was not taken. The text is made when the pass is over: it shows the counts of that moment, as upstream. */
+/** Why a pod was not taken. The cause is made when the pass is over: it shows the counts of that moment, as upstream. */
 export interface Refusal {
-  readonly explain: () => string
+  readonly cause: () => PoolRefusal
   /** The pod waits for a capacity reservation: neither other pools nor fewer wishes are tried for it. */
   readonly isDeferred?: boolean
 }
 
 export type TopologyAnswer =
   | { readonly kind: 'narrowed'; readonly requirements: Requirements }
-  | { readonly kind: 'unsatisfiable'; readonly explain: () => string }
+  | { readonly kind: 'unsatisfiable'; readonly cause: () => TopologyRefusal }
+
+interface NarrowedRequirements {
+  /** What the pod itself strictly requires. */
+  readonly pod: Requirements
+  /** What its node would require with the pod. */
+  readonly node: Requirements
+}
 
 /** What a claim asks of topology, and tells it. */
 export interface ClaimTopology {
   /** The node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
-  narrow(pod: Pod, taints: readonly Taint[], podOwn: Requirements, node: Requirements): TopologyAnswer
+  narrow(pod: Pod, taints: readonly Taint[], wanted: NarrowedRequirements): TopologyAnswer
   register(hostname: string): void
   record(pod: Pod, taints: readonly Taint[], node: Requirements): void
 }
@@ -46,6 +53,14 @@ interface Fit {
   readonly reservations: ReadonlySet<string>
 }
 
+/** A pod that the claim's taints, labels and volume limits admit. */
+interface Admitted {
+  readonly types: readonly InstanceType[]
+  /** The claim's requirements with the pod's. */
+  readonly base: Requirements
+  readonly relaxMinValues: boolean
+}
+
 /** What a claim needs to know of its pool. */
 export interface ClaimPool {
   readonly taints: readonly Taint[]
@@ -53,7 +68,13 @@ export interface ClaimPool {
   readonly groups: readonly DaemonGroup[]
 }
 
-const refuse = (explain: () => string): Refusal => ({ explain })
+const refuse = (cause: () => PoolRefusal): Refusal => ({ cause })
+
+/** A claim without pods. */
+interface NewClaim {
+  readonly hostname: string
+  readonly types: readonly InstanceType[]
+}
 
 /** A NodeClaim in the making: what its pods leave of a pool's instance types. */
 export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
@@ -67,7 +88,7 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
   #requests: Resources = noResources
   #volumes: VolumesByDriver = {}
 
-  constructor(pool: Pool, hostname: string, types: readonly InstanceType[], settings: ClaimSettings) {
+  constructor(pool: Pool, { hostname, types }: NewClaim, settings: ClaimSettings) {
     this.pool = pool
     this.hostname = hostname
     this.#settings = settings
@@ -94,22 +115,21 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
   add(trial: Trial, relaxMinValues = false): Refusal | undefined {
     const { pod } = trial
     const { wellKnown } = this.#settings
-    const shunned = intolerance(this.pool.taints, pod.tolerations)
-    if (shunned !== undefined) return refuse(() => shunned)
+    const taints = untolerated(this.pool.taints, pod.tolerations)
+    if (taints.length > 0) return refuse(() => ({ kind: 'taints', taints }))
     const volumes = unionOfVolumes(this.#volumes, trial.volumes)
     const types = Object.keys(trial.volumes).length === 0 ? this.#types : attaching(this.#types, volumes)
-    if (types.length === 0) return refuse(() => attachmentError(this.#types, volumes))
+    if (types.length === 0) return refuse(() => attachmentRefusal(this.#types, volumes))
     const own = this.#requirements
-    if (!isCompatible(own, trial.requirements, wellKnown)) {
-      return refuse(() => `incompatible requirements, ${incompatibility(own, trial.requirements, wellKnown)}`)
-    }
+    if (!isCompatible(own, trial.requirements, wellKnown))
+      return refuse(() => this.#incompatible('pod', own, trial.requirements))
     const base = merge(own, trial.requirements.values())
     const problem = unclaimable(base)
-    if (problem !== undefined) return refuse(() => problem)
+    if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'pod', problem }))
     let refusal: Refusal | undefined
     for (const alternative of trial.alternatives) {
-      const fit = this.#fit(trial, types, base, alternative, relaxMinValues)
-      if (!('explain' in fit)) {
+      const fit = this.#fit(trial, alternative, { types, base, relaxMinValues })
+      if (!('cause' in fit)) {
         this.#commit(pod, fit, volumes)
         return undefined
       }
@@ -119,28 +139,20 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
   }
 
   /** Whether the pod fits if its volumes are reached in this way. Topology comes last: it may settle on one of several domains. */
-  #fit(
-    { pod, strict }: Trial,
-    types: readonly InstanceType[],
-    base: Requirements,
-    alternative: Requirements,
-    relaxMinValues: boolean,
-  ): Fit | Refusal {
+  #fit({ pod, strict }: Trial, alternative: Requirements, { types, base, relaxMinValues }: Admitted): Fit | Refusal {
     const { wellKnown, topology, reservations } = this.#settings
-    if (!isCompatible(base, alternative, wellKnown)) {
-      return refuse(() => `incompatible volume requirements, ${incompatibility(base, alternative, wellKnown)}`)
-    }
+    if (!isCompatible(base, alternative, wellKnown))
+      return refuse(() => this.#incompatible('volumes', base, alternative))
     const withVolumes = merge(base, alternative.values())
     const problem = unclaimable(withVolumes)
-    if (problem !== undefined) return refuse(() => `incompatible volume requirements, ${problem}`)
-    const answer = topology.narrow(pod, this.pool.taints, strict, withVolumes)
-    if (answer.kind === 'unsatisfiable') return refuse(answer.explain)
-    if (!isCompatible(withVolumes, answer.requirements, wellKnown)) {
-      return refuse(() => incompatibility(withVolumes, answer.requirements, wellKnown) ?? '')
-    }
+    if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'volumes', problem }))
+    const answer = topology.narrow(pod, this.pool.taints, { pod: strict, node: withVolumes })
+    if (answer.kind === 'unsatisfiable') return refuse(answer.cause)
+    if (!isCompatible(withVolumes, answer.requirements, wellKnown))
+      return refuse(() => this.#incompatible('topology', withVolumes, answer.requirements))
     const narrowed = merge(withVolumes, answer.requirements.values())
     const tooNarrow = unclaimable(narrowed)
-    if (tooNarrow !== undefined) return refuse(() => tooNarrow)
+    if (tooNarrow !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'topology', problem: tooNarrow }))
     const requests = mergeResources(this.#requests, pod.requests)
     const filtered = filterTypes(types, {
       groups: this.pool.groups,
@@ -152,11 +164,18 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
       relaxMinValues,
       wellKnown,
     })
-    if (filtered.kind === 'none') return refuse(filtered.explain)
+    if (filtered.kind === 'none') return refuse(filtered.cause)
     const lowered = withMinValues(narrowed, filtered.lowered)
     const reserved = reservations.ask(this.hostname, filtered.types, lowered)
-    if (reserved.kind === 'refused') return { explain: () => reserved.message, isDeferred: reserved.isDeferred }
+    if (reserved.kind === 'refused')
+      return { cause: () => ({ kind: 'reservation', problem: reserved.problem }), isDeferred: reserved.isDeferred }
     return { requirements: lowered, types: filtered.types, requests, reservations: reserved.ids }
+  }
+
+  /** `own` cannot meet `wanted`. */
+  #incompatible(by: 'pod' | 'volumes' | 'topology', own: Requirements, wanted: Requirements): PoolRefusal {
+    const problem = incompatibility(own, wanted, this.#settings.wellKnown) ?? { kind: 'disjoint', pairs: [] }
+    return { kind: 'incompatible', by, problem }
   }
 
   #commit(pod: Pod, fit: Fit, volumes: VolumesByDriver): void {
@@ -190,16 +209,15 @@ function attaching(types: readonly InstanceType[], volumes: VolumesByDriver): re
 }
 
 /** Names the driver if one alone rules out every type. */
-function attachmentError(types: readonly InstanceType[], volumes: VolumesByDriver): string {
-  const message = 'would exceed volume limit for all instance type options'
-  for (const driver of Object.keys(volumes).sort()) {
-    const ids = volumes[driver] ?? []
-    if (types.some((type) => hasRoom(type, driver, ids))) continue
+function attachmentRefusal(types: readonly InstanceType[], volumes: VolumesByDriver): PoolRefusal {
+  for (const name of Object.keys(volumes).sort()) {
+    const ids = volumes[name] ?? []
+    if (types.some((type) => hasRoom(type, name, ids))) continue
     const limit = Math.max(
       -1,
-      ...types.map(({ volumeAttachmentLimits }) => entryOf(volumeAttachmentLimits, driver) ?? -1),
+      ...types.map(({ volumeAttachmentLimits }) => entryOf(volumeAttachmentLimits, name) ?? -1),
     )
-    return structuredError(message, { provisioner: driver, 'volume-count': ids.length, 'volume-limit': limit })
+    return { kind: 'volume-limit', driver: { name, volumes: ids.length, limit } }
   }
-  return message
+  return { kind: 'volume-limit' }
 }

@@ -1,4 +1,4 @@
-import type { LabelSelector, Pod } from '../objects.ts'
+import type { Affinity, LabelSelector, Pod } from '../objects.ts'
 
 /** Constraints and preferences of a pod that is planned in its turn; pods with more are planned after all others. */
 const mostTerms = 16
@@ -26,17 +26,32 @@ export function isHeavy(pod: Pod): boolean {
   return podCost(pod) > mostTerms
 }
 
-function measured({ affinity, topologySpreadConstraints: spreads, nodeSelector }: Pod) {
-  let [terms, texts] = [spreads.length, Object.keys(nodeSelector).length]
+interface Size {
+  readonly terms: number
+  readonly texts: number
+}
+
+function measured({ affinity = {}, topologySpreadConstraints: spreads, nodeSelector }: Pod): Size {
+  const [ofPods, ofNodes] = [podAffinitySize(affinity), nodeAffinitySize(affinity)]
+  let texts = Object.keys(nodeSelector).length + ofPods.texts + ofNodes.texts
   for (const { labelSelector, matchLabelKeys = [] } of spreads) texts += textsOf(labelSelector) + matchLabelKeys.length
-  for (const kind of [affinity?.podAffinity, affinity?.podAntiAffinity]) {
+  return { terms: spreads.length + ofPods.terms + ofNodes.terms, texts }
+}
+
+function podAffinitySize({ podAffinity, podAntiAffinity }: Affinity): Size {
+  let [terms, texts] = [0, 0]
+  for (const kind of [podAffinity, podAntiAffinity]) {
     const preferred = (kind?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map((one) => one.podAffinityTerm)
     for (const term of [...(kind?.requiredDuringSchedulingIgnoredDuringExecution ?? []), ...preferred]) {
       terms += 1
       texts += textsOf(term.labelSelector) + textsOf(term.namespaceSelector) + (term.namespaces?.length ?? 0)
     }
   }
-  const { nodeAffinity } = affinity ?? {}
+  return { terms, texts }
+}
+
+function nodeAffinitySize({ nodeAffinity }: Affinity): Size {
+  let [terms, texts] = [0, 0]
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   for (const { matchExpressions = [] } of [...required, ...preferred.map(({ preference }) => preference)]) {

@@ -1,5 +1,6 @@
 import { capacityTypeOf, type InstanceType, type Offering } from '../instance-type.ts'
 import { isCompatible, type Requirements } from '../requirements/requirements.ts'
+import type { ReservationProblem } from './unschedulable.ts'
 
 export interface ReservationSettings {
   readonly isEnabled: boolean
@@ -11,7 +12,7 @@ export interface ReservationSettings {
 export type ReservationAnswer =
   | { readonly kind: 'reserve'; readonly ids: ReadonlySet<string> }
   /** `isDeferred`: the pod waits for a reservation; nothing else is tried for it. */
-  | { readonly kind: 'refused'; readonly message: string; readonly isDeferred: boolean }
+  | { readonly kind: 'refused'; readonly problem: ReservationProblem; readonly isDeferred: boolean }
 
 /** Which claims of a pass may use which capacity reservations (reference/karpenter-core.md 3.12, reference/karpenter-1.15.md 3.12). */
 export class Reservations {
@@ -50,12 +51,10 @@ export class Reservations {
     const open = reserved.filter(({ reservationCapacity = 0 }) => reservationCapacity > 0)
     const ids = new Set(open.map((offering) => this.#idOf(offering)).filter((id) => this.#canHold(hostname, id)))
     const onlyFull = reserved.length > 0 && open.length === 0 && usable.length === reserved.length
-    const message = this.#settings.mode === 'Strict' ? this.#deferral(hostname, ids, open.length, onlyFull) : undefined
-    if (message !== undefined) return { kind: 'refused', message, isDeferred: true }
-    if (onlyFull) {
-      const fallThrough = 'the only compatible reserved offering is full; falling through to other NodePools'
-      return { kind: 'refused', message: fallThrough, isDeferred: false }
-    }
+    const isStrict = this.#settings.mode === 'Strict'
+    const problem = isStrict ? this.#deferral(hostname, ids, { hasOpen: open.length > 0, onlyFull }) : undefined
+    if (problem !== undefined) return { kind: 'refused', problem, isDeferred: true }
+    if (onlyFull) return { kind: 'refused', problem: 'falls-through', isDeferred: false }
     return { kind: 'reserve', ids }
   }
 
@@ -74,15 +73,14 @@ export class Reservations {
     return this.held(hostname).has(id) || (this.#left.get(id) ?? 0) > 0
   }
 
-  #deferral(hostname: string, ids: ReadonlySet<string>, open: number, onlyFull: boolean): string | undefined {
-    if (open > 0 && ids.size === 0) {
-      return 'one or more instance types with compatible reserved offerings are available, but could not be reserved'
-    }
-    if (onlyFull) return 'all compatible reserved offerings are full and no on-demand or spot fallback is available'
-    if (this.held(hostname).size > 0 && ids.size === 0) {
-      return 'satisfying updated nodeclaim constraints would remove all compatible reserved offering options'
-    }
-    return undefined
+  #deferral(
+    hostname: string,
+    ids: ReadonlySet<string>,
+    { hasOpen, onlyFull }: { readonly hasOpen: boolean; readonly onlyFull: boolean },
+  ): ReservationProblem | undefined {
+    if (hasOpen && ids.size === 0) return 'none-left'
+    if (onlyFull) return 'all-full'
+    return this.held(hostname).size > 0 && ids.size === 0 ? 'would-lose-all' : undefined
   }
 
   #idOf({ requirements }: Offering): string {

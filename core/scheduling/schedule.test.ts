@@ -18,7 +18,12 @@ const plan = (change: Partial<SchedulingSnapshot>): SchedulingPlan =>
 const names = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name)
 const many = (count: number, make: (name: string) => Pod) =>
   Array.from({ length: count }, (_, index) => make(`web-${String(index).padStart(3, '0')}`))
-const messages = ({ unschedulable }: SchedulingPlan) => unschedulable.map(({ message }) => message)
+const causes = ({ unschedulable }: SchedulingPlan) => unschedulable.map(({ cause }) => cause)
+/** Why the first NodePool refuses the first pod. */
+const refusal = (result: SchedulingPlan) => {
+  const [cause] = causes(result)
+  return cause?.kind === 'refused' ? cause.refusals[0] : cause
+}
 const nodes = (...list: readonly ReturnType<typeof sampleNode>[]): readonly SchedulableNode[] =>
   schedulableNodes({ nodes: list, nodeClaims: [], podsByNode: new Map(), daemonSets: [] })
 
@@ -84,14 +89,20 @@ describe('schedule', () => {
     )
     const tainted = samplePool('t', { spec: { taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }] } })
     const full = option({ nodePool: samplePool('f', { limits: { cpu: 1 } }) })
-    expect(messages(plan({ pods: [samplePod('p')], nodePools: [option({ nodePool: tainted }), full] }))).toEqual([
-      'did not tolerate taint (taint=team=a:NoSchedule); all available instance types exceed limits for nodepool (NodePool=f)',
+    expect(causes(plan({ pods: [samplePod('p')], nodePools: [option({ nodePool: tainted }), full] }))).toEqual([
+      {
+        kind: 'refused',
+        refusals: [
+          { kind: 'taints', taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }] },
+          { kind: 'resource-limits', nodePool: 'f' },
+        ],
+      },
     ])
   })
 
   it('tries nothing without pools, not even existing nodes', () => {
     const result = plan({ pods: [samplePod('p')], nodes: nodes(sampleNode('a')), nodePools: [] })
-    expect(messages(result)).toEqual(['no dynamic nodepools found'])
+    expect(causes(result)).toEqual([{ kind: 'no-node-pools' }])
   })
 
   it('keeps to limits of capacity within one pass, to those of nodes from the next pass on', () => {
@@ -106,21 +117,24 @@ describe('schedule', () => {
     const nodePool = samplePool('default', { limits: { nodes: 1 } })
     expect(plan({ pods, nodePools: [option({ nodePool })] }).newNodeClaims).toHaveLength(3)
     const byNodes = plan({ pods, nodePools: [option({ nodePool, usage: parseResources({ nodes: 1 }) })] })
-    expect(messages(byNodes)[0]).toBe('node limits have been exhausted for nodepool (NodePool=default)')
+    expect(refusal(byNodes)).toEqual({ kind: 'node-limit', nodePool: 'default' })
   })
 
   it('says why no instance type will do', () => {
-    const base =
-      'requirements=karpenter.azure.com/aksnodeclass In [default], karpenter.sh/initialized In [true], karpenter.sh/nodepool In [default], karpenter.sh/registered In [true]'
-    expect(messages(plan({ pods: [samplePod('p', { requests: { cpu: 99, memory: '1Gi' } })] }))).toEqual([
-      `no instance type has enough resources, ${base}, resources={"cpu":"99","memory":"1Gi","pods":"1"}`,
-    ])
-    expect(messages(plan({ pods: [samplePod('p', { nodeSelector: { 'kubernetes.io/arch': 'arm64' } })] }))[0]).toBe(
-      `no instance type met all requirements, ${base}, kubernetes.io/arch In [arm64], resources={"cpu":"500m","memory":"512Mi","pods":"1"}`,
-    )
-    expect(messages(plan({ pods: [samplePod('p', { nodeSelector: { 'example.com/team': 'a' } })] }))).toEqual([
-      'incompatible requirements, label "example.com/team" does not have known values',
-    ])
+    const large = refusal(plan({ pods: [samplePod('p', { requests: { cpu: 99, memory: '1Gi' } })] }))
+    expect(large).toMatchObject({
+      kind: 'types',
+      problem: { kind: 'unmet', criteria: ['resources'] },
+      requests: parseResources({ cpu: 99, memory: '1Gi', pods: 1 }),
+    })
+    const arm = refusal(plan({ pods: [samplePod('p', { nodeSelector: { 'kubernetes.io/arch': 'arm64' } })] }))
+    expect(arm).toMatchObject({ kind: 'types', problem: { kind: 'unmet', criteria: ['requirements'] } })
+    expect(arm?.kind === 'types' && [...(arm.requirements.get('kubernetes.io/arch')?.values ?? [])]).toEqual(['arm64'])
+    expect(refusal(plan({ pods: [samplePod('p', { nodeSelector: { 'example.com/team': 'a' } })] }))).toEqual({
+      kind: 'incompatible',
+      by: 'pod',
+      problem: { kind: 'unknown-label', key: 'example.com/team', meant: undefined },
+    })
   })
 
   it('takes the next required term and gives up preferences where it must', () => {
@@ -148,9 +162,9 @@ describe('schedule', () => {
     const result = plan({ pods: [samplePod('p', { requests: { cpu: '1500m' } })], daemonSets })
     expect(result.newNodeClaims[0]?.instanceTypes).toEqual(['medium', 'large'])
     expect(formatResources(result.newNodeClaims[0]?.requests ?? {})['cpu']).toBe('2500m')
-    expect(messages(plan({ pods: [samplePod('p', { hostPorts: [{ hostPort: 80 }] })], daemonSets }))[0]).toMatch(
-      /^no instance type met the scheduling requirements or had enough resources or had a required offering/,
-    )
+    expect(refusal(plan({ pods: [samplePod('p', { hostPorts: [{ hostPort: 80 }] })], daemonSets }))).toMatchObject({
+      problem: { kind: 'unmet', criteria: ['requirements', 'resources', 'offering'] },
+    })
   })
 
   it('separates pods that want the same host port', () => {
@@ -159,12 +173,11 @@ describe('schedule', () => {
   })
 
   it('does not place pods with resource claims, nor those whose volumes cannot be resolved', () => {
-    expect(messages(plan({ pods: [samplePod('p', { resourceClaims: ['gpu'] })] }))).toEqual([
-      'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
-    ])
+    expect(causes(plan({ pods: [samplePod('p', { resourceClaims: ['gpu'] })] }))).toEqual([{ kind: 'resource-claims' }])
     const pod = samplePod('p')
-    const podVolumes = new Map([[pod, { byDriver: {}, alternatives: [], error: 'no such volume' }]])
-    expect(messages(plan({ pods: [pod], podVolumes }))).toEqual(['no such volume'])
+    const error = { kind: 'volume-not-found', volume: 'v' } as const
+    const podVolumes = new Map([[pod, { byDriver: {}, alternatives: [], error }]])
+    expect(causes(plan({ pods: [pod], podVolumes }))).toEqual([{ kind: 'volumes', problem: error }])
   })
 
   it('stops when asked to', () => {
@@ -180,13 +193,11 @@ describe('schedule', () => {
     expect(schedule(snapshot, { maxInstanceTypes: 1 }).newNodeClaims[0]?.instanceTypes).toEqual(['small'])
     const requirements = [{ key: 'node.kubernetes.io/instance-type', operator: 'Exists' as const, minValues: 2 }]
     const nodePools = [option({ nodePool: samplePool('default', { spec: { requirements } }) })]
-    expect(messages(schedule({ ...snapshot, nodePools }, { maxInstanceTypes: 1 }))[0]).toMatch(
-      /meet minValues requirements/,
-    )
-    const few = [{ ...(nodePools[0] as NodePoolOption), instanceTypes: types.slice(1, 2) }]
-    expect(messages(schedule({ ...snapshot, nodePools: few }))).toEqual([
-      'nodepool requirements filtered out all available instance types',
+    expect(causes(schedule({ ...snapshot, nodePools }, { maxInstanceTypes: 1 }))).toEqual([
+      { kind: 'min-values-cut', nodePool: 'default', labels: ['node.kubernetes.io/instance-type'] },
     ])
+    const few = [{ ...(nodePools[0] as NodePoolOption), instanceTypes: types.slice(1, 2) }]
+    expect(causes(schedule({ ...snapshot, nodePools: few }))).toEqual([{ kind: 'no-instance-types' }])
     const relaxed = schedule({ ...snapshot, nodePools: few }, { minValuesPolicy: 'BestEffort' })
     expect(relaxed.newNodeClaims).toMatchObject([{ instanceTypes: ['medium'], minValuesRelaxed: true }])
   })
@@ -253,9 +264,15 @@ describe('topology', () => {
       nodePools: [option({ nodePool: oneZone })],
     })
     expect(result.newNodeClaims).toHaveLength(1)
-    expect(messages(result)[0]).toMatch(
-      /^unsatisfiable topology constraint for topology spread, key=topology.kubernetes.io\/zone \(counts = zone-1: 1, zone-2: 0,/,
-    )
+    expect(refusal(result)).toMatchObject({
+      kind: 'topology',
+      rule: 'topology spread',
+      key: 'topology.kubernetes.io/zone',
+      counts: [
+        ['zone-1', 1],
+        ['zone-2', 0],
+      ],
+    })
   })
 
   it('gives up ScheduleAnyway before it leaves a pod without a node', () => {

@@ -1,14 +1,22 @@
 import type { Pod } from '../objects.ts'
 import { Explanations } from './explain/explanations.ts'
+import type { FinishedPass } from './explain/finished-pass.ts'
 import { PodFunnels, type PoolFunnel } from './explain/funnel.ts'
 import { ClaimFunnels, type ClaimReasons } from './explain/funnel-claims.ts'
-import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
+import type {
+  PlannedNodeClaim,
+  SchedulingOptions,
+  SchedulingPlan,
+  SchedulingSnapshot,
+  UnschedulablePod,
+} from './snapshot.ts'
 import type { Change } from './solver/change.ts'
 import type { SolverMemory } from './solver/memory.ts'
 import type { ClaimPlace } from './solver/places.ts'
 import { Solver } from './solver/solver.ts'
 import { SolverBase } from './solver/solver-base.ts'
 import type { Waiting } from './solver/waiting-pods.ts'
+import type { UnschedulableCause } from './unschedulable.ts'
 
 /**
  * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
@@ -27,18 +35,18 @@ export function schedule(
  * place: why it has none is found out when somebody reads it.
  */
 export function planOf(base: SolverBase, change: Change): SchedulingPlan {
-  const { plan, failed } = solved(new Solver(base, change))
+  const { plan, failed } = solved(base, change)
   return { ...plan, unschedulable: [...plan.unschedulable, ...failed] }
 }
 
-/** Reads its text when asked for it, and once. */
-function unschedulable(pod: Pod, explain: () => string): SchedulingPlan['unschedulable'][number] {
-  let text: string | undefined
+/** Finds its cause when asked for it, and once. */
+function unschedulable(pod: Pod, explain: () => UnschedulableCause): UnschedulablePod {
+  let cause: UnschedulableCause | undefined
   return {
     pod,
-    get message() {
-      text ??= explain()
-      return text
+    get cause() {
+      cause ??= explain()
+      return cause
     },
   }
 }
@@ -60,28 +68,25 @@ export function explainedPlan(
 ): ExplainedPlan {
   if (snapshot.nodePools.length === 0)
     return { plan: withoutPools(snapshot, snapshot.pods), podFunnels: () => [], claimReasons: () => undefined }
-  return explained(new Solver(new SolverBase(snapshot, options, memory)))
+  return explained(new SolverBase(snapshot, options, memory))
 }
 
-function explained(solver: Solver): ExplainedPlan {
-  const { plan: placed, failed, places } = solved(solver)
-  const told = failed.map(({ pod, message }) => ({ pod, message }))
+function explained(base: SolverBase): ExplainedPlan {
+  const { plan: placed, failed, places, pass, unplaced } = solved(base)
+  const told = failed.map(({ pod, cause }) => ({ pod, cause }))
   const plan = { ...placed, unschedulable: [...placed.unschedulable, ...told] }
   return {
     plan,
     podFunnels: (pod) => {
-      const waiting = [...solver.failed].find((one) => one.pod === pod)
-      return waiting === undefined ? [] : new PodFunnels(solver).of(waiting)
+      const waiting = [...unplaced].find((one) => one.pod === pod)
+      return waiting === undefined ? [] : new PodFunnels(pass).of(waiting)
     },
     claimReasons: (claim) => {
       const place = places[plan.newNodeClaims.indexOf(claim)]
-      return place && new ClaimFunnels(solver).of(place, claim.instanceTypes, claim.price)
+      return place && new ClaimFunnels(pass).of(place, claim.instanceTypes, claim.price)
     },
   }
 }
-
-const takesTooLong =
-  'spec.affinity and topologySpreadConstraints take longer to plan than a pass has for pods with many; use fewer constraints and preferences'
 
 interface Solved {
   /** Without the pods that failed. */
@@ -89,60 +94,64 @@ interface Solved {
   readonly failed: SchedulingPlan['unschedulable']
   /** Of the plan's new claims. */
   readonly places: readonly ClaimPlace[]
+  readonly unplaced: ReadonlySet<Waiting>
+  readonly pass: FinishedPass
 }
 
-function solved(solver: Solver): Solved {
-  const messages = new Map<Pod, string>(solver.base.snapshot.ignored ?? [])
-  const stopped = solver.run()
+function solved(base: SolverBase, change?: Change): Solved {
+  const causes = new Map<Pod, UnschedulableCause>(base.snapshot.ignored ?? [])
+  const solver = new Solver(base, change)
+  const { isStopped: stopped, claims, nodes, failed: unplaced, heavyPods } = solver.run()
+  const { context: pass } = solver
   const newNodeClaims: PlannedNodeClaim[] = []
   const places: ClaimPlace[] = []
-  for (const claim of solver.claims) {
-    const result = solver.base.finisher.finish(claim)
+  for (const claim of claims) {
+    const result = base.finisher.finish(claim)
     if (result.kind === 'claim') {
       newNodeClaims.push(result.claim)
       places.push(claim)
-    } else for (const pod of claim.pods) messages.set(pod, result.message)
+    } else for (const pod of claim.pods) causes.set(pod, result.cause)
   }
-  const explanations = new Explanations(solver)
-  const { postponed, tooHeavy } = solver.heavyPods
-  if (tooHeavy !== undefined) messages.set(tooHeavy.pod, takesTooLong)
-  const { inHand } = solver.options
+  const explanations = new Explanations(pass)
+  const { postponed, tooHeavy } = heavyPods
+  if (tooHeavy !== undefined) causes.set(tooHeavy.pod, { kind: 'takes-too-long', what: 'pass' })
+  const { inHand } = base.options
   const explain = (one: Waiting) => {
     inHand?.(one.pod)
-    const text = explanations.of(one)
+    const cause = explanations.of(one)
     inHand?.(undefined)
-    return text
+    return cause
   }
-  const failed = [...solver.failed].map((one) => unschedulable(one.pod, () => explain(one)))
+  const failed = [...unplaced].map((one) => unschedulable(one.pod, () => explain(one)))
   const plan = {
     newNodeClaims,
-    existing: solver.nodes.map(({ node: { name, nodeClaim }, pods }) => ({
+    existing: nodes.map(({ node: { name, nodeClaim }, pods }) => ({
       node: name,
       ...(nodeClaim === undefined ? {} : { nodeClaim }),
       pods,
     })),
-    unschedulable: listed(messages),
-    incompatiblePools: incompatible(solver),
+    unschedulable: listed(causes),
+    incompatiblePools: incompatible(pass),
     ...(postponed.length === 0 ? {} : { postponed }),
     stopped,
   }
-  return { plan, failed, places }
+  return { plan, failed, places, unplaced, pass }
 }
 
 /** The plan where no pool can grow. */
 export function withoutPools({ ignored = new Map() }: SchedulingSnapshot, pods: readonly Pod[]): SchedulingPlan {
-  const failed = pods.map((pod) => [pod, 'no dynamic nodepools found'] as const)
+  const failed = pods.map((pod) => [pod, { kind: 'no-node-pools' }] as const)
   return { newNodeClaims: [], existing: [], unschedulable: listed(new Map([...ignored, ...failed])), stopped: false }
 }
 
 /** A pool that has no types at all, for now, is not to blame. */
-function incompatible({ pools }: Solver): NonNullable<SchedulingPlan['incompatiblePools']> {
+function incompatible({ pools }: FinishedPass): NonNullable<SchedulingPlan['incompatiblePools']> {
   const isNone = (types: Uint32Array) => types.every((word) => word === 0)
   return pools
     .filter(({ usable, option }) => option.instanceTypes.length > 0 && isNone(usable))
     .map(({ name, set, index }) => ({ nodePool: name, byMinValues: !isNone(index.typesOf(index.matching(set))) }))
 }
 
-function listed(messages: ReadonlyMap<Pod, string>): SchedulingPlan['unschedulable'] {
-  return [...messages].map(([pod, message]) => ({ pod, message }))
+function listed(causes: ReadonlyMap<Pod, UnschedulableCause>): SchedulingPlan['unschedulable'] {
+  return [...causes].map(([pod, cause]) => ({ pod, cause }))
 }

@@ -2,6 +2,7 @@ import type { InstanceType } from '../instance-type.ts'
 import type { DaemonSet, NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
 import type { Requirements } from '../requirements/requirements.ts'
 import type { Resources } from '../resources.ts'
+import type { UnschedulableCause, VolumeProblem } from './unschedulable.ts'
 
 /** A Node as it stands in the cluster: pods are counted by its own labels, whatever its claim promises. */
 export interface NodeFacts {
@@ -56,7 +57,7 @@ export interface PodVolumes {
   /** Each is one way to reach all volumes; the pod needs one of them. Empty: any node will do. */
   readonly alternatives: readonly (readonly RequirementSpec[])[]
   /** Why the volumes cannot be resolved now; the pod fails with it. */
-  readonly error?: string
+  readonly error?: VolumeProblem
   /** Whether what the volumes ask could not be found out: the pod is placed without, and states no topology rules at first. */
   readonly lookupFailed?: boolean
 }
@@ -81,8 +82,8 @@ export interface SchedulingSnapshot {
   readonly pods: readonly Pod[]
   /** Of those pods that have volumes. */
   readonly podVolumes?: ReadonlyMap<Pod, PodVolumes>
-  /** Pods left out, with the reason (`ignoring pod, ...`). */
-  readonly ignored?: ReadonlyMap<Pod, string>
+  /** Pods left out. */
+  readonly ignored?: ReadonlyMap<Pod, UnschedulableCause>
   readonly nodes: readonly SchedulableNode[]
   /** Nodes that are no places but whose pods count: those being deleted, and those not known well enough yet. */
   readonly occupied?: readonly OccupiedNode[]
@@ -116,10 +117,16 @@ export interface PlannedNodeClaim {
   readonly minValuesRelaxed?: boolean
 }
 
+/** A pod without a place. */
+export interface UnschedulablePod {
+  readonly pod: Pod
+  readonly cause: UnschedulableCause
+}
+
 export interface SchedulingPlan {
   readonly newNodeClaims: readonly PlannedNodeClaim[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly Pod[] }[]
-  readonly unschedulable: readonly { readonly pod: Pod; readonly message: string }[]
+  readonly unschedulable: readonly UnschedulablePod[]
   /** Pools none of whose types they themselves accept; `byMinValues`: some would do, but too few for minValues. */
   readonly incompatiblePools?: readonly { readonly nodePool: string; readonly byMinValues: boolean }[]
   /** Pods with many constraints for which the pass had no time left; they are in no other list. */

@@ -121,9 +121,9 @@ export function schedulable(one: StateNode, state: ClusterState): SchedulableNod
     ...(pods.some(({ excess }) => excess?.refused !== undefined) ? { isClosed: true } : {}),
     taints,
     capacity: capacityOf(one),
-    available: availableFor(one, own, taints, pods, state.daemonSets),
+    available: availableFor(one, { labels: own, taints, pods }, state.daemonSets),
     pods,
-    ...attachments(one, own, pods, state),
+    ...attachments(one, { labels: own, pods }, state),
   }
 }
 
@@ -205,9 +205,7 @@ function orElse(reported: Resources, promised: Resources): Resources {
 /** Daemon pods that are not bound yet get their room reserved. */
 function availableFor(
   one: StateNode,
-  nodeLabels: Readonly<Record<string, string>>,
-  taints: readonly Taint[],
-  pods: readonly Pod[],
+  { labels: nodeLabels, taints, pods }: Pick<SchedulableNode, 'labels' | 'taints' | 'pods'>,
   daemonSets: readonly DaemonSet[],
 ): Resources {
   const own = daemonSets.length === 0 ? new Map() : requirementsOfLabels(nodeLabels)
@@ -221,8 +219,7 @@ function availableFor(
 /** A driver's own word counts, no number included; else what the instance type is known for (reference/karpenter-1.15.md 3.4). */
 function attachments(
   { node }: StateNode,
-  nodeLabels: Readonly<Record<string, string>>,
-  pods: readonly Pod[],
+  { labels: nodeLabels, pods }: Pick<SchedulableNode, 'labels' | 'pods'>,
   { storage, csiNodes = [], instanceTypes }: ClusterState,
 ): Pick<SchedulableNode, 'volumes' | 'volumeLimits'> {
   if (storage === undefined) return {}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts'
 import { sampleMeta, samplePod } from '../sample-objects.ts'
+import type { VolumeProblem } from './unschedulable.ts'
 import { Storage } from './volumes.ts'
 
 const zone = 'topology.kubernetes.io/zone'
@@ -85,40 +86,22 @@ describe('Storage.resolve', () => {
   it('tells what cannot be looked up', () => {
     expect(storage.resolve(pod())).toBeUndefined()
     expect(storage.resolve(pod('missing'))).toEqual({ byDriver: {}, alternatives: [], lookupFailed: true })
-    expect(storage.resolve(pod('dangling'))).toMatchObject({ error: 'persistentvolumes "gone" not found' })
+    expect(storage.resolve(pod('dangling'))).toMatchObject({ error: { kind: 'volume-not-found', volume: 'gone' } })
   })
 })
 
 describe('Storage.invalid', () => {
-  it.each([
+  it.each<[string, VolumeProblem | undefined]>([
     ['bound', undefined],
     ['waiting', undefined],
-    [
-      'missing',
-      'getting persistent volume claim, persistentvolumeclaims "missing" not found (PersistentVolumeClaim=missing)',
-    ],
-    [
-      'lost',
-      'persistentvolumeclaim bound to non-existent persistentvolume (PersistentVolume=gone, PersistentVolumeClaim=default/lost)',
-    ],
-    [
-      'dangling',
-      'failed to validate pvc, persistentvolumes "gone" not found (PersistentVolume=gone, PersistentVolumeClaim=default/dangling, StorageClass=zoned)',
-    ],
-    ['classless', 'unbound pvc must define a storage class (PersistentVolumeClaim=default/classless, StorageClass=)'],
-    [
-      'immediate',
-      'failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=default/immediate, StorageClass=immediate)',
-    ],
-    [
-      'unknown',
-      'failed to validate pvc, failed to get storage class, storageclasses.storage.k8s.io "nowhere" not found (PersistentVolumeClaim=default/unknown, StorageClass=nowhere)',
-    ],
-    [
-      'half',
-      'pvc is considered unbound because it does not contain annotation (PersistentVolume=zonal, PersistentVolumeClaim=half, annotation=pv.kubernetes.io/bind-completed)',
-    ],
+    ['missing', { kind: 'claim-not-found', claim: 'missing' }],
+    ['lost', { kind: 'claim-lost', claim: 'default/lost', volume: 'gone' }],
+    ['dangling', { kind: 'claim-volume-not-found', claim: 'default/dangling', volume: 'gone', storageClass: 'zoned' }],
+    ['classless', { kind: 'claim-without-class', claim: 'default/classless' }],
+    ['immediate', { kind: 'claim-class-immediate', claim: 'default/immediate', storageClass: 'immediate' }],
+    ['unknown', { kind: 'claim-class-not-found', claim: 'default/unknown', storageClass: 'nowhere' }],
+    ['half', { kind: 'claim-not-bound', claim: 'half', volume: 'zonal' }],
   ])('%s', (name, expected) => {
-    expect(storage.invalid(pod(name))).toBe(expected)
+    expect(storage.invalid(pod(name))).toEqual(expected)
   })
 })

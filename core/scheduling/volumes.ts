@@ -4,11 +4,13 @@ import { labels } from '../requirements/labels.ts'
 import { requirements, sharedKeysIntersect } from '../requirements/requirements.ts'
 import { emptyRecord, entryOf } from '../values/records.ts'
 import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
-import { structuredError } from './structured-error.ts'
+import type { VolumeProblem } from './unschedulable.ts'
 
 type Alternative = readonly RequirementSpec[]
 /** The outcome of a lookup that may find that something is missing. */
-type Found<T> = { readonly kind: 'found'; readonly value: T } | { readonly kind: 'missing'; readonly message: string }
+type Found<T> =
+  | { readonly kind: 'found'; readonly value: T }
+  | { readonly kind: 'missing'; readonly problem: VolumeProblem }
 
 const inTreeDrivers: Readonly<Record<string, string>> = {
   'kubernetes.io/azure-disk': 'disk.csi.azure.com',
@@ -41,11 +43,11 @@ export class Storage {
   }
 
   /** Why a pod with these claims is not to be placed at all; undefined when it can be tried. */
-  invalid(pod: Pod): string | undefined {
+  invalid(pod: Pod): VolumeProblem | undefined {
     for (const name of pod.persistentVolumeClaims) {
       const claim = this.#claim(pod, name)
-      const reason = claim.kind === 'missing' ? claim.message : this.#invalidClaim(claim.value)
-      if (reason !== undefined) return reason
+      const problem = claim.kind === 'missing' ? claim.problem : this.#invalidClaim(claim.value)
+      if (problem !== undefined) return problem
     }
     return undefined
   }
@@ -58,7 +60,7 @@ export class Storage {
     return {
       byDriver: byDriver.kind === 'found' ? byDriver.value : {},
       alternatives: alternatives.kind === 'found' ? alternatives.value : [],
-      ...(byDriver.kind === 'missing' ? { error: byDriver.message } : {}),
+      ...(byDriver.kind === 'missing' ? { error: byDriver.problem } : {}),
       ...(alternatives.kind === 'missing' ? { lookupFailed: true } : {}),
     }
   }
@@ -80,57 +82,35 @@ export class Storage {
   #claim(pod: Pod, name: string): Found<PersistentVolumeClaim> {
     const value = this.#claims.get(`${pod.metadata.namespace ?? 'default'}/${name}`)
     if (value !== undefined) return { kind: 'found', value }
-    const message = `getting persistent volume claim, persistentvolumeclaims "${name}" not found`
-    return { kind: 'missing', message: structuredError(message, { PersistentVolumeClaim: name }) }
+    return { kind: 'missing', problem: { kind: 'claim-not-found', claim: name } }
   }
 
   #volume(name: string): Found<PersistentVolume> {
     const value = this.#volumes.get(name)
     return value === undefined
-      ? { kind: 'missing', message: `persistentvolumes "${name}" not found` }
+      ? { kind: 'missing', problem: { kind: 'volume-not-found', volume: name } }
       : { kind: 'found', value }
   }
 
-  #invalidClaim(claim: PersistentVolumeClaim): string | undefined {
-    const about = { PersistentVolumeClaim: claimId(claim) }
-    const { volumeName = '', storageClassName = '', metadata } = claim
-    if (metadata.deletionTimestamp !== undefined)
-      return structuredError('persistentvolumeclaim is being deleted', about)
-    if (claim.phase === 'Lost') {
-      const lost = 'persistentvolumeclaim bound to non-existent persistentvolume'
-      return structuredError(lost, { ...about, PersistentVolume: volumeName })
-    }
-    if (volumeName === '') return this.#invalidUnbound(claim)
-    const volume = this.#volume(volumeName)
-    const problem =
-      volume.kind === 'missing'
-        ? volume.message
-        : volume.value.metadata.deletionTimestamp === undefined
-          ? undefined
-          : 'persistentvolume is being deleted'
-    if (problem !== undefined) {
-      const details = { ...about, PersistentVolume: volumeName, StorageClass: storageClassName }
-      return structuredError(`failed to validate pvc, ${problem}`, details)
-    }
-    if (metadata.annotations[bindCompleted] !== undefined) return undefined
-    return structuredError('pvc is considered unbound because it does not contain annotation', {
-      annotation: bindCompleted,
-      PersistentVolume: volumeName,
-      PersistentVolumeClaim: metadata.name,
-    })
+  #invalidClaim(found: PersistentVolumeClaim): VolumeProblem | undefined {
+    const claim = claimId(found)
+    const { volumeName: volume = '', storageClassName: storageClass = '', metadata } = found
+    if (metadata.deletionTimestamp !== undefined) return { kind: 'claim-deleting', claim }
+    if (found.phase === 'Lost') return { kind: 'claim-lost', claim, volume }
+    if (volume === '') return this.#invalidUnbound(claim, storageClass)
+    const bound = this.#volume(volume)
+    if (bound.kind === 'missing') return { kind: 'claim-volume-not-found', claim, volume, storageClass }
+    if (bound.value.metadata.deletionTimestamp !== undefined)
+      return { kind: 'claim-volume-deleting', claim, volume, storageClass }
+    const isBound = metadata.annotations[bindCompleted] !== undefined
+    return isBound ? undefined : { kind: 'claim-not-bound', claim: metadata.name, volume }
   }
 
-  #invalidUnbound(claim: PersistentVolumeClaim): string | undefined {
-    const { storageClassName = '' } = claim
-    const details = { PersistentVolumeClaim: claimId(claim), StorageClass: storageClassName }
-    if (storageClassName === '') return structuredError('unbound pvc must define a storage class', details)
-    const storageClass = this.#classes.get(storageClassName)
-    if (storageClass === undefined) {
-      const missing = `storageclasses.storage.k8s.io "${storageClassName}" not found`
-      return structuredError(`failed to validate pvc, failed to get storage class, ${missing}`, details)
-    }
-    if (storageClass.volumeBindingMode !== 'Immediate') return undefined
-    return structuredError('failed to validate pvc, pvc with immediate volume binding mode must be bound', details)
+  #invalidUnbound(claim: string, storageClass: string): VolumeProblem | undefined {
+    if (storageClass === '') return { kind: 'claim-without-class', claim }
+    const found = this.#classes.get(storageClass)
+    if (found === undefined) return { kind: 'claim-class-not-found', claim, storageClass }
+    return found.volumeBindingMode === 'Immediate' ? { kind: 'claim-class-immediate', claim, storageClass } : undefined
   }
 
   /** Claims that are gone take up nothing, nor do volumes that no CSI driver serves. */
@@ -182,7 +162,7 @@ export class Storage {
     if (storageClassName === undefined) return { kind: 'found', value: [] }
     const storageClass = this.#classes.get(storageClassName)
     if (storageClass === undefined) {
-      return { kind: 'missing', message: `storageclasses.storage.k8s.io "${storageClassName}" not found` }
+      return { kind: 'missing', problem: { kind: 'class-not-found', storageClass: storageClassName } }
     }
     return { kind: 'found', value: classAlternatives(storageClass) }
   }

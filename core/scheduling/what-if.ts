@@ -51,7 +51,7 @@ export class WhatIf {
       removed: removed.map(({ place }) => place),
       gone: new Gone(
         removed.map((removal) => lossOf(removal, base)),
-        base.topology,
+        base.topology.domains,
         this.#memory.running,
       ),
       barred: closed ? { places: closed, pods: new Set(moving.filter(isRunning)) } : this.#snapshot.barred,

@@ -129,12 +129,17 @@ async function startAll({
   })
   await until('kube-apiserver', 30_000, () => isOk(`${server}/readyz`, pki.caFile, adminToken))
   for (const spec of [controllerManagerSpec(cluster), schedulerSpec(cluster), kwokSpec(cluster)]) supervisor.start(spec)
-  await until('temporal', 30_000, () => isOk(cluster.temporalUi))
-  await until('azure', 20_000, () => isOk(`${cluster.azureEndpoint}/admin/state`, pki.caFile))
+  await untilServersAnswer(cluster)
   await until('kube-controller-manager', 20_000, () =>
     isOk(`${server}/api/v1/namespaces/default/serviceaccounts/default`, pki.caFile, adminToken),
   )
   return cluster
+}
+
+/** Waits until Temporal and the Azure simulator of a cluster answer. Errors: which of them does not. */
+export async function untilServersAnswer({ temporalUi, azureEndpoint, pki }: LocalCluster): Promise<void> {
+  await until('temporal', 30_000, () => isOk(temporalUi))
+  await until('azure', 20_000, () => isOk(`${azureEndpoint}/admin/state`, pki.caFile))
 }
 
 function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): SimulatorConfig {

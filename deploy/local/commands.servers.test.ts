@@ -73,10 +73,8 @@ async function upInForeground(): Promise<State> {
   return state()
 }
 
-test('up, status, logs and down; ready in under 15 s; nothing is left', async () => {
-  const startedAt = Date.now()
+test('up, status, logs and down; nothing is left', async () => {
   const said = await cli('up', '--detach')
-  expect(Date.now() - startedAt).toBeLessThan(15_000)
   expect(said).toContain(`export KUBECONFIG=${join(stateDir, 'kubeconfig')}`)
   expect(said).toMatch(/Temporal UI: http:\/\/127\.0\.0\.1:\d+/)
   const running = await state()

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
-import { exitSoon } from '../clean-up.ts'
+import { exitSoon } from '../clusters/clean-up.ts'
 import { FaultyWorld } from '../faulty-world.ts'
 import { asMarkdown, problemsOf } from './report.ts'
 import { describe, type Row, sample } from './rows.ts'

@@ -8,7 +8,8 @@ import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import { type KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
-import { asMap, isMap, merged, operated } from './patches.ts'
+import { fieldSelectorOf, matchesField } from './field-selectors.ts'
+import { asMap, merged, operated } from './patches.ts'
 
 type Meta = Record<string, unknown> & { name: string; namespace?: string; uid: string; resourceVersion: string }
 
@@ -48,6 +49,12 @@ const resources = Object.fromEntries(
 ) as Readonly<Partial<Record<ResourceName, CachedKind>>>
 
 const isNone = (list: unknown) => (Array.isArray(list) ? list.length : 0) === 0
+
+interface DeleteOptions {
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly gracePeriodSeconds?: number
+}
 
 /**
  * An API server in memory with the rules that Joiner's writes depend on: resource versions and UIDs as locks, finalizers, grace periods, the status
@@ -103,7 +110,7 @@ export class FakeCluster {
       await this.#intercept({ verb: 'patch', path, body: operations })
       return this.#change(path, undefined, (object) => operated(object, operations))
     },
-    delete: async (path: string, options: { uid?: string; gracePeriodSeconds?: number } = {}): Promise<Json> => {
+    delete: async (path: string, options: DeleteOptions = {}): Promise<Json> => {
       await this.#intercept({ verb: 'delete', path, body: options })
       return this.#delete(path, options)
     },
@@ -272,10 +279,11 @@ export class FakeCluster {
     return structuredClone(this.#store(path, after))
   }
 
-  #delete(path: string, { uid, gracePeriodSeconds }: { uid?: string; gracePeriodSeconds?: number }): Json {
+  #delete(path: string, { gracePeriodSeconds, ...preconditions }: DeleteOptions): Json {
     const object = this.#require(path)
     const meta = object['metadata'] as Meta
-    if (uid !== undefined && uid !== meta.uid) throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 UID`)
+    for (const [field, wanted] of Object.entries(preconditions))
+      if (wanted !== meta[field]) throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 ${field}`)
     const grace = this.#graceOf(path, object, gracePeriodSeconds)
     if (isNone(meta['finalizers']) && grace === 0) return this.#drop(path)
     const ends = new Date(Date.now() + grace * 1000).toISOString()
@@ -383,13 +391,4 @@ function enter(cache: ClusterCache, path: string, object: Json): void {
 function forget(cache: ClusterCache, path: string): void {
   const kind = resources[resourceOf(path) as ResourceName]
   if (kind !== undefined) void cache.catchUp([kind])
-}
-
-const fieldSelectorOf = (query: string | undefined) => new URLSearchParams(query).get('fieldSelector') ?? undefined
-
-function matchesField(object: Json, selector: unknown): boolean {
-  if (typeof selector !== 'string') return true
-  const [path = '', value] = selector.split('=')
-  const found = path.split('.').reduce<unknown>((at, key) => (isMap(at) ? at[key] : undefined), object)
-  return found === value
 }

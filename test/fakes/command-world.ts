@@ -71,10 +71,11 @@ export function world(names: readonly string[] = ['a', 'b']) {
     lifecyclesEnd: () =>
       cluster.intercept(({ verb, path }) => {
         if (verb === 'delete' && path.includes('/nodeclaims/'))
-          queueMicrotask(
+          setTimeout(
             () =>
               cluster.object('nodeclaims', path.split('/').at(-1) as string) &&
               cluster.remove('nodeclaims', path.split('/').at(-1) as string),
+            0,
           )
       }),
     deletes: (work: CommandWork, attempt = 1) =>

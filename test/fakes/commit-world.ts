@@ -1,4 +1,4 @@
-import { commitDisruptions } from '../../activities/disruption/commit.ts'
+import { commitDisruptions } from '../../activities/disruption/commit/commit.ts'
 import type { DisruptionProposal } from '../../activities/disruption/contract.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { asAttempt } from './attempt.ts'

@@ -67,7 +67,7 @@ export class ExistingNode {
   #narrowed({ pod, strict }: Trial, base: Requirements, alternative: Requirements): Requirements | undefined {
     if (!isCompatible(base, alternative)) return undefined
     const withVolumes = merge(base, alternative.values())
-    const answer = this.#topology.narrow(pod, this.node.taints, strict, withVolumes)
+    const answer = this.#topology.narrow(pod, this.node.taints, { pod: strict, node: withVolumes })
     if (answer.kind === 'unsatisfiable' || !isCompatible(withVolumes, answer.requirements)) return undefined
     return merge(withVolumes, answer.requirements.values())
   }

@@ -6,7 +6,7 @@ import { inValues } from '../../core/requirements/requirement.ts'
 import { merge, type Requirements, serializeAll } from '../../core/requirements/requirements.ts'
 import type { OpenClaim } from '../../core/scheduling/open-claim.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
-import { structuredError } from '../../core/scheduling/structured-error.ts'
+import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
 import type { PoolTemplate } from './pool-template.ts'
 
 export interface FinishingSettings {
@@ -18,7 +18,7 @@ export interface FinishingSettings {
 
 export type FinishedClaim =
   | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }
-  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
 /** The NodeClaim that a claim in the making becomes, or why it cannot be one (reference/karpenter-core.md 3.12-3.14). */
 export function finished(
@@ -32,7 +32,11 @@ export function finished(
   const byName = [...open.types].sort((a, b) => (a.name < b.name ? -1 : 1))
   const types = orderByPrice(byName, wanted, wellKnown).slice(0, maxInstanceTypes)
   const short = settings.relaxMinValues ? [] : [...minValues(types, wanted).unsatisfied.keys()].sort()
-  if (short.length > 0) return { kind: 'error', message: truncationError(open, short) }
+  if (short.length > 0)
+    return {
+      kind: 'error',
+      cause: { kind: 'min-values-cut', nodePool: open.pool.template.nodePool, labels: short },
+    }
   const requirements = claimRequirements(wanted, types, wellKnown)
   return {
     kind: 'claim',
@@ -60,14 +64,6 @@ function settled(
   if (reserved.size === 0) return wanted
   wanted.set(labels.capacityType, inValues(labels.capacityType, ['reserved']))
   return merge(wanted, [inValues(reservationIdLabel, reserved)])
-}
-
-function truncationError({ pool }: OpenClaim<PoolTemplate>, short: readonly string[]): string {
-  const unmet = structuredError('minValues requirement is not met for label(s)', {
-    'label(s)': `[${short.join(' ')}]`,
-  })
-  const message = `pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, ${unmet}`
-  return structuredError(message, { NodePool: pool.template.nodePool })
 }
 
 function lowestPrice(types: readonly InstanceType[], wanted: Requirements, wellKnown: ReadonlySet<string>): number {

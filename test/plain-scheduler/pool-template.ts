@@ -7,8 +7,8 @@ import { merge, type Requirements } from '../../core/requirements/requirements.t
 import { maxResources, noResources, type Resources, subtractResources } from '../../core/resources.ts'
 import { type DaemonGroup, daemonGroups } from '../../core/scheduling/daemon-overhead.ts'
 import type { NodePoolOption } from '../../core/scheduling/snapshot.ts'
-import { structuredError } from '../../core/scheduling/structured-error.ts'
 import { filterTypes } from '../../core/scheduling/type-filter.ts'
+import type { PoolRefusal } from '../../core/scheduling/unschedulable.ts'
 import type { Quantity } from '../../core/values/quantity.ts'
 import { entryOf } from '../../core/values/records.ts'
 
@@ -50,19 +50,16 @@ export class PoolTemplate {
       inValues(labels.initialized, ['true']),
     ])
     this.types = usableTypes(instanceTypes, this.requirements, settings)
-    this.groups = daemonGroups(this.types, settings.daemonSets, this, settings.wellKnown)
+    this.groups = daemonGroups(this.types, this, settings)
     this.#remaining = subtractResources(nodePool.limits, usage)
   }
 
   /** The types that one more node may be of, or why the limits admit none. */
-  withinLimits(): { readonly types: readonly InstanceType[] } | { readonly error: string } {
-    const pool = { NodePool: this.template.nodePool }
-    if (this.#remaining['nodes']?.nano === 0n) {
-      return { error: structuredError('node limits have been exhausted for nodepool', pool) }
-    }
+  withinLimits(): { readonly types: readonly InstanceType[] } | PoolRefusal {
+    const { nodePool } = this.template
+    if (this.#remaining['nodes']?.nano === 0n) return { kind: 'node-limit', nodePool }
     const types = this.types.filter(({ capacity }) => isWithin(capacity, this.#remaining))
-    if (types.length > 0) return { types }
-    return { error: structuredError('all available instance types exceed limits for nodepool', pool) }
+    return types.length > 0 ? { types } : { kind: 'resource-limits', nodePool }
   }
 
   /** Takes a planned node off what the limits leave: the most that it may become. The node itself is not counted, as upstream. */

@@ -11,8 +11,10 @@ import type {
   SchedulingOptions,
   SchedulingPlan,
   SchedulingSnapshot,
+  UnschedulablePod,
 } from '../../core/scheduling/snapshot.ts'
 import { type Trial, trialOf } from '../../core/scheduling/trial.ts'
+import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
 import { ExistingNode } from './existing-node.ts'
 import { finished } from './finished-claim.ts'
 import { PoolTemplate } from './pool-template.ts'
@@ -24,17 +26,23 @@ import { Topology } from './topology.ts'
  * have one. The same snapshot gives the same plan (reference/karpenter-core.md 3.2-3.8).
  */
 export function schedulePlainly(snapshot: SchedulingSnapshot, options: SchedulingOptions = {}): SchedulingPlan {
-  const ignored = [...(snapshot.ignored ?? [])].map(([pod, message]) => ({ pod, message }))
+  const ignored = [...(snapshot.ignored ?? [])].map(([pod, cause]) => ({ pod, cause }))
   const plan = snapshot.nodePools.length === 0 ? withoutPools(snapshot) : new Pass(snapshot, options).run()
   return { ...plan, unschedulable: [...ignored, ...plan.unschedulable] }
 }
 
 function withoutPools({ pods }: SchedulingSnapshot): SchedulingPlan {
-  const message = 'no dynamic nodepools found'
-  return { newNodeClaims: [], existing: [], unschedulable: pods.map((pod) => ({ pod, message })), stopped: false }
+  const cause = { kind: 'no-node-pools' } as const
+  return { newNodeClaims: [], existing: [], unschedulable: pods.map((pod) => ({ pod, cause })), stopped: false }
 }
 
-const noneUsable: Refusal = { explain: () => 'nodepool requirements filtered out all available instance types' }
+/** Why a pod has no place now; the cause is made when the pass is over. */
+interface Failure {
+  readonly cause: () => UnschedulableCause
+  readonly isDeferred?: boolean
+}
+
+const noneUsable: Failure = { cause: () => ({ kind: 'no-instance-types' }) }
 
 class Pass {
   readonly #snapshot: SchedulingSnapshot
@@ -50,7 +58,7 @@ class Pass {
   readonly #relaxMinValues: boolean
   /** Pods as they came, by the relaxed forms that were placed. */
   readonly #originals = new Map<Pod, Pod>()
-  readonly #refusals = new Map<Pod, Refusal>()
+  readonly #refusals = new Map<Pod, Failure>()
   #hostnames = 0
 
   constructor(snapshot: SchedulingSnapshot, options: SchedulingOptions) {
@@ -96,7 +104,7 @@ class Pass {
   }
 
   /** Gives up one wish after the other until there is a place. Returns why there is none in the end. */
-  #place(original: Pod): Refusal | undefined {
+  #place(original: Pod): Failure | undefined {
     const failure = this.#hopeless(original)
     if (failure !== undefined) return failure
     for (let pod = original; ; ) {
@@ -113,10 +121,10 @@ class Pass {
     }
   }
 
-  #hopeless(pod: Pod): Refusal | undefined {
-    const claims = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
-    const message = pod.resourceClaims.length > 0 ? claims : this.#snapshot.podVolumes?.get(pod)?.error
-    return message === undefined ? undefined : { explain: () => message }
+  #hopeless(pod: Pod): Failure | undefined {
+    if (pod.resourceClaims.length > 0) return { cause: () => ({ kind: 'resource-claims' }) }
+    const problem = this.#snapshot.podVolumes?.get(pod)?.error
+    return problem && { cause: () => ({ kind: 'volumes', problem }) }
   }
 
   #trial(original: Pod, pod: Pod): Trial {
@@ -129,7 +137,7 @@ class Pass {
     return this.#nodes.filter(({ node }) => !barred.places.has(node.name))
   }
 
-  #attempt(trial: Trial, nodes: readonly ExistingNode[], apart: string | undefined): Refusal | undefined {
+  #attempt(trial: Trial, nodes: readonly ExistingNode[], apart: string | undefined): Failure | undefined {
     if (nodes.some((node) => node.add(trial))) return undefined
     // Fewest pods first; the sort keeps the order of equals, so that the plan does not depend on chance.
     this.#claims.sort((a, b) => a.pods.length - b.pods.length)
@@ -138,17 +146,17 @@ class Pass {
     return this.#pools.length === 0 ? noneUsable : this.#open(trial, apart)
   }
 
-  #open(trial: Trial, apart: string | undefined): Refusal | undefined {
+  #open(trial: Trial, apart: string | undefined): Failure | undefined {
     const refusals: Refusal[] = []
     for (const pool of this.#pools) {
       const allowed = pool.withinLimits()
-      if ('error' in allowed) {
-        refusals.push({ explain: () => allowed.error })
+      if ('kind' in allowed) {
+        refusals.push({ cause: () => allowed })
         continue
       }
       this.#hostnames += 1
       const hostname = `hostname-placeholder-${String(this.#hostnames).padStart(4, '0')}`
-      const claim = new OpenClaim(pool, hostname, allowed.types, this.#settings)
+      const claim = new OpenClaim(pool, { hostname, types: allowed.types }, this.#settings)
       const refusal = claim.add(trial, this.#relaxMinValues)
       if (refusal === undefined) {
         this.#claims.push(claim)
@@ -161,14 +169,14 @@ class Pass {
       if (refusal.isDeferred === true) break
     }
     return {
-      explain: () => refusals.map(({ explain }) => explain()).join('; '),
+      cause: () => ({ kind: 'refused', refusals: refusals.map(({ cause }) => cause()) }),
       isDeferred: refusals.some(({ isDeferred }) => isDeferred === true),
     }
   }
 
   #plan(stopped: boolean): SchedulingPlan {
     const newNodeClaims: PlannedNodeClaim[] = []
-    const failed: { pod: Pod; message: string }[] = []
+    const failed: UnschedulablePod[] = []
     for (const claim of this.#claims) {
       const pods = claim.pods.map(this.#original)
       const done = finished(claim, pods, this.#settings.reservations.held(claim.hostname), {
@@ -178,9 +186,9 @@ class Pass {
         wellKnown: this.#settings.wellKnown,
       })
       if (done.kind === 'claim') newNodeClaims.push(done.claim)
-      else failed.push(...pods.map((pod) => ({ pod, message: done.message })))
+      else failed.push(...pods.map((pod) => ({ pod, cause: done.cause })))
     }
-    const refused = [...this.#refusals].map(([pod, { explain }]) => ({ pod, message: explain() }))
+    const refused = [...this.#refusals].map(([pod, { cause }]) => ({ pod, cause: cause() }))
     return { newNodeClaims, existing: this.#existing(), unschedulable: [...refused, ...failed], stopped }
   }
 

@@ -3,7 +3,8 @@ import { labels } from '../../core/requirements/labels.ts'
 import { allows, intersect, operatorOf, type Requirement } from '../../core/requirements/requirement.ts'
 import { isCompatible, type Requirements } from '../../core/requirements/requirements.ts'
 import { selects } from '../../core/scheduling/topology/label-selector.ts'
-import { type TopologyRule, unsatisfiable } from '../../core/scheduling/topology/topology-rules.ts'
+import { type TopologyRule, topologyRefusal } from '../../core/scheduling/topology/topology-rules.ts'
+import type { TopologyRefusal } from '../../core/scheduling/unschedulable.ts'
 import { untolerated } from '../../core/taints.ts'
 
 /** Counts the pods of a rule by domain and answers which domains the next one may use (reference/karpenter-core.md 3.8). */
@@ -121,8 +122,8 @@ export class TopologyGroup {
     return [...this.#counts.keys()].sort()
   }
 
-  explain(podDomains: Requirement, nodeDomains: Requirement): string {
-    return unsatisfiable(this.rule, this.#counts, podDomains, nodeDomains)
+  refusal(podDomains: Requirement, nodeDomains: Requirement): TopologyRefusal {
+    return topologyRefusal(this.rule, this.#counts, { podDomains, nodeDomains })
   }
 }
 

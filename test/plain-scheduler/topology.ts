@@ -72,7 +72,11 @@ export class Topology implements ClaimTopology {
   }
 
   /** The node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
-  narrow(pod: Pod, taints: readonly Taint[], podOwn: Requirements, node: Requirements): TopologyAnswer {
+  narrow(
+    pod: Pod,
+    taints: readonly Taint[],
+    { pod: podOwn, node }: Parameters<ClaimTopology['narrow']>[2],
+  ): TopologyAnswer {
     const added: Requirement[] = []
     for (const group of this.#about(pod, taints, node)) {
       const { key } = group.rule
@@ -81,7 +85,7 @@ export class Topology implements ClaimTopology {
       const nodeDomains = node.get(key) ?? any
       const domains = group.next(pod, podDomains, nodeDomains)
       if (domains.length === 0) {
-        return { kind: 'unsatisfiable', explain: () => group.explain(podDomains, nodeDomains) }
+        return { kind: 'unsatisfiable', cause: () => group.refusal(podDomains, nodeDomains) }
       }
       added.push(inValues(key, domains))
     }

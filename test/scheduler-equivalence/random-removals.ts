@@ -62,16 +62,16 @@ function prepare(scenario: VectorScenario, draw: Draw, options: SchedulingOption
   const objects = clusterObjects((scenario.objects as Json[]).map((one) => withStatus(withMetadata(one, now))))
   const running = pods.map((pod) => ({ ...pod, phase: draw.pick(['Running', 'Running', 'Pending'] as const) }))
   const { options: given = {} } = scenario as { readonly options?: { readonly schedulerConfig?: SpreadConfig } }
-  return preparedPods(running, objects, storageOf(objects), {
+  return preparedPods(running, { ...objects, storage: storageOf(objects) }, {
     now: Date.parse(now),
     wellKnownLabels: options.wellKnownLabels,
     defaultSpread: given.schedulerConfig?.podTopologySpread?.defaultConstraints ?? [],
-  } as Parameters<typeof preparedPods>[3])
+  } as Parameters<typeof preparedPods>[2])
 }
 
 interface SpreadConfig {
   readonly podTopologySpread?: {
-    readonly defaultConstraints?: NonNullable<Parameters<typeof preparedPods>[3]['defaultSpread']>
+    readonly defaultConstraints?: NonNullable<Parameters<typeof preparedPods>[2]['defaultSpread']>
   }
 }
 

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { circumstances, seconds, table } from '../../bench/report.ts'
-import { exitSoon } from '../clean-up.ts'
+import { exitSoon } from '../clusters/clean-up.ts'
 import { FaultyWorld } from '../faulty-world.ts'
 import { describe, scheduleOf } from './schedule.ts'
 import { type SoakReport, soak } from './soak.ts'

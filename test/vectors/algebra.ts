@@ -25,6 +25,7 @@ import {
   disjointness,
   hasPreferredNodeAffinity,
   incompatibility,
+  incompatibilityText,
   merge,
   podRequirements,
   type Requirements,
@@ -41,7 +42,7 @@ import {
   parseResources,
   subtractResources,
 } from '../../core/resources.ts'
-import { intolerance, isEphemeralTaint, mergeTaints } from '../../core/taints.ts'
+import { intoleranceText, isEphemeralTaint, mergeTaints, untolerated } from '../../core/taints.ts'
 import { formatGoDuration } from '../../core/values/duration.ts'
 import {
   addQuantity,
@@ -78,8 +79,8 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
     preferred: hasPreferredNodeAffinity(pod.spec),
   }),
   taints: ({ taints, tolerations }: { taints: Taint[]; tolerations: Toleration[] | null }) => {
-    const error = intolerance(taints ?? [], tolerations ?? [])
-    return { tolerated: error === undefined, error: error ?? null }
+    const left = untolerated(taints ?? [], tolerations ?? [])
+    return { tolerated: left.length === 0, error: left.length === 0 ? null : intoleranceText(left) }
   },
   'taints-merge': (input: { taints: Taint[]; with: Taint[] }) => ({
     taints: mergeTaints(input.taints ?? [], input.with ?? []),
@@ -136,13 +137,15 @@ function both(sets: Requirements) {
   return { string: describeAll(sets), serialized: sortSpecs(serializeAll(sets)) }
 }
 
+const textOf = (found: ReturnType<typeof incompatibility>) => (found === undefined ? null : incompatibilityText(found))
+
 function evaluateRequirements(input: { a: RequirementSpec[]; b: RequirementSpec[] }) {
   const a = requirements(input.a)
   const b = requirements(input.b)
   return {
-    compatible: incompatibility(a, b) ?? null,
-    compatibleAllowingWellKnown: incompatibility(a, b, coreWellKnownLabels) ?? null,
-    intersects: disjointness(a, b) ?? null,
+    compatible: textOf(incompatibility(a, b)),
+    compatibleAllowingWellKnown: textOf(incompatibility(a, b, coreWellKnownLabels)),
+    intersects: textOf(disjointness(a, b)),
     string: describeAll(a),
     merged: both(merge(a, b.values())),
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { evaluate } from '../../core/disruption/evaluate.ts'
-import { validate } from '../../core/disruption/validate.ts'
-import { decide, decisionOf } from '../../starter/cli/simulate/disruption-scenario.ts'
+import { invalidText, validate } from '../../core/disruption/validate.ts'
+import { decide, decisionOf } from '../../starter/cli/simulate/disruption/disruption-scenario.ts'
 import { disruptionDifferences } from './disruption-comparison.ts'
 import { readSuite } from './packs.ts'
 
@@ -31,7 +31,7 @@ describe("upstream's decisions in all scenarios", () => {
       const candidates = command.candidates.map(({ nodeClaim }) => nodeClaim.metadata.uid)
       const proposed = { method, decision, candidates, replacements: replacements.length }
       const validation = validate(proposed, found, settings)
-      return validation.kind === 'valid' ? [] : [`${scenario.name} ${validation.message}`]
+      return validation.kind === 'valid' ? [] : [`${scenario.name} ${invalidText(validation)}`]
     })
     expect(failures).toEqual([])
   })

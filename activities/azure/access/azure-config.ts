@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type DescribedCloud, parseEnvironmentFile } from '../../../api/azure-cloud.ts'
-import { certificateForm } from '../../../api/azure-settings.ts'
 import type { AzureAccess, Config } from '../../../api/config.ts'
+import { certificateForm } from '../../../api/settings/azure-settings.ts'
 import { type Cloud, cloudOf } from '../arm/clouds.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { readNodeEgress } from './node-egress.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { nodeSettings } from '../../../api/node-settings.ts'
+import { nodeSettings } from '../../../api/settings/node-settings.ts'
 import { readNodeEgress } from './node-egress.ts'
 
 const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`

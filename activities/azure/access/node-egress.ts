@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../../../api/config.ts'
-import { certificatesOf } from '../../../api/node-settings.ts'
+import { certificatesOf } from '../../../api/settings/node-settings.ts'
 import type { AzureConfig } from '../azure-config.ts'
 
 /** Where no proxy stands between: the node itself, Azure's own addresses on every node, and the API server. */

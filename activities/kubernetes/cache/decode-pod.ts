@@ -75,14 +75,18 @@ export function decodePod(json: Json): Pod {
     persistentVolumeClaims: persistentVolumeClaims.slice(0, podLimits.volumes),
     resourceClaims: resourceClaims(spec),
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
-    ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
+    ...placement(spec, status),
     ...(affinity === undefined ? {} : withValidPreferences(affinity)),
     ...(bounded === undefined ? {} : { excess: bounded.excess }),
     ...(spec.priority === undefined ? {} : { priority: spec.priority }),
     ...(spec.priorityClassName === undefined ? {} : { priorityClassName: spec.priorityClassName }),
     ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
-    ...(status.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}),
   }
+}
+
+/** The node that a pod is bound to, or that the scheduler freed for it. Empty names are unset. */
+function placement({ nodeName }: PodSpecJson, { nominatedNodeName }: PodStatusJson): Partial<Pod> {
+  return { ...(nodeName ? { nodeName } : {}), ...(nominatedNodeName ? { nominatedNodeName } : {}) }
 }
 
 function boundedMeta(all: ObjectMeta): ObjectMeta {

@@ -27,6 +27,12 @@ interface RequestOptions {
   readonly timeoutMs?: number
 }
 
+interface DeleteOptions {
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly gracePeriodSeconds?: number
+}
+
 const patchRefused = 'the server rejected our request due to an error in our request'
 const requestTimeoutMs = 10_000
 const listTimeoutMs = 60_000
@@ -131,16 +137,10 @@ export class KubernetesClient {
     return this.mergePatch(`${path}/status`, body)
   }
 
-  /** Deletes an object; with a `uid`, only that very object (409 otherwise). */
-  delete(path: string, options: { readonly uid?: string; readonly gracePeriodSeconds?: number } = {}): Promise<Json> {
-    return this.#json('DELETE', path, {
-      body: {
-        kind: 'DeleteOptions',
-        apiVersion: 'v1',
-        ...(options.uid === undefined ? {} : { preconditions: { uid: options.uid } }),
-        ...(options.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: options.gracePeriodSeconds }),
-      },
-    })
+  /** Deletes an object; with a `uid`, only that very object, with a `resourceVersion` only as it was read (409 otherwise). */
+  delete(path: string, { gracePeriodSeconds, ...preconditions }: DeleteOptions = {}): Promise<Json> {
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, gracePeriodSeconds }
+    return this.#json('DELETE', path, { body })
   }
 
   /** Asks for the eviction of one very pod. 429: a PodDisruptionBudget says no for now. */

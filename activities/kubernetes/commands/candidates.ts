@@ -1,6 +1,6 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
-import { heldText } from '../../../core/disruption/candidates.ts'
 import { type DisruptionMethod, methodFacts } from '../../../core/disruption/command.ts'
+import { heldText } from '../../../core/disruption/verdicts/cause-text.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
@@ -101,7 +101,7 @@ async function remove(
   { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
 ): Promise<void> {
   tellDisruption(deps, claim)
-  await deleteClaim(deps, claim.metadata)
+  if (!(await deleteClaim(deps, claim.metadata))) return
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   deps.disruptionMetrics.disrupted({
     nodeClaim: claim,

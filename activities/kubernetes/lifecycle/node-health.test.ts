@@ -2,6 +2,7 @@ import pino from 'pino'
 import { expect, test } from 'vitest'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
+import { ApiError } from '../client/api-error.ts'
 import { observe } from './observe.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -53,11 +54,16 @@ function claimJson(annotations: object = {}) {
   }
 }
 
-/** What `observe` says and does, where the watch has told of some Nodes and the API server knows others. */
-async function observed(cached: readonly object[], live: readonly { metadata: { name: string } }[], annotations = {}) {
+/** What `observe` says and does, `atOnce` times beside itself, where the watch has told of some Nodes and the API server knows others. */
+async function observed(
+  cached: readonly object[],
+  live: readonly { metadata: { name: string } }[],
+  annotations = {},
+  atOnce = 1,
+) {
   const did: string[] = []
   const counted: string[] = []
-  const claim = claimJson(annotations)
+  let claim = claimJson(annotations)
   const client = {
     get: async (path: string) =>
       path === claimPath ? claim : live.find((node) => path.endsWith(`/${node.metadata.name}`)),
@@ -69,7 +75,12 @@ async function observed(cached: readonly object[], live: readonly { metadata: { 
       did.push(`patch ${JSON.stringify(metadata.annotations)}`)
       return { ...claim, metadata: { ...claim.metadata, annotations: { ...annotations, ...metadata.annotations } } }
     },
-    delete: async (path: string, { uid }: { uid: string }) => did.push(`delete ${path} ${uid}`),
+    delete: async (path: string, { uid, resourceVersion }: { uid: string; resourceVersion: string }) => {
+      if (resourceVersion !== claim.metadata.resourceVersion) throw new ApiError(409, 'Conflict', path)
+      did.push(`delete ${path} ${uid}`)
+      const deletionTimestamp = new Date(now).toISOString()
+      claim = { ...claim, metadata: { ...claim.metadata, deletionTimestamp, resourceVersion: '2' } as never }
+    },
   }
   const cache = new ClusterCache(client as never, log, { nodeRules: rules })
   for (const node of cached) cache.upsert('Node', node as never)
@@ -86,8 +97,9 @@ async function observed(cached: readonly object[], live: readonly { metadata: { 
     disruptionMetrics: { disrupted: ({ why }: { why: { reason: string } }) => counted.push(why.reason) },
     lifecycleMetrics: { repaired: (_: unknown, type: string) => counted.push(type) },
   }
-  const { step } = await observe(deps as never, { name: 'general-a', uid: 'uid-general-a' })
-  return { step, did, counted }
+  const ref = { name: 'general-a', uid: 'uid-general-a' }
+  const [looked] = await Promise.all(Array.from({ length: atOnce }, () => observe(deps as never, ref)))
+  return { step: looked?.step, did, counted }
 }
 
 const deleted = `delete ${claimPath} uid-general-a`
@@ -117,6 +129,13 @@ test('a sick Node has its claim deleted, without time for its pods', async () =>
     did: [`patch {${stamp(0)}}`, 'NodeRepaired NodeClaim', deleted],
     counted: ['unhealthy', 'Ready'],
   })
+})
+
+test('of two that repair one claim at the same time, one counts it', async () => {
+  const node = nodeJson('a', [sick])
+  const { did, counted } = await observed([node], [node], {}, 2)
+  expect(did.filter((each) => each === deleted)).toEqual([deleted])
+  expect(counted).toEqual(['unhealthy', 'Ready'])
 })
 
 test('nothing is deleted for what only the watch says', async () => {

@@ -49,8 +49,7 @@ async function acted(
 ): Promise<NextStep> {
   switch (step.kind) {
     case 'expire':
-      await deleteClaim(deps, ref)
-      if (claim !== undefined) countDisruption(deps, claim, 'expired')
+      if ((await deleteClaim(deps, ref)) && claim !== undefined) countDisruption(deps, claim, 'expired')
       return { kind: 'terminate' }
     case 'interrupt':
     case 'repair':
@@ -79,7 +78,7 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
       return otherwise.kind === 'steady' ? verdict : acted(deps, { ref, claim }, otherwise)
     }
   }
-  await deleteClaim(deps, ref)
+  if (!(await deleteClaim(deps, ref))) return { kind: 'terminate' }
   countDisruption(deps, claim, step.kind === 'interrupt' ? 'interrupted' : 'unhealthy')
   if (step.kind === 'repair') deps.lifecycleMetrics.repaired(claim, step.repair.type)
   return { kind: 'terminate' }
@@ -182,12 +181,23 @@ export function countDisruption(deps: ObserveDeps, claim: NodeClaim, reason: str
   })
 }
 
-/** Asks for a claim's deletion: of that very claim, and only once. */
-export async function deleteClaim(deps: ObserveDeps, ref: ClaimRef): Promise<void> {
-  try {
-    await deps.client.delete(resourcePath('nodeclaims', ref.name), { uid: ref.uid })
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error
+/**
+ * Asks for a claim's deletion: of that very claim, and only once. Returns whether this call began it: of two that ask at the same time (an
+ * activity that was retried while its first attempt still ran), one counts it.
+ */
+export async function deleteClaim(deps: ObserveDeps, ref: ClaimRef): Promise<boolean> {
+  const { name, uid } = ref
+  for (;;) {
+    const claim = await liveClaim(deps, ref)
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false
+    try {
+      const { resourceVersion } = claim.metadata
+      await deps.client.delete(resourcePath('nodeclaims', name), { uid, resourceVersion })
+      return true
+    } catch (error) {
+      if (isNotFound(error)) return false
+      if (!isConflict(error)) throw error
+    }
   }
 }
 
@@ -214,7 +224,6 @@ export async function giveUp(
   })
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'gave up nodeclaim')
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
-  await deleteClaim(deps, ref)
-  if (claim.metadata.deletionTimestamp === undefined) countDisruption(deps, claim, reason)
+  if (await deleteClaim(deps, ref)) countDisruption(deps, claim, reason)
   return { kind: 'ended' }
 }

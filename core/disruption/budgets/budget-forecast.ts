@@ -41,7 +41,7 @@ export function budgetForecast(input: {
   readonly to: number
 }): readonly BudgetPeriod[] {
   const { budgets, nodes, reason, from, to } = input
-  const rules = budgets.flatMap((budget, index) => ruleOf(budget, index, nodes, reason) ?? [])
+  const rules = budgets.flatMap((budget, index) => ruleOf({ budget, index }, nodes, reason) ?? [])
   const stands: Stand[] = []
   const periods: BudgetPeriod[] = []
   for (let at = from; at < to; ) {
@@ -58,7 +58,11 @@ export function budgetForecast(input: {
 }
 
 /** A budget that cannot be read allows nothing, for whatever reason. Undefined: it does not matter. */
-function ruleOf(budget: Budget, index: number, nodes: number, reason: string): Rule | undefined {
+function ruleOf(
+  { budget, index }: { readonly budget: Budget; readonly index: number },
+  nodes: number,
+  reason: string,
+): Rule | undefined {
   const amount = amountOf(budget.nodes, nodes)
   const standAt = standing(budget)
   if (standAt === undefined) return { index, amount: 0, standAt: () => always }

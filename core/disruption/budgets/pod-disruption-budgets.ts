@@ -2,12 +2,7 @@ import type { Pod, PodDisruptionBudget } from '../../objects.ts'
 import { isEvictable, podName } from '../../pods/pod-rules.ts'
 import { selects } from '../../scheduling/topology/label-selector.ts'
 import { labelKey } from '../../scheduling/topology/running-pods.ts'
-
-interface EvictionBlock {
-  readonly message: string
-  /** As `namespace/name`. */
-  readonly podDisruptionBudgets: readonly string[]
-}
+import type { EvictionBlock } from '../verdicts/cause.ts'
 
 /** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
 export function evictionBlockedBy(
@@ -17,20 +12,10 @@ export function evictionBlockedBy(
 ): EvictionBlock | undefined {
   if (!isEvictable(pod, now)) return undefined
   const own = budgetsOf(pod, budgets)
-  const names = budgetNames(pod, budgets)
-  if (own.length > 1) {
-    return {
-      message: `eviction does not support multiple PDBs (Pod=${podName(pod)}, PodDisruptionBudget(s)=[${names.join(' ')}])`,
-      podDisruptionBudgets: names,
-    }
-  }
-  const blocking = own.find((budget) => budget.disruptionsAllowed === 0 && !mayGoUnhealthy(pod, budget))
-  return blocking === undefined
-    ? undefined
-    : {
-        message: `pdb prevents pod evictions (PodDisruptionBudget=[${names.join(' ')}])`,
-        podDisruptionBudgets: names,
-      }
+  const isBlocked = own.length > 1 || own.some((one) => one.disruptionsAllowed === 0 && !mayGoUnhealthy(pod, one))
+  if (!isBlocked) return undefined
+  const kind = own.length > 1 ? 'several-pdbs' : 'pdb'
+  return { kind, pod: podName(pod), podDisruptionBudgets: budgetNames(pod, budgets) }
 }
 
 /** The budgets that select a pod, as `namespace/name`, sorted. */

@@ -26,13 +26,13 @@ export function remainingBudgets(view: DisruptionView, reason: DisruptionReason)
   )
 }
 
-/** The pools with nodes of which none may be disrupted, as events tell them. */
+/** Returns the pools with nodes of which none may be disrupted. */
 export function blockedPools(budgets: ReadonlyMap<string, PoolBudget>, reason: DisruptionReason): readonly Blocked[] {
   return [...budgets]
     .filter(([, { nodes, allowed }]) => nodes > 0 && allowed === 0)
     .map(([name]) => ({
       object: { kind: 'NodePool', name },
       reason: 'DisruptionBlocked',
-      message: `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
+      cause: { kind: 'no-disruptions-allowed', reason },
     }))
 }

@@ -3,6 +3,7 @@ import { labels } from '../../requirements/labels.ts'
 import { durationMs } from '../../values/duration.ts'
 import { type Candidate, isEmpty } from '../candidates.ts'
 import { type FilterSettings, isConsolidatable } from '../filters.ts'
+import type { Cause } from '../verdicts/cause.ts'
 import { type Explanation, notLookedAt, type Suitability, type Unnoted, unsuitable } from './method.ts'
 
 /** Whether the node's pods could move to save money. */
@@ -10,14 +11,14 @@ export function suitsUnderutilized(candidate: Candidate, settings: FilterSetting
   const { node, nodePool, instanceType } = candidate
   if (nodePool.isStatic) return false
   const own = node.metadata.labels
-  if (instanceType === undefined) return `Instance Type "${own[labels.instanceType] ?? ''}" not found`
-  for (const key of [labels.capacityType, labels.zone])
-    if (own[key] === undefined) return `Node does not have label "${key}"`
-  if (isDisabled(candidate)) return disabledText(candidate)
+  if (instanceType === undefined) return { kind: 'unknown-instance-type', instanceType: own[labels.instanceType] ?? '' }
+  for (const label of [labels.capacityType, labels.zone])
+    if (own[label] === undefined) return { kind: 'no-label', label }
+  if (isDisabled(candidate)) return disabled(candidate)
   // Emptiness takes those, so that budgets for the reason Empty hold for them.
   if (isEmpty(candidate)) return false
   if (nodePool.disruption.consolidationPolicy === 'WhenEmpty')
-    return `NodePool "${nodePool.metadata.name}" has consolidation policy WhenEmpty, but node is not empty`
+    return { kind: 'only-when-empty', nodePool: nodePool.metadata.name }
   return isConsolidatable(candidate, settings)
 }
 
@@ -25,22 +26,21 @@ export function isDisabled({ nodePool }: Candidate): boolean {
   return durationMs(nodePool.disruption.consolidateAfter) === undefined
 }
 
-export function disabledText({ nodePool }: Candidate): string {
-  return `NodePool "${nodePool.metadata.name}" has consolidation disabled`
+export function disabled({ nodePool }: Candidate): Cause {
+  return { kind: 'consolidation-disabled', nodePool: nodePool.metadata.name }
 }
 
 /** Why no method that saves money is about the node; undefined: they are. */
 export function notConsolidated({ claim, nodePool, asked }: Unnoted): Explanation | undefined {
-  if (nodePool?.isStatic === true) return unsuitable('NodePools with replicas are not consolidated')
+  if (nodePool?.isStatic === true) return unsuitable({ kind: 'static-pool-not-consolidated' })
   if (isConsolidatable({ nodeClaim: claim }, asked)) return undefined
-  const after = nodePool?.disruption.consolidateAfter ?? ''
-  return unsuitable(`not consolidatable yet: no pod may have come or gone for consolidateAfter (${after})`)
+  return unsuitable({ kind: 'not-consolidatable', consolidateAfter: nodePool?.disruption.consolidateAfter ?? '' })
 }
 
 /** `alone`: why a node is not looked at of which nothing else is known. */
-export function explainUnderutilized(node: Unnoted, alone: string): Explanation {
+export function explainUnderutilized(node: Unnoted, alone: Cause): Explanation {
   const excluded = notConsolidated(node)
   if (excluded !== undefined) return excluded
-  if (node.isEmpty) return unsuitable('the node is empty, so it is a matter of emptiness')
-  return notLookedAt(node.foundOthers ? 'other nodes go first; a later evaluation comes to this one' : alone)
+  if (node.isEmpty) return unsuitable({ kind: 'empty' })
+  return notLookedAt(node.foundOthers ? { kind: 'other-nodes-first' } : alone)
 }

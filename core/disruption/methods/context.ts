@@ -1,11 +1,13 @@
 import type { SchedulingOptions } from '../../scheduling/snapshot.ts'
-import type { BalancedPolicy, Score } from '../balanced.ts'
+import type { BalancedPolicy } from '../balanced.ts'
 import type { PoolBudget } from '../budgets/pool-budgets.ts'
 import type { Blocked, Candidate, DisruptionView } from '../candidates.ts'
 import type { Decision } from '../command.ts'
 import type { ConsolidationSettings } from '../consolidation.ts'
 import type { DisruptionPolicy } from '../policy.ts'
-import type { Problem, Simulator } from '../simulation.ts'
+import type { Score } from '../score.ts'
+import type { Simulator } from '../simulation.ts'
+import type { Cause } from '../verdicts/cause.ts'
 
 export interface MethodSettings extends ConsolidationSettings {
   readonly policy: DisruptionPolicy
@@ -34,10 +36,7 @@ export interface MethodContext {
 export interface Note {
   readonly candidate: Candidate
   readonly outcome: 'chosen' | 'hindered' | 'budget' | 'rejected'
-  /** Why not; of a hindrance, as an event tells it. */
-  readonly message: string
-  /** Pods that would not find a place. */
-  readonly problems?: readonly Problem[]
+  readonly cause: Cause
   readonly decision?: Decision
   /** How the pools with the policy Balanced see it; absent where it did not come so far. */
   readonly scores?: readonly Score[]
@@ -76,6 +75,6 @@ export function noteBudget(context: MethodContext, candidate: Candidate): void {
   context.note({
     candidate,
     outcome: 'budget',
-    message: `the disruption budgets of NodePool ${poolOf(candidate)} allow no more nodes now`,
+    cause: { kind: 'budget', nodePool: poolOf(candidate) },
   })
 }

@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../conditions.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
-import { problemsText, reservationOf, type Simulation } from '../simulation.ts'
+import { reservationOf, type Simulation, withoutPlace } from '../simulation.ts'
 import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
 
@@ -52,18 +52,14 @@ function replace(candidate: Candidate, context: MethodContext): DisruptionComman
   const simulation = context.simulator.without([candidate], { isConsolidation: false })
   if (simulation.problems.length === 0) {
     const replacements = replacementsFor(candidate, simulation, context)
-    return command(candidate, replacements.length === 0 ? 'delete' : 'replace', replacements, simulation, context)
+    const decision = replacements.length === 0 ? 'delete' : 'replace'
+    return decided(candidate, { decision, replacements, plan: simulation.plan }, context)
   }
   const refilled = refillable(candidate, context)
-  if (refilled !== undefined) return command(candidate, 'terminate-first', [], refilled, context)
-  const { problems } = simulation
-  context.note({
-    candidate,
-    outcome: 'hindered',
-    message: problemsText(problems),
-    problems,
-    event: 'DisruptionBlocked',
-  })
+  if (refilled !== undefined)
+    return decided(candidate, { decision: 'terminate-first', replacements: [], plan: refilled.plan }, context)
+  const cause = withoutPlace(simulation.problems)
+  context.note({ candidate, outcome: 'hindered', cause, event: 'DisruptionBlocked' })
   return undefined
 }
 
@@ -76,17 +72,16 @@ function replacementsFor(
   return newNodeClaims.filter(({ pods }) => pods.some(({ nodeName }) => nodeName === node.metadata.name))
 }
 
-function command(
+/** The decision, taken off the candidate's budget. */
+function decided(
   candidate: Candidate,
-  decision: DisruptionCommand['decision'],
-  replacements: DisruptionCommand['replacements'],
-  { plan }: Simulation,
+  { decision, replacements, plan }: Pick<DisruptionCommand, 'decision' | 'replacements' | 'plan'>,
   context: MethodContext,
 ): DisruptionCommand {
   takeBudget(context, candidate)
-  context.note({ candidate, outcome: 'chosen', decision, message: 'the node has drifted' })
-  const candidates = [candidate]
-  return { method: 'drift', decision, candidates, replacements, savings: savingsOf(candidates, replacements), plan }
+  context.note({ candidate, outcome: 'chosen', decision, cause: { kind: 'chosen-drifted' } })
+  const savings = savingsOf([candidate], replacements)
+  return { method: 'drift', decision, candidates: [candidate], replacements, savings, ...(plan && { plan }) }
 }
 
 /** Where the pods go if the node's place in its full reservation is free again; undefined: not even then (reference/karpenter-1.15.md 4.8b). */
@@ -98,9 +93,9 @@ function refillable(candidate: Candidate, { settings, simulator }: MethodContext
 }
 
 function explain({ claim, nodePool }: Unnoted): Explanation {
-  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
-  if (nodePool?.isStatic === true) return unsuitable('drifted nodes of a NodePool with replicas are not replaced')
-  return notLookedAt('other drifted nodes of its NodePool go first')
+  if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable({ kind: 'not-drifted' })
+  if (nodePool?.isStatic === true) return unsuitable({ kind: 'static-pool-not-replaced' })
+  return notLookedAt({ kind: 'other-drifted-first' })
 }
 
 export const drift = {

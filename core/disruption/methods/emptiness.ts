@@ -1,7 +1,7 @@
 import { type Candidate, isEmpty } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { type FilterSettings, isConsolidatable } from '../filters.ts'
-import { disabledText, isDisabled, notConsolidated } from './consolidating.ts'
+import { disabled, isDisabled, notConsolidated } from './consolidating.ts'
 import { bySavings, type MethodContext, noteBudget, takeBudget } from './context.ts'
 import { firstOf, type Method, type Suitability, unsuitable } from './method.ts'
 
@@ -14,7 +14,7 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
       continue
     }
     chosen.push(candidate)
-    context.note({ candidate, outcome: 'chosen', decision: 'delete', message: 'the node is empty' })
+    context.note({ candidate, outcome: 'chosen', decision: 'delete', cause: { kind: 'chosen-empty' } })
   }
   if (chosen.length === 0) return
   const savings = savingsOf(chosen, [])
@@ -23,7 +23,7 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
 
 function suits(candidate: Candidate, settings: FilterSettings): Suitability {
   if (candidate.nodePool.isStatic) return false
-  if (isDisabled(candidate)) return disabledText(candidate)
+  if (isDisabled(candidate)) return disabled(candidate)
   return isEmpty(candidate) && isConsolidatable(candidate, settings)
 }
 
@@ -33,5 +33,5 @@ export const emptiness = {
   suits,
   compute,
   revalidate: (candidates, context) => firstOf(compute(candidates, context)),
-  explain: (node) => notConsolidated(node) ?? unsuitable('the node is not empty: it has pods that would have to move'),
+  explain: (node) => notConsolidated(node) ?? unsuitable({ kind: 'not-empty' }),
 } as const satisfies Method

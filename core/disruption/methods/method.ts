@@ -2,11 +2,12 @@ import type { NodeClaim, NodePool } from '../../objects.ts'
 import type { Candidate } from '../candidates.ts'
 import type { DisruptionCommand, DisruptionMethod } from '../command.ts'
 import type { FilterSettings } from '../filters.ts'
-import type { Move } from '../verdict.ts'
+import type { Cause } from '../verdicts/cause.ts'
+import type { Move } from '../verdicts/verdict.ts'
 import type { MethodContext } from './context.ts'
 
-/** Whether a method takes a candidate; a text: it does not, and its owner is told why. */
-export type Suitability = boolean | string
+/** Whether a method takes a candidate; a cause: it does not, and an event says why. */
+export type Suitability = boolean | Cause
 
 /** A node of which a method has noted nothing, and what the evaluation knows of it. */
 export interface Unnoted {
@@ -19,7 +20,7 @@ export interface Unnoted {
   readonly foundOthers: boolean
 }
 
-export type Explanation = Pick<Move, 'outcome' | 'message'>
+export type Explanation = Pick<Move, 'outcome' | 'cause'>
 
 /** A way in which disruption looks for something to do (reference/karpenter-core.md 4.1). What is true of it in any cluster is in `methodFacts`. */
 export interface Method {
@@ -39,12 +40,12 @@ export interface Method {
   readonly explain: (node: Unnoted) => Explanation
 }
 
-export function unsuitable(message: string): Explanation {
-  return { outcome: 'unsuitable', message }
+export function unsuitable(cause: Cause): Explanation {
+  return { outcome: 'unsuitable', cause }
 }
 
-export function notLookedAt(message: string): Explanation {
-  return { outcome: 'not-looked-at', message }
+export function notLookedAt(cause: Cause): Explanation {
+  return { outcome: 'not-looked-at', cause }
 }
 
 /** The first of the commands. */

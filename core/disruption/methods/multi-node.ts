@@ -1,10 +1,10 @@
 import { compatibleOfferings } from '../../instance-type.ts'
 import { requirementsOfLabels } from '../../requirements/requirements.ts'
-import { isApproved, type Score } from '../balanced.ts'
 import type { Candidate } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { type Consolidation, consolidate, replacementsOf } from '../consolidation.ts'
 import { below } from '../replacement.ts'
+import { isApproved, type Score } from '../score.ts'
 import { explainUnderutilized, suitsUnderutilized } from './consolidating.ts'
 import { bySavings, type MethodContext, noteBudget, takeBudget } from './context.ts'
 import type { Method } from './method.ts'
@@ -32,8 +32,8 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
   }
   if (best === undefined) return
   const { decision, candidates: chosen } = best
-  const message = `one of ${chosen.length} nodes that are underutilized together`
-  for (const candidate of chosen) context.note({ candidate, outcome: 'chosen', decision, message })
+  const cause = { kind: 'chosen-together', nodes: chosen.length } as const
+  for (const candidate of chosen) context.note({ candidate, outcome: 'chosen', decision, cause })
   yield best
 }
 
@@ -82,9 +82,8 @@ function sensible(
   const own = replacement.types.flatMap(({ name }) => kept.get(name) ?? [])
   const limit = Math.min(Number.POSITIVE_INFINITY, ...own.map((price) => (Number.isFinite(price) ? price : 0)))
   const priced = below(replacement, limit, context.settings)
-  if (priced.kind === 'short') return { kind: 'none', message: priced.message, problems: [] }
-  if (priced.replacement.types.length === 0)
-    return { kind: 'none', message: 'nothing is cheaper than one of the nodes', problems: [] }
+  if (priced.kind === 'short') return { kind: 'none', cause: { kind: 'min-values', labels: priced.labels } }
+  if (priced.replacement.types.length === 0) return { kind: 'none', cause: { kind: 'nothing-cheaper-than-one' } }
   return { ...consolidation, replacement: priced.replacement }
 }
 
@@ -94,5 +93,5 @@ export const multiNode = {
   suits: suitsUnderutilized,
   compute,
   revalidate,
-  explain: (node) => explainUnderutilized(node, 'no set of nodes was found that could go together for less'),
+  explain: (node) => explainUnderutilized(node, { kind: 'no-set-of-nodes' }),
 } as const satisfies Method

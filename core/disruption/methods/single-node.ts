@@ -1,7 +1,7 @@
-import { isApproved, scoreText } from '../balanced.ts'
 import { type Candidate, isMarked } from '../candidates.ts'
 import { type DisruptionCommand, savingsOf } from '../command.ts'
 import { consolidate, replacementsOf } from '../consolidation.ts'
+import { isApproved } from '../score.ts'
 import { explainUnderutilized, suitsUnderutilized } from './consolidating.ts'
 import { bySavings, hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import type { Method } from './method.ts'
@@ -34,13 +34,12 @@ function consolidateOne(candidate: Candidate, context: MethodContext): Disruptio
     return undefined
   }
   if (!balanced.mayPass(candidate)) {
-    note({ candidate, outcome: 'rejected', message: 'even deleting it would save too little for the disruption' })
+    note({ candidate, outcome: 'rejected', cause: { kind: 'deletion-saves-too-little' } })
     return undefined
   }
   const consolidation = consolidate([candidate], simulator, settings)
   if (consolidation.kind === 'none') {
-    const { message, problems } = consolidation
-    note({ candidate, outcome: 'hindered', message, problems, event: 'Unconsolidatable' })
+    note({ candidate, outcome: 'hindered', cause: consolidation.cause, event: 'Unconsolidatable' })
     return undefined
   }
   const candidates = [candidate]
@@ -48,13 +47,13 @@ function consolidateOne(candidate: Candidate, context: MethodContext): Disruptio
   const savings = savingsOf(candidates, replacements)
   const scores = balanced.scores(candidates, savings)
   if (!scores.every(isApproved)) {
-    const message = `the move saves too little: ${scores.map(scoreText).join('; ')}`
-    note({ candidate, outcome: 'rejected', message, scores })
+    const parts = scores.map(({ nodePool, savings: saved, disruption }) => ({ nodePool, savings: saved, disruption }))
+    note({ candidate, outcome: 'rejected', cause: { kind: 'saves-too-little', scores: parts }, scores })
     return undefined
   }
   takeBudget(context, candidate)
   const { kind: decision, plan } = consolidation
-  note({ candidate, outcome: 'chosen', decision, message: 'the node is underutilized', scores })
+  note({ candidate, outcome: 'chosen', decision, cause: { kind: 'chosen-underutilized' }, scores })
   return { method: 'single-node', decision, candidates, replacements, savings, plan, scores }
 }
 
@@ -64,5 +63,5 @@ export const singleNode = {
   suits: suitsUnderutilized,
   compute,
   revalidate: ([candidate], context) => candidate && consolidateOne(candidate, context),
-  explain: (node) => explainUnderutilized(node, 'pods are about to move to it'),
+  explain: (node) => explainUnderutilized(node, { kind: 'pods-expected' }),
 } as const satisfies Method

@@ -98,16 +98,13 @@ function withoutRoom(
   full: ReadonlySet<string> | 'at limit',
   context: MethodContext,
 ): readonly DisruptionCommand[] {
-  const message =
-    full === 'at limit'
-      ? 'static NodePool is at its node limit and cannot stage a replacement'
-      : "static NodePool's capacity reservations are full and cannot stage a replacement"
+  const kind = full === 'at limit' ? 'static-pool-at-limit' : 'static-pool-reservations-full'
   return candidates.flatMap((candidate) => {
     const frees = full === 'at limit' || full.has(reservationOf(candidate, context.settings.scheduling) ?? '')
     const { conditions, metadata } = candidate.nodePool
     const isFilledAgain = isTrue(conditions, 'Ready') && metadata.deletionTimestamp === undefined
     if (context.settings.terminateFirst && frees && isFilledAgain) return [chosen(bare(candidate), context)]
-    context.note({ candidate, outcome: 'hindered', message, event: 'DisruptionBlocked' })
+    context.note({ candidate, outcome: 'hindered', cause: { kind }, event: 'DisruptionBlocked' })
     return []
   })
 }
@@ -129,7 +126,7 @@ function bare(candidate: Candidate): DisruptionCommand {
 function chosen(command: DisruptionCommand, context: MethodContext): DisruptionCommand {
   for (const candidate of command.candidates) {
     takeBudget(context, candidate)
-    context.note({ candidate, outcome: 'chosen', decision: command.decision, message: 'the node has drifted' })
+    context.note({ candidate, outcome: 'chosen', decision: command.decision, cause: { kind: 'chosen-drifted' } })
   }
   return command
 }
@@ -157,8 +154,8 @@ export const staticDrift = {
   compute,
   revalidate: (candidates, context) => firstOf(compute(candidates, context)),
   explain: ({ claim, nodePool }) => {
-    if (nodePool?.isStatic !== true) return unsuitable('its NodePool has no replicas')
-    if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable('the node has not drifted')
-    return notLookedAt('other drifted nodes of its NodePool go first, or the pool is to have fewer nodes')
+    if (nodePool?.isStatic !== true) return unsuitable({ kind: 'no-static-pool' })
+    if (!isTrue(claim.status.conditions, 'Drifted')) return unsuitable({ kind: 'not-drifted' })
+    return notLookedAt({ kind: 'other-static-first' })
   },
 } as const satisfies Method

@@ -2,8 +2,8 @@ import { labels } from '../../requirements/labels.ts'
 import type { DisruptionView } from '../candidates.ts'
 import { consolidatableAt } from '../consolidatable.ts'
 import type { Evaluation } from '../evaluate.ts'
-import type { Move, Verdict } from '../verdict.ts'
-import { verdictsOf } from '../verdicts.ts'
+import type { Move, Verdict } from '../verdicts/verdict.ts'
+import { verdictsOf } from '../verdicts/verdicts.ts'
 import type { PlanBlocker, PlanOptions } from './plan.ts'
 
 /** What stands in the way of a node that could go; else only what is not about it can be told. */
@@ -21,13 +21,15 @@ export function planBlockers(
   const waits = options.now === true ? new Map<string, string>() : windowEnds(view)
   return verdictsOf(evaluation, view, () => undefined)
     .filter(({ nodeClaim, nodePool }) => nodePool !== '' && !chosen.has(nodeClaim))
-    .map((verdict) => blocker(verdict, waits.get(verdict.nodeClaim), evaluation, options))
+    .map((verdict) => {
+      const waitsUntil = waits.get(verdict.nodeClaim)
+      return { ...blocker(verdict, evaluation, options), ...(waitsUntil === undefined ? {} : { waitsUntil }) }
+    })
     .sort((a, b) => b.price - a.price || (a.nodeClaim < b.nodeClaim ? -1 : 1))
 }
 
 function blocker(
   { nodeClaim, node, nodePool, price = 0, moves }: Verdict,
-  waitsUntil: string | undefined,
   { commands }: Evaluation,
   { budget }: PlanOptions,
 ): PlanBlocker {
@@ -42,12 +44,9 @@ function blocker(
     nodePool,
     price,
     moves: (told.length === 0 ? moves : told).map((move) =>
-      move.outcome === 'budget' && isOwnBudget
-        ? { ...move, message: `the budget that was asked for, ${budget} of each NodePool, is used up` }
-        : move,
+      move.outcome === 'budget' && isOwnBudget ? { ...move, cause: { kind: 'requested-budget', nodes: budget } } : move,
     ),
     forgone: Math.max(0, ...moves.map(({ savingsForgone = 0 }) => savingsForgone)),
-    ...(waitsUntil === undefined ? {} : { waitsUntil }),
   }
 }
 

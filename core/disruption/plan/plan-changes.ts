@@ -6,7 +6,8 @@ import { type DisruptionView, eligibility } from '../candidates.ts'
 import { methodFacts } from '../command.ts'
 import { consolidatableAt } from '../consolidatable.ts'
 import { priceNow } from '../costs.ts'
-import type { Proposed, Validation } from '../validate.ts'
+import { invalidText, type Proposed, type Validation } from '../validate.ts'
+import { causeText } from '../verdicts/cause-text.ts'
 import type { DisruptionPlan, PlannedCandidate, PlannedDisruption } from './plan.ts'
 import { claimsOf, poolNamesOf } from './plan-of.ts'
 
@@ -25,8 +26,10 @@ export function planChanges(
   const pools = new Map(nodePools.map((pool) => [pool.name, poolChange(pool, view)]))
   return commands.map((command) => [
     ...[...new Set(poolNamesOf(command))].flatMap((name) => pools.get(name) ?? []),
-    ...command.candidates.flatMap((candidate) => nodeChanges(command, candidate, claims.get(candidate.uid), view)),
-    ...(options.now === true ? [] : command.candidates.flatMap((each) => restless(command, each, claims, view))),
+    ...command.candidates.flatMap((planned) => nodeChanges({ command, planned, one: claims.get(planned.uid) }, view)),
+    ...(options.now === true
+      ? []
+      : command.candidates.flatMap((planned) => restless({ command, planned, one: claims.get(planned.uid) }, view))),
   ])
 }
 
@@ -41,12 +44,16 @@ function poolChange(
   return now === generation ? undefined : `NodePool ${name} was edited (generation ${generation} is ${now} now)`
 }
 
-function nodeChanges(
-  { method, reason }: PlannedDisruption,
-  planned: PlannedCandidate,
-  one: StateNode | undefined,
-  view: DisruptionView,
-): readonly string[] {
+/** A candidate of a planned command. */
+interface Planned {
+  readonly command: PlannedDisruption
+  readonly planned: PlannedCandidate
+  /** The same node now. Unset when it is gone. */
+  readonly one: StateNode | undefined
+}
+
+function nodeChanges({ command, planned, one }: Planned, view: DisruptionView): readonly string[] {
+  const { method, reason } = command
   const { node, nodeClaim, pods, price } = planned
   if (one?.claim === undefined) return [`node ${node} (NodeClaim ${nodeClaim}) is gone`]
   const found = eligibility(one, view, methodFacts[method].isGraceful)
@@ -56,7 +63,7 @@ function nodeChanges(
     .filter((pod) => isReschedulable(pod) && !known.has(pod.metadata.uid))
   const now = priceNow(labelsOf(one), view.instanceTypes)
   return [
-    ...(found.kind === 'blocked' ? [`node ${node}: ${found.blocked.message}`] : []),
+    ...(found.kind === 'blocked' ? [`node ${node}: ${causeText(found.blocked.cause)}`] : []),
     ...(reason === 'Drifted' && !isTrue(one.claim.status.conditions, 'Drifted')
       ? [`node ${node} has not drifted any more`]
       : []),
@@ -66,13 +73,9 @@ function nodeChanges(
 }
 
 /** A node that changed a moment ago is left alone for a while, unless the plan was not to wait for that. */
-function restless(
-  { reason }: PlannedDisruption,
-  { node, uid, nodePool }: PlannedCandidate,
-  claims: ReadonlyMap<string, StateNode>,
-  { nodePools }: DisruptionView,
-): readonly string[] {
-  const claim = claims.get(uid)?.claim
+function restless({ command: { reason }, planned, one }: Planned, { nodePools }: DisruptionView): readonly string[] {
+  const { node, nodePool } = planned
+  const claim = one?.claim
   const pool = nodePools.get(nodePool)
   if (reason === 'Drifted' || claim === undefined || isTrue(claim.status.conditions, 'Consolidatable')) return []
   const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
@@ -92,7 +95,7 @@ export function proposedOf({ method, decision, candidates, replacements }: Plann
 
 /** What a new simulation of a command found otherwise than the plan; undefined: the same, at no higher price. */
 export function simulationChange(planned: PlannedDisruption, validation: Validation): string | undefined {
-  if (validation.kind === 'invalid') return validation.message
+  if (validation.kind === 'invalid') return invalidText(validation)
   const { command } = validation
   const [was, is] = [planned.replacements, command.replacements]
   if (command.candidates.length !== planned.candidates.length)

@@ -1,6 +1,6 @@
 import { type Decision, type DisruptionMethod, type DisruptionReason, methodFacts, methodNames } from '../command.ts'
 import type { DisruptionScope } from '../filters.ts'
-import type { Move } from '../verdict.ts'
+import type { Move } from '../verdicts/verdict.ts'
 
 /** What an operator asks to be planned, or done at once. */
 export interface PlanOptions extends DisruptionScope {

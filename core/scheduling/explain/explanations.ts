@@ -4,26 +4,30 @@ import { inValues, requirement } from '../../requirements/requirement.ts'
 import { merge } from '../../requirements/requirements.ts'
 import { membersOf } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
-import { OpenClaim, type Refusal } from '../open-claim.ts'
-import { choiceOf, type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
-import type { Solver } from '../solver/solver.ts'
+import { type ClaimTopology, OpenClaim, type Refusal } from '../open-claim.ts'
+import { type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
-import { structuredError } from '../structured-error.ts'
+import { choiceOf } from '../topology/concern.ts'
 import { trialOf } from '../trial.ts'
+import type { PoolRefusal, UnschedulableCause } from '../unschedulable.ts'
+import type { FinishedPass } from './finished-pass.ts'
 
 /**
- * Why pods found no place, in upstream's words. The pass is over and nothing has changed since they were tried last, so each is tried
+ * Why pods found no place. The pass is over and nothing has changed since they were tried last, so each is tried
  * once more on a new claim of each pool, by the plain rules, which can say what is wrong. Pods that are alike are explained once.
  */
 export class Explanations {
-  readonly #solver: Solver
-  readonly #known = new Map<string, string>()
+  readonly #pass: FinishedPass
+  /** Pools that can have new nodes at all. */
+  readonly #templates: readonly PoolIndex[]
+  readonly #known = new Map<string, UnschedulableCause>()
 
-  constructor(solver: Solver) {
-    this.#solver = solver
+  constructor(pass: FinishedPass) {
+    this.#pass = pass
+    this.#templates = pass.pools.filter(({ isUsable }) => isUsable)
   }
 
-  of(one: Waiting): string {
+  of(one: Waiting): UnschedulableCause {
     if (one.hopeless !== undefined) return one.hopeless
     if (one.volumes !== undefined) return this.#explain(one)
     const key = `${one.shape.number}/${one.requested.number}`
@@ -32,9 +36,9 @@ export class Explanations {
     return known
   }
 
-  #explain(one: Waiting): string {
-    const { templates, levels, reservations } = this.#solver
-    if (templates.length === 0) return 'nodepool requirements filtered out all available instance types'
+  #explain(one: Waiting): UnschedulableCause {
+    const { levels, reservations } = this.#pass
+    if (this.#templates.length === 0) return { kind: 'no-instance-types' }
     // Without reservations no refusal is for now alone, and the last level decides.
     const first = reservations === undefined ? lastLevel(one, levels) : 0
     for (let number = first; ; number++) {
@@ -43,13 +47,13 @@ export class Explanations {
       const refusals = tried === undefined ? [] : this.#refusals(one, tried)
       const isLast = levelOf(one.shape, number + 1, levels) === undefined
       if (isLast || refusals.some(({ isDeferred }) => isDeferred === true))
-        return refusals.map(({ explain }) => explain()).join('; ')
+        return { kind: 'refused', refusals: refusals.map(({ cause }) => cause()) }
     }
   }
 
   #refusals(one: Waiting, level: Level): readonly Refusal[] {
     const refusals: Refusal[] = []
-    for (const pool of this.#solver.templates) {
+    for (const pool of this.#templates) {
       const refusal = this.#refusal(pool, one, level)
       refusals.push(refusal)
       if (refusal.isDeferred === true) break
@@ -58,11 +62,11 @@ export class Explanations {
   }
 
   #refusal(pool: PoolIndex, one: Waiting, level: Level): Refusal {
-    const { options, reservations, wellKnown } = this.#solver
-    const limit = limitError(pool)
-    if (limit !== undefined) return { explain: () => limit }
+    const { options, reservations, wellKnown } = this.#pass
+    const limit = limitRefusal(pool)
+    if (limit !== undefined) return { cause: () => limit }
     const settings = {
-      topology: this.#topology(one, level),
+      topology: this.#topology(level),
       reservations: {
         ask: (...question: Parameters<NonNullable<typeof reservations>['ask']>) =>
           reservations?.ask(...question) ?? { kind: 'reserve' as const, ids: new Set<string>() },
@@ -71,22 +75,18 @@ export class Explanations {
       wellKnown,
     }
     const hostname = 'hostname-placeholder-0000'
-    const claim = new OpenClaim(asTemplate(pool), hostname, typesOf(pool, pool.withinLimits), settings)
+    const claim = new OpenClaim(asTemplate(pool), { hostname, types: typesOf(pool, pool.withinLimits) }, settings)
     // The level's pod stands for all of its shape, whatever they request.
     const pod = { ...level.pod, requests: one.pod.requests }
     const trial = trialOf(pod, one.volumes, options.preferencePolicy === 'Ignore')
-    return (
-      claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? {
-        explain: () => 'not tried again before the pass was stopped',
-      }
-    )
+    return claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? { cause: () => ({ kind: 'not-tried-again' }) }
   }
 
-  #topology(_one: Waiting, level: Level) {
-    const { topology } = this.#solver
+  #topology(level: Level): ClaimTopology {
+    const { topology } = this.#pass
     const concerns = topology.concerning(level)
     return {
-      narrow: (...[, , podOwn, node]: Parameters<OpenClaimTopology['narrow']>) => {
+      narrow: (_pod, _taints, { pod: podOwn, node }) => {
         const added = []
         for (const concern of concerns) {
           const { group, selectsItself } = concern
@@ -100,12 +100,12 @@ export class Explanations {
             : choiceOf({ ...concern, pod: podOwn.get(key) }, node.get(key))
           if (choice === 'any') continue
           if (choice === undefined) {
-            const explain = () => group.explain(podOwn.get(key) ?? any, node.get(key) ?? any)
-            return { kind: 'unsatisfiable' as const, explain }
+            const cause = () => group.refusal(podOwn.get(key) ?? any, node.get(key) ?? any)
+            return { kind: 'unsatisfiable', cause }
           }
           added.push(choice)
         }
-        return { kind: 'narrowed' as const, requirements: merge(node, added) }
+        return { kind: 'narrowed', requirements: merge(node, added) }
       },
       register: () => {},
       record: () => {},
@@ -113,19 +113,16 @@ export class Explanations {
   }
 }
 
-function lastLevel({ shape }: Waiting, levels: Solver['levels']): number {
+function lastLevel({ shape }: Waiting, levels: FinishedPass['levels']): number {
   let number = 0
   while (levelOf(shape, number + 1, levels) !== undefined) number += 1
   return number
 }
 
-type OpenClaimTopology = ConstructorParameters<typeof OpenClaim>[3]['topology']
-
-function limitError(pool: PoolIndex): string | undefined {
-  const named = { NodePool: pool.name }
-  if (pool.nodesExhausted) return structuredError('node limits have been exhausted for nodepool', named)
-  if (pool.withinLimits.some((word) => word !== 0)) return undefined
-  return structuredError('all available instance types exceed limits for nodepool', named)
+function limitRefusal(pool: PoolIndex): PoolRefusal | undefined {
+  const { name: nodePool } = pool
+  if (pool.nodesExhausted) return { kind: 'node-limit', nodePool }
+  return pool.withinLimits.some((word) => word !== 0) ? undefined : { kind: 'resource-limits', nodePool }
 }
 
 function typesOf(pool: PoolIndex, types: PoolIndex['usable']): readonly InstanceType[] {

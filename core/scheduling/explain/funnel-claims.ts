@@ -5,7 +5,7 @@ import { mergeResources } from '../../resources.ts'
 import { addBit, allBits, type Bits, hasBit, noBits } from '../offerings/bits.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { ClaimPlace } from '../solver/places.ts'
-import type { Solver } from '../solver/solver.ts'
+import type { FinishedPass } from './finished-pass.ts'
 import { nearestByRoom } from './funnel-room.ts'
 import { type Funnel, funnelOf, shortKey, shortly, TypeQuestions } from './funnel-types.ts'
 
@@ -35,17 +35,17 @@ interface Cheaper {
 
 /** Explains claims of a pass that is over. */
 export class ClaimFunnels {
-  readonly #solver: Solver
+  readonly #pass: FinishedPass
   readonly #questions: TypeQuestions
 
-  constructor(solver: Solver) {
-    this.#solver = solver
-    this.#questions = new TypeQuestions(solver)
+  constructor(pass: FinishedPass) {
+    this.#pass = pass
+    this.#questions = new TypeQuestions(pass)
   }
 
   of(claim: ClaimPlace, named: readonly string[], price: number): ClaimReasons {
     const { pool, set, requests, types } = claim
-    const stages = this.#questions.ask(pool, set, requests, allBits(pool.index.types.length))
+    const stages = this.#questions.ask(pool, set, { requests, within: allBits(pool.index.types.length) })
     return {
       funnel: funnelOf(pool, { ...stages, limits: types }),
       named: named.length,
@@ -97,7 +97,7 @@ export class ClaimFunnels {
   }
 
   #offeringClash({ requirements }: Offering, set: RequirementSet): string | undefined {
-    if (isCompatible(set.map, requirements, this.#solver.wellKnown)) return undefined
+    if (isCompatible(set.map, requirements, this.#pass.wellKnown)) return undefined
     for (const [key, offered] of requirements) {
       const wanted = set.map.get(key)
       if (wanted !== undefined && !intersects(wanted, offered))

@@ -28,6 +28,12 @@ export interface Stages {
   readonly limits: Bits
 }
 
+interface TypeQuestion {
+  readonly requests: Float64Array
+  /** The types that limits leave. */
+  readonly within: Bits
+}
+
 /** Asks a pool's types the questions of a placement one by one, where the pass asks them all at once. Slow: for explanations only. */
 export class TypeQuestions {
   readonly #sets: RequirementSets
@@ -39,7 +45,7 @@ export class TypeQuestions {
     this.#amounts = amounts
   }
 
-  ask(pool: PoolIndex, set: RequirementSet, requests: Float64Array, within: Bits): Stages {
+  ask(pool: PoolIndex, set: RequirementSet, { requests, within }: TypeQuestion): Stages {
     const { index } = pool
     const requirements = index.meeting(set).slice()
     const resources = noBits(index.types.length)

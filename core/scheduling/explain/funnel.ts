@@ -1,31 +1,17 @@
-import type { InstanceType } from '../../instance-type.ts'
-import { unclaimable } from '../../requirements/claim-requirements.ts'
+import { unclaimable, unclaimableText } from '../../requirements/claim-requirements.ts'
 import { labels } from '../../requirements/labels.ts'
-import { intersects, operatorOf, type Requirement, requirement } from '../../requirements/requirement.ts'
-import { incompatibility, merge } from '../../requirements/requirements.ts'
+import { intersects, requirement } from '../../requirements/requirement.ts'
+import { incompatibility, incompatibilityText, merge, type Requirements } from '../../requirements/requirements.ts'
 import { describeTaint, untolerated } from '../../taints.ts'
-import { subtractQuantity, zero } from '../../values/quantity.ts'
-import { entryOf } from '../../values/records.ts'
-import { type Bits, membersOf, noBits } from '../offerings/bits.ts'
-import type { PoolIndex } from '../offerings/pool-index.ts'
+import { noBits } from '../offerings/bits.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
-import { allowsHostname, choiceOf, type Level, levelOf } from '../solver/pod-shapes.ts'
-import type { Solver } from '../solver/solver.ts'
+import { allowsHostname, type Level, levelOf } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
-import { restMiss } from './funnel-rest.ts'
-import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
-import {
-  countOf,
-  type Funnel,
-  funnelOf,
-  type Stages,
-  shortKey,
-  shortly,
-  some,
-  TypeQuestions,
-  typesOf,
-  valuesOf,
-} from './funnel-types.ts'
+import { choiceOf } from '../topology/concern.ts'
+import { topologyText } from '../unschedulable-text.ts'
+import type { FinishedPass } from './finished-pass.ts'
+import { type Funnel, funnelOf, shortly } from './funnel-types.ts'
+import { type Attempt, NearestMisses } from './nearest-miss.ts'
 
 /** Why one NodePool could not give a pod a new node. */
 export interface PoolFunnel {
@@ -35,31 +21,23 @@ export interface PoolFunnel {
   readonly nearestMiss: string
 }
 
-/** One way to ask a pool for the pod's node: one of the alternatives of its volumes, if it has any. */
-interface Attempt {
-  readonly pool: PoolIndex
-  readonly one: Waiting
-  readonly level: Level
-  readonly alternative: RequirementSet | undefined
-}
-
 /**
  * For a pod that was left pending: by NodePool, how many instance types each question left, and the nearest miss. It is about the pod with
  * all its wishes given up, which is how it was tried last, and about the state at the end of the pass.
  */
 export class PodFunnels {
-  readonly #solver: Solver
-  readonly #questions: TypeQuestions
+  readonly #pass: FinishedPass
+  readonly #misses: NearestMisses
 
-  constructor(solver: Solver) {
-    this.#solver = solver
-    this.#questions = new TypeQuestions(solver)
+  constructor(pass: FinishedPass) {
+    this.#pass = pass
+    this.#misses = new NearestMisses(pass)
   }
 
   of(one: Waiting): readonly PoolFunnel[] {
     if (one.hopeless !== undefined) return []
     const level = this.#lastLevel(one)
-    return this.#solver.pools.map((pool) => {
+    return this.#pass.pools.map((pool) => {
       const tries = one.alternatives.length === 0 ? [undefined] : one.alternatives
       const all = tries.map((alternative) => this.#ask({ pool, one, level, alternative }))
       return all.reduce((best, next) => (depthOf(next.funnel) > depthOf(best.funnel) ? next : best))
@@ -67,9 +45,9 @@ export class PodFunnels {
   }
 
   #lastLevel(one: Waiting): Level {
-    let last = levelOf(one.shape, 0, this.#solver.levels) as Level
+    let last = levelOf(one.shape, 0, this.#pass.levels) as Level
     for (let number = 1; ; number++) {
-      const next = levelOf(one.shape, number, this.#solver.levels)
+      const next = levelOf(one.shape, number, this.#pass.levels)
       if (next === undefined) return last
       last = next
     }
@@ -86,36 +64,30 @@ export class PodFunnels {
     if (taint !== undefined) return refused(`its taint ${describeTaint(taint)} is not tolerated`)
     if (!allowsHostname(level, newHostname))
       return refused(`a new node cannot have the hostname that the pod asks for (${hostnameOf(level)})`)
-    const { sets, wellKnown } = this.#solver
+    const { sets, wellKnown } = this.#pass
     const base = sets.merged(pool.set, level.wanted, 'claim')
-    if (typeof base === 'string')
-      return refused(
-        incompatibility(pool.set.map, level.wanted.map, wellKnown) ??
-          unclaimable(merge(pool.set.map, level.wanted.map.values())) ??
-          'its requirements exclude the pod',
-      )
+    if (typeof base === 'string') return refused(exclusionText(pool.set.map, level.wanted.map, wellKnown))
     const reached = alternative === undefined ? base : sets.merged(base, alternative, 'claim')
-    if (typeof reached === 'string') return refused(this.#volumeMiss(attempt, base))
+    if (typeof reached === 'string') return refused(this.#misses.ofVolumes(attempt, base))
     const narrowed = this.#narrowed(level, reached)
     if (typeof narrowed === 'string') return refused(narrowed)
-    const stages = this.#stages(pool, narrowed, one)
-    return { nodePool: pool.name, funnel: funnelOf(pool, stages), nearestMiss: this.#miss(attempt, narrowed, stages) }
-  }
-
-  #stages(pool: PoolIndex, set: RequirementSet, one: Waiting): Stages {
-    const within = pool.nodesExhausted ? noBits(pool.index.types.length) : pool.withinLimits
-    return this.#questions.ask(pool, set, one.requested.vector, within)
+    const stages = this.#misses.stages(pool, narrowed, one)
+    return {
+      nodePool: pool.name,
+      funnel: funnelOf(pool, stages),
+      nearestMiss: this.#misses.of(attempt, narrowed, stages),
+    }
   }
 
   /** What topology adds for a node that is new; or why there is no domain for it. */
   #narrowed(level: Level, reached: RequirementSet): RequirementSet | string {
-    const { sets, topology } = this.#solver
+    const { sets, topology } = this.#pass
     let narrowed = reached
     for (const concern of topology.concerning(level)) {
       const { group, pod, selectsItself } = concern
       const { key } = group
       const any = requirement({ key, operator: 'Exists' })
-      const explain = () => group.explain(pod ?? any, reached.map.get(key) ?? any)
+      const explain = () => topologyText(group.refusal(pod ?? any, reached.map.get(key) ?? any))
       if (group.isHostname) {
         if (!group.allowsHost(topology.host(newHostname), pod, selectsItself)) return explain()
         continue
@@ -130,96 +102,14 @@ export class PodFunnels {
     }
     return narrowed
   }
+}
 
-  /** The pod's volumes and the pool, or the pod itself, want different places. */
-  #volumeMiss({ pool, one, alternative }: Attempt, base: RequirementSet): string {
-    const asked = [...(alternative?.map.values() ?? [])].find((own) => {
-      const other = base.map.get(own.key)
-      return other === undefined || !intersects(other, own)
-    })
-    if (asked === undefined) return `${volumesOf(one)} cannot be reached from it`
-    const { offerings } = this.#stages(pool, base, one)
-    const cause = `${shortly(asked)} of ${volumesOf(one)}`
-    return this.#onlyElsewhere({ pool, key: asked.key, set: base, types: offerings, cause })
-  }
-
-  #miss(attempt: Attempt, set: RequirementSet, stages: Stages): string {
-    const { pool, one, level } = attempt
-    if (countOf(stages.requirements) === 0) return this.#blame(attempt, set)
-    if (countOf(stages.resources) === 0) {
-      const nearest = nearestByRoom(pool, stages.requirements, one.requested.requests)
-      if (nearest === undefined) return 'no type has room'
-      return `needs ${lackText(nearest.lacks)} than ${nearest.type} leaves for pods, the nearest of ${countOf(stages.requirements)} ${plural(countOf(stages.requirements), 'type')}`
-    }
-    if (countOf(stages.offerings) === 0) return this.#blame(attempt, set)
-    if (countOf(stages.limits) === 0) return limitMiss(pool, stages.offerings)
-    return restMiss({ pool, set, types: stages.limits, ports: level.pod.hostPorts, volumes: one.volumes })
-  }
-
-  /** The one requirement without which most types would do. */
-  #blame(attempt: Attempt, set: RequirementSet): string {
-    const { pool, one } = attempt
-    let best: { readonly key: string; readonly types: Bits; readonly count: number } | undefined
-    for (const key of [...set.map.keys()].sort()) {
-      const { offerings } = this.#stages(pool, this.#questions.without(set, key), one)
-      const count = countOf(offerings)
-      if (count > (best?.count ?? 0)) best = { key, types: offerings, count }
-    }
-    if (best === undefined) return this.#hardMiss(pool, set)
-    const asked = set.map.get(best.key) as Requirement
-    if (isEmpty(asked) && attempt.alternative?.map.has(best.key) === true)
-      return `${volumesOf(one)} have no ${shortKey(best.key)} in common`
-    return this.#onlyElsewhere({
-      pool,
-      key: best.key,
-      set: this.#questions.without(set, best.key),
-      types: best.types,
-      cause: `${shortly(asked)} of ${this.#origin(attempt, best.key)}`,
-    })
-  }
-
-  #hardMiss(pool: PoolIndex, set: RequirementSet): string {
-    if (pool.index.types.length === 0) return 'it has no instance types'
-    const known = [...set.map].map(([key, own]) => ({ own, left: countOf(pool.index.meeting(this.#alone(key, own))) }))
-    const empty = known.filter(({ left }) => left === 0).map(({ own }) => shortly(own))
-    if (empty.length > 0) return `no type has ${empty.join(' nor ')}`
-    const available = pool.index.types.some(({ offerings }) => offerings.some(({ available: healthy }) => healthy))
-    return available
-      ? 'no type meets all requirements together, whichever one is dropped'
-      : `none of its ${pool.index.types.length} types can be had now`
-  }
-
-  #alone(key: string, own: Requirement): RequirementSet {
-    return this.#solver.sets.intern(new Map([[key, own]]))
-  }
-
-  /** `set`: what all else asks, with which these types can be had. */
-  #onlyElsewhere(miss: {
-    readonly pool: PoolIndex
-    readonly key: string
-    readonly set: RequirementSet
-    readonly types: Bits
-    readonly cause: string
-  }): string {
-    const { pool, key, set, types, cause } = miss
-    const found = typesOf(pool, types)
-    if (found.length === 0) return `ruled out by ${cause}; without it no type would do either`
-    const values = valuesOf(found, key, set)
-    const where =
-      values.length === 0
-        ? 'types without that label have it'
-        : `only ${shortKey(key)} ${some(values)} ${values.length === 1 ? 'has' : 'have'} it`
-    return `${where} (${found.length} ${plural(found.length, 'type')}), ruled out by ${cause}`
-  }
-
-  /** Who asks for a key: what narrows most comes first. */
-  #origin({ level, alternative, one, pool }: Attempt, key: string): string {
-    if (alternative?.map.has(key) === true) return volumesOf(one)
-    const group = this.#solver.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
-    if (level.wanted.map.has(key) && group === undefined) return 'the pod'
-    if (group !== undefined) return `the pod's ${group.rule.kind}`
-    return `NodePool ${pool.name}`
-  }
+/** Why no claim of a pool can have what a pod wants. */
+function exclusionText(own: Requirements, wanted: Requirements, wellKnown: ReadonlySet<string>): string {
+  const problem = incompatibility(own, wanted, wellKnown)
+  if (problem !== undefined) return incompatibilityText(problem)
+  const odd = unclaimable(merge(own, wanted.values()))
+  return odd === undefined ? 'its requirements exclude the pod' : unclaimableText(odd)
 }
 
 /** The domain of a node that no pod of the pass has been on. */
@@ -227,38 +117,7 @@ const newHostname = 'hostname-placeholder-0000'
 
 const hostnameOf = ({ wantedHost }: Level) => (wantedHost === undefined ? labels.hostname : shortly(wantedHost))
 
-function volumesOf({ pod: { persistentVolumeClaims: names } }: Waiting): string {
-  return `${plural(names.length, 'volume')} ${some(names.map((name) => `"${name}"`))}`
-}
-
-const isEmpty = (one: Requirement) => operatorOf(one) === 'DoesNotExist'
-
-const plural = (count: number, word: string) => (count === 1 ? word : `${word}s`)
-
 /** How many questions left something. */
 function depthOf({ requirements, resources, offerings, limits }: Funnel): number {
   return [requirements, resources, offerings, limits].filter((count) => count > 0).length
-}
-
-/** What of the limits is left before this pass, against the smallest type; claims of the pass may have taken the rest. */
-function limitMiss(pool: PoolIndex, types: Bits): string {
-  const { nodePool, usage } = pool.option
-  const left = membersOf(types).map((type) => pool.index.types[type] as InstanceType)
-  const shares = Object.keys(nodePool.limits)
-    .sort()
-    .flatMap((name) => {
-      const limit = entryOf(nodePool.limits, name) ?? zero
-      const used = entryOf(usage, name) ?? zero
-      const smallest = left
-        .map(({ capacity }) => entryOf(capacity, name) ?? zero)
-        .sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
-      const free = subtractQuantity(limit, used)
-      const text = `limit ${amountText(name, limit)}, in use ${amountText(name, used)}`
-      if (name === 'nodes') return pool.nodesExhausted ? [text] : []
-      if (smallest === undefined || smallest.nano === 0n) return []
-      return smallest.nano > free.nano ? [`${text}, the smallest type left has ${amountText(name, smallest)}`] : []
-    })
-  return shares.length > 0
-    ? `limits: ${shares.join('; ')}`
-    : `limits: new nodes of this pass have taken what was left of ${Object.keys(nodePool.limits).sort().join(', ')}`
 }

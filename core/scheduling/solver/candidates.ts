@@ -1,13 +1,13 @@
 import { untolerated } from '../../taints.ts'
 import type { RequirementSets } from '../offerings/requirement-sets.ts'
 import type { NodePlace, Place } from './places.ts'
-import type { FacetFacts, RequestFacts } from './pod-shapes.ts'
+import type { Candidates, FacetFacts, RequestFacts } from './pod-facts.ts'
 
 /**
  * The nodes, by their numbers in the order in which they are tried, that do not refuse a pod for good as they are before the pass: its
  * tolerations and requirements, and room for what it requests. Looked for as far as somebody asks.
  */
-export class Candidates {
+export class NodeCandidates implements Candidates {
   readonly #found: number[] = []
   #next = 0
   readonly #nodes: readonly NodePlace[]
@@ -15,14 +15,17 @@ export class Candidates {
   readonly #requested: RequestFacts
   readonly #sets: RequirementSets
 
-  constructor(nodes: readonly NodePlace[], facet: FacetFacts, requested: RequestFacts, sets: RequirementSets) {
+  constructor(
+    { nodes, sets }: { readonly nodes: readonly NodePlace[]; readonly sets: RequirementSets },
+    facet: FacetFacts,
+    requested: RequestFacts,
+  ) {
     this.#nodes = nodes
     this.#facet = facet
     this.#requested = requested
     this.#sets = sets
   }
 
-  /** The number of the candidate that stands there; undefined: there are not so many. */
   at(index: number): number | undefined {
     while (this.#found.length <= index) {
       if (this.#next === this.#nodes.length) return undefined

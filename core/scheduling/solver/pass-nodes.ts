@@ -1,6 +1,6 @@
 import type { SchedulableNode } from '../snapshot.ts'
-import type { Candidates } from './candidates.ts'
 import type { NodePlace } from './places.ts'
+import type { Candidates } from './pod-facts.ts'
 import type { Facet, RequestClass } from './pod-shapes.ts'
 import { filling } from './snapshot-index.ts'
 import type { SolverBase } from './solver-base.ts'

@@ -11,20 +11,21 @@ import { intersect, inValues, serialize } from '../../requirements/requirement.t
 import { merge, type Requirements } from '../../requirements/requirements.ts'
 import { mergeResources, minResources, type Resources } from '../../resources.ts'
 import { hasBit } from '../offerings/bits.ts'
-import type { PoolFacts, PoolIndex } from '../offerings/pool-index.ts'
+import type { PoolFacts } from '../offerings/pool-facts.ts'
+import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
 import type { PlannedNodeClaim, SchedulingOptions } from '../snapshot.ts'
-import { structuredError } from '../structured-error.ts'
+import type { UnschedulableCause } from '../unschedulable.ts'
 import type { ClaimPlace } from './places.ts'
 
 export type Finished =
   | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }
-  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
 /** What claims of one pool with the same requirements and types have in common. */
 type Common =
   | { readonly kind: 'claim'; readonly claim: Omit<PlannedNodeClaim, 'pods' | 'requests'> }
-  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
 /** Makes NodeClaims to create of open claims. Many are alike but for their pods, and share all that follows from the rest. */
 export class ClaimFinisher {
@@ -42,11 +43,12 @@ export class ClaimFinisher {
   finish(claim: ClaimPlace): Finished {
     const { pool, types } = claim
     const wanted = this.#withReservations(claim)
-    const common = memo(this.#common, pool.facts, `${wanted.id}/${types.join()}`, () =>
+    const text = types.join()
+    const common = memo(ofPool(this.#common, pool.facts), `${wanted.id}/${text}`, () =>
       this.#finishCommon(claim, wanted),
     )
     if (common.kind === 'error') return common
-    const overhead = memo(this.#overheads, pool.facts, types.join(), () => daemonOverhead(claim))
+    const overhead = memo(ofPool(this.#overheads, pool.facts), text, () => daemonOverhead(claim))
     return {
       kind: 'claim',
       claim: {
@@ -80,7 +82,8 @@ export class ClaimFinisher {
           wanted.map,
         )
       : []
-    if (short.length > 0) return { kind: 'error', message: cutMessage(short, pool.name) }
+    if (short.length > 0)
+      return { kind: 'error', cause: { kind: 'min-values-cut', nodePool: pool.name, labels: short } }
     let capacityBits = 0
     for (const type of chosen) capacityBits |= prices.launchable[type] as number
     const instanceTypes = chosen.map((type) => (types[type] as InstanceType).name)
@@ -103,16 +106,20 @@ export class ClaimFinisher {
   }
 }
 
-function memo<T>(all: Map<PoolFacts, Map<string, T>>, pool: PoolFacts, key: string, make: () => T): T {
+function ofPool<T>(all: Map<PoolFacts, Map<string, T>>, pool: PoolFacts): Map<string, T> {
   let own = all.get(pool)
   if (own === undefined) {
     own = new Map()
     all.set(pool, own)
   }
-  let known = own.get(key)
+  return own
+}
+
+function memo<T>(all: Map<string, T>, key: string, make: () => T): T {
+  let known = all.get(key)
   if (known === undefined) {
     known = make()
-    own.set(key, known)
+    all.set(key, known)
   }
   return known
 }
@@ -145,14 +152,6 @@ function templateOf({ option: { nodePool } }: PoolIndex): TemplateInput {
 
 function shortOf(types: readonly InstanceType[], wanted: Requirements): readonly string[] {
   return [...minValues(types, wanted).unsatisfied.keys()].sort()
-}
-
-function cutMessage(keys: readonly string[], pool: string): string {
-  const short = `minValues requirement is not met for label(s) (label(s)=[${keys.join(' ')}])`
-  return structuredError(
-    `pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, ${short}`,
-    { NodePool: pool },
-  )
 }
 
 /** The least that daemons take on any of the types that are left. */

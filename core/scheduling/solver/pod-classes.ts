@@ -3,7 +3,7 @@ import { podName } from '../../pods/pod-rules.ts'
 import type { Resources } from '../../resources.ts'
 import type { Amounts } from '../offerings/amounts.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
-import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-shapes.ts'
+import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-facts.ts'
 import { type PodText, type PodTexts, textOf } from './pod-texts.ts'
 
 /** A pod to place, with what it has in common with others. */

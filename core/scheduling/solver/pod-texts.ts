@@ -1,5 +1,6 @@
 import type { Pod } from '../../objects.ts'
-import { requestKey, shapeKey } from './pod-shapes.ts'
+import type { Resources } from '../../resources.ts'
+import type { Quantity } from '../../values/quantity.ts'
 
 /** What tells pods apart, as texts. */
 export interface PodText {
@@ -35,4 +36,24 @@ export class PodTexts {
 
 export function textOf(pod: Pod): PodText {
   return { shape: shapeKey(pod), requests: requestKey(pod.requests) }
+}
+
+/** The same text for pods with the same constraints. */
+function shapeKey(pod: Pod): string {
+  return JSON.stringify([
+    pod.metadata.namespace,
+    pod.metadata.labels,
+    pod.nodeSelector,
+    pod.affinity,
+    pod.tolerations,
+    pod.topologySpreadConstraints,
+    pod.hostPorts,
+  ])
+}
+
+/** The same text for pods that ask for the same, whatever the order. */
+function requestKey(requests: Resources): string {
+  let key = ''
+  for (const name of Object.keys(requests).sort()) key += `${name}=${(requests[name] as Quantity).nano};`
+  return key
 }

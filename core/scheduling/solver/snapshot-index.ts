@@ -4,11 +4,12 @@ import { labels, wellKnownLabels } from '../../requirements/labels.ts'
 import { merge, requirements } from '../../requirements/requirements.ts'
 import { entryOf } from '../../values/records.ts'
 import { keep, membersOf } from '../offerings/bits.ts'
-import { type PoolContext, PoolFacts } from '../offerings/pool-index.ts'
+import { type PoolContext, PoolFacts } from '../offerings/pool-facts.ts'
 import { type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import { Reservations } from '../reservations.ts'
 import type { NodeFacts, SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
-import { type CountedNode, TopologyBase } from '../topology/topology-base.ts'
+import type { CountedNode } from '../topology/counted-node.ts'
+import { TopologyBase } from '../topology/topology-base.ts'
 import type { SolverMemory } from './memory.ts'
 import type { NodePlace } from './places.ts'
 import { compareText } from './waiting-pods.ts'
@@ -75,7 +76,7 @@ export function indexTopology(
   )
   const topology = new TopologyBase({
     sets,
-    memory,
+    running: memory.running,
     nodes: [...places.values(), ...others].sort((a, b) => compareText(a.name, b.name)),
     pools,
     namespaceLabels,

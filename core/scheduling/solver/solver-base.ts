@@ -1,17 +1,19 @@
+import type { InstanceType } from '../../instance-type.ts'
 import type { Taint } from '../../objects.ts'
 import { wellKnownLabels } from '../../requirements/labels.ts'
 import type { Amounts } from '../offerings/amounts.ts'
-import type { PoolFacts } from '../offerings/pool-index.ts'
+import type { PoolFacts } from '../offerings/pool-facts.ts'
 import type { RequirementSets } from '../offerings/requirement-sets.ts'
 import type { Reservations } from '../reservations.ts'
 import type { SchedulableNode, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
-import type { CountedNode, TopologyBase } from '../topology/topology-base.ts'
-import { Candidates } from './candidates.ts'
+import type { CountedNode } from '../topology/counted-node.ts'
+import type { TopologyBase } from '../topology/topology-base.ts'
+import { NodeCandidates } from './candidates.ts'
 import { SolverMemory } from './memory.ts'
 import type { NodePlace } from './places.ts'
 import { ClaimFinisher } from './planned-claims.ts'
 import { PodClasses } from './pod-classes.ts'
-import type { FacetFacts, LevelMaker, RequestFacts } from './pod-shapes.ts'
+import type { Candidates, FacetFacts, LevelMaker, RequestFacts } from './pod-facts.ts'
 import { indexPools, indexTopology, nodePlace, reservationsOf } from './snapshot-index.ts'
 import { compareText } from './waiting-pods.ts'
 
@@ -52,7 +54,8 @@ export class SolverBase {
     this.#version = this.amounts.version
     this.classes.measure(this.amounts)
     const { sets, amounts, wellKnown } = this
-    this.pools = indexPools(snapshot, options, { sets, amounts, wellKnown, memory })
+    const typeIndex = (types: readonly InstanceType[]) => memory.typeIndex(types, wellKnown)
+    this.pools = indexPools(snapshot, options, { sets, amounts, typeIndex })
     const { topology, places } = indexTopology(snapshot, options, { sets, memory, pools: this.pools })
     this.topology = topology
     this.#counted = places
@@ -91,7 +94,7 @@ export class SolverBase {
   candidates(facet: FacetFacts, requested: RequestFacts): Candidates {
     let known = facet.candidates.get(requested)
     if (known === undefined) {
-      known = new Candidates(this.nodes, facet, requested, this.sets)
+      known = new NodeCandidates(this, facet, requested)
       facet.candidates.set(requested, known)
     }
     return known

@@ -7,16 +7,10 @@ import type { Amounts } from '../offerings/amounts.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import { isHeavy } from '../pod-cost.ts'
 import type { PodVolumes, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
+import type { UnschedulableCause } from '../unschedulable.ts'
 import type { KnownPod, PodClasses } from './pod-classes.ts'
-import {
-  type Facet,
-  type FacetFacts,
-  RefusedPlaces,
-  type RequestClass,
-  type RequestFacts,
-  type Shape,
-  type ShapeFacts,
-} from './pod-shapes.ts'
+import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-facts.ts'
+import { type Facet, RefusedPlaces, type RequestClass, type Shape } from './pod-shapes.ts'
 
 /** A pod in the queue. */
 export interface Waiting {
@@ -28,7 +22,7 @@ export interface Waiting {
   /** What each alternative asks of the hostname, if any asks something. */
   readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
   /** Why it cannot be placed whatever there is. */
-  readonly hopeless: string | undefined
+  readonly hopeless: UnschedulableCause | undefined
   /** Whether some places are barred to it. */
   readonly isBarred: boolean
   /** Whether it is planned after all others, because its constraints may take long. */
@@ -53,7 +47,7 @@ interface WaitingContext {
 
 const noVolumes = { alternatives: [], alternativeHosts: undefined }
 const noAlternatives: readonly Alternative[] = [undefined]
-const resourceClaimsError = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter'
+const resourceClaims: UnschedulableCause = { kind: 'resource-claims' }
 
 /** The pods of a pass, and what it finds out about all that are alike. */
 export class WaitingPods {
@@ -118,7 +112,7 @@ export class WaitingPods {
       isBarred: this.#barred?.has(pod) === true,
       isHeavy: isHeavy(pod),
       apart: this.#apart?.get(pod),
-      hopeless: pod.resourceClaims.length > 0 ? resourceClaimsError : volumes?.error,
+      hopeless: hopelessBecause(pod, volumes),
       triedAt: -1,
       triedBare: false,
     }
@@ -163,6 +157,14 @@ export class WaitingPods {
     }
     return known
   }
+}
+
+function hopelessBecause(
+  { resourceClaims: claims }: Pod,
+  volumes: PodVolumes | undefined,
+): UnschedulableCause | undefined {
+  if (claims.length > 0) return resourceClaims
+  return volumes?.error && { kind: 'volumes', problem: volumes.error }
 }
 
 /** One way to reach a pod's volumes; an undefined one asks nothing, one of other hosts cannot be had here. */

@@ -1,9 +1,9 @@
 import { labels } from '../../requirements/labels.ts'
-import type { LabelFacts } from '../solver/pod-shapes.ts'
 import type { ByLabels } from './by-selector.ts'
+import type { CountedNode } from './counted-node.ts'
 import type { Gone } from './gone.ts'
+import type { LabelFacts } from './label-facts.ts'
 import type { RunningClass } from './running-pods.ts'
-import type { CountedNode, TopologyBase } from './topology-base.ts'
 import { TopologyGroup } from './topology-group.ts'
 
 /** Pods that run, by classes. */
@@ -13,20 +13,28 @@ export interface RunningIndex {
   readonly byLabels: ByLabels<LabelFacts>
 }
 
+/** The places that there are, by their domains. */
+export interface PlaceIndex {
+  /** Places by their domain for a key. */
+  placesBy(key: string): ReadonlyMap<number, readonly CountedNode[]>
+  /** The domain in which the pods of a node are, whatever counts them. */
+  domainOf(node: CountedNode, key: string): number | undefined
+}
+
 /** A group as the cluster makes it, from which passes count on. */
 export class CountedGroup {
   /** Not to be counted on in. */
   readonly group: TopologyGroup
   /** Domains that pools make known. */
   readonly pools: ReadonlySet<number>
-  readonly #base: TopologyBase
+  readonly #places: PlaceIndex
   /** Classes of running pods that it counts. */
   readonly #classes = new Set<string>()
 
-  constructor(group: TopologyGroup, pools: ReadonlySet<number>, base: TopologyBase) {
+  constructor(group: TopologyGroup, pools: ReadonlySet<number>, places: PlaceIndex) {
     this.group = group
     this.pools = pools
-    this.#base = base
+    this.#places = places
   }
 
   /** Counts the pods that run. */
@@ -48,7 +56,7 @@ export class CountedGroup {
   /** Makes the domains of places known. Hosts are many, and only a text tells whether one without pods is known: see `without`. */
   registerPlaces(): void {
     if (this.group.isHostname) return
-    for (const domain of this.#base.placesBy(this.group.key).keys())
+    for (const domain of this.#places.placesBy(this.group.key).keys())
       if (this.#hasPlace(domain)) this.group.register(domain)
   }
 
@@ -56,7 +64,7 @@ export class CountedGroup {
   without(gone: Gone | undefined): TopologyGroup {
     const group = new TopologyGroup(this.group.facts, this.group)
     if (group.isHostname)
-      group.knowHosts(() => [...this.#base.placesBy(group.key).keys()].filter((host) => this.#hasPlace(host, gone)))
+      group.knowHosts(() => [...this.#places.placesBy(group.key).keys()].filter((host) => this.#hasPlace(host, gone)))
     if (gone !== undefined) this.#takeOff(group, gone)
     return group
   }
@@ -77,7 +85,7 @@ export class CountedGroup {
 
   /** Whether there is a place of that domain that counts. */
   #hasPlace(domain: number, gone?: Gone): boolean {
-    const places = this.#base.placesBy(this.group.key).get(domain) ?? []
+    const places = this.#places.placesBy(this.group.key).get(domain) ?? []
     return places.some((node) => gone?.nodes.has(node) !== true && this.#includes(node))
   }
 
@@ -88,7 +96,7 @@ export class CountedGroup {
   }
 
   #domainOf(node: CountedNode): number | undefined {
-    const domain = this.#base.domainOf(node, this.group.key)
+    const domain = this.#places.domainOf(node, this.group.key)
     return domain !== undefined && this.#includes(node) ? domain : undefined
   }
 

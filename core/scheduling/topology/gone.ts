@@ -1,8 +1,9 @@
 import type { Pod } from '../../objects.ts'
 import { isTerminating } from '../../pods/pod-rules.ts'
 import { entryOf } from '../../values/records.ts'
+import type { CountedNode } from './counted-node.ts'
+import type { Domains } from './domains.ts'
 import type { RunningPods } from './running-pods.ts'
-import type { CountedNode, TopologyBase } from './topology-base.ts'
 
 /** A node of which these pods are imagined away. */
 interface Loss {
@@ -18,11 +19,11 @@ export class Gone {
   readonly pods: ReadonlyMap<string, ReadonlyMap<CountedNode, number>>
   /** Pods that keep nobody away any more. */
   readonly repelling: readonly Pod[]
-  readonly #base: TopologyBase
-  readonly #domains = new Map<string, ReadonlySet<number>>()
+  readonly #domains: Domains
+  readonly #byKey = new Map<string, ReadonlySet<number>>()
 
-  constructor(losses: readonly Loss[], base: TopologyBase, running: RunningPods) {
-    this.#base = base
+  constructor(losses: readonly Loss[], domains: Domains, running: RunningPods) {
+    this.#domains = domains
     this.nodes = new Set(losses.map(({ node }) => node))
     this.repelling = losses.flatMap(({ pods }) =>
       pods.filter(({ affinity }) => affinity?.podAntiAffinity !== undefined),
@@ -32,11 +33,11 @@ export class Gone {
 
   /** Domains that the nodes had as places. */
   domainsBy(key: string): ReadonlySet<number> {
-    let known = this.#domains.get(key)
+    let known = this.#byKey.get(key)
     if (known === undefined) {
       const names = [...this.nodes].flatMap(({ placeLabels }) => entryOf(placeLabels, key) ?? [])
-      known = new Set(names.map((name) => this.#base.domains.id(key, name)))
-      this.#domains.set(key, known)
+      known = new Set(names.map((name) => this.#domains.id(key, name)))
+      this.#byKey.set(key, known)
     }
     return known
   }

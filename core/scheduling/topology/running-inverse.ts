@@ -1,9 +1,12 @@
 import type { Pod } from '../../objects.ts'
 import { entryOf } from '../../values/records.ts'
-import type { LabelFacts } from '../solver/pod-shapes.ts'
 import { BySelector } from './by-selector.ts'
+import type { CountedGroup } from './counted-group.ts'
+import type { CountedNode } from './counted-node.ts'
+import type { Domains } from './domains.ts'
 import type { Gone } from './gone.ts'
-import type { StatedRule, TopologyBase } from './topology-base.ts'
+import type { LabelFacts } from './label-facts.ts'
+import type { StatedRule } from './stated-rule.ts'
 import { TopologyGroup } from './topology-group.ts'
 
 /** A running pod that keeps others away. */
@@ -29,26 +32,35 @@ interface Loss {
   readonly gone: Repelling[]
 }
 
+/** Where the rules of running pods come from. */
+export interface InverseSource {
+  readonly nodes: readonly CountedNode[]
+  readonly domains: Domains
+  inverseRules(pod: Pod): readonly StatedRule[]
+  /** The group of a rule without pods. */
+  uncounted(stated: StatedRule): CountedGroup
+}
+
 /** The required anti-affinity of pods that run. */
 export class RunningInverse {
-  readonly #base: TopologyBase
+  readonly #source: InverseSource
   readonly #rules = new Map<string, InverseRule>()
   readonly #byPod = new Map<Pod, { readonly rule: InverseRule; readonly one: Repelling }[]>()
   readonly #bySelector = new BySelector<InverseRule>()
   readonly #selecting = new Map<LabelFacts, readonly InverseRule[]>()
 
-  constructor(base: TopologyBase) {
-    this.#base = base
+  constructor(source: InverseSource) {
+    this.#source = source
     let order = 0
-    for (const node of base.nodes) {
+    for (const node of source.nodes) {
       if (!node.isTracked) continue
       for (const pod of node.repelling) {
         const ids = new Set<string>()
-        for (const stated of base.inverseRules(pod)) {
+        for (const stated of source.inverseRules(pod)) {
           if (ids.has(stated.rule.id)) continue
           ids.add(stated.rule.id)
           const label = entryOf(node.labels, stated.rule.key)
-          const domain = label === undefined ? undefined : base.domains.id(stated.rule.key, label)
+          const domain = label === undefined ? undefined : source.domains.id(stated.rule.key, label)
           this.#enter({ pod, order: order++, stated, domain })
         }
       }
@@ -119,7 +131,7 @@ export class RunningInverse {
       )
     }
     const group = new TopologyGroup(whole.facts, whole)
-    const { pools } = this.#base.uncounted(first.stated)
+    const { pools } = this.#source.uncounted(first.stated)
     for (const { domain } of gone) {
       if (domain === undefined) continue
       group.discount(domain, 1)
@@ -129,7 +141,7 @@ export class RunningInverse {
   }
 
   #counted(stated: StatedRule, pods: readonly Repelling[]): TopologyGroup {
-    const { group: empty } = this.#base.uncounted(stated)
+    const { group: empty } = this.#source.uncounted(stated)
     const group = new TopologyGroup(empty.facts, empty)
     for (const { domain } of pods) if (domain !== undefined) group.record(domain)
     return group

@@ -2,37 +2,19 @@ import type { Pod, Taint } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
 import { untolerated } from '../../taints.ts'
 import { entryOf } from '../../values/records.ts'
-import type { RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
-import type { SolverMemory } from '../solver/memory.ts'
-import type { LabelFacts, LevelFacts, ShapeFacts } from '../solver/pod-shapes.ts'
-import { ByLabels, pairsOf } from './by-selector.ts'
+import type { RequirementSets } from '../offerings/requirement-sets.ts'
+import { ByLabels } from './by-selector.ts'
+import type { RepellingPod, StatingPod } from './concern.ts'
 import { CountedGroup, type RunningIndex } from './counted-group.ts'
+import type { CountedNode } from './counted-node.ts'
+import { Domains } from './domains.ts'
+import { GroupFacts } from './group-facts.ts'
+import { type LabelFacts, labelFacts } from './label-facts.ts'
 import { RunningInverse } from './running-inverse.ts'
-import { labelKey } from './running-pods.ts'
-import { Domains, GroupFacts, TopologyGroup } from './topology-group.ts'
-import {
-  inverseRules,
-  type RuleContext,
-  ruleOf,
-  type Statement,
-  statements,
-  type TopologyRule,
-} from './topology-rules.ts'
-
-/** A node as topology counts it: by its own labels, not by what a pass makes of it. */
-export interface CountedNode {
-  readonly name: string
-  readonly set: RequirementSet
-  readonly labels: Readonly<Record<string, string>>
-  readonly taints: readonly Taint[]
-  /** Its labels as a place for pods; absent: it is none. */
-  readonly placeLabels?: Readonly<Record<string, string>>
-  /** Whether the anti-affinity of its pods keeps others away. */
-  readonly isTracked: boolean
-  readonly pods: readonly Pod[]
-  /** Those of its pods that state anti-affinity. */
-  readonly repelling: readonly Pod[]
-}
+import { labelKey, type RunningPods } from './running-pods.ts'
+import { isStatedAlike, type StatedRule, stated } from './stated-rule.ts'
+import { TopologyGroup } from './topology-group.ts'
+import { inverseRules, type RuleContext, ruleOf, type Statement, statements } from './topology-rules.ts'
 
 /** Domains that a pool's types could be in, for one key, and the taints that its nodes have. */
 interface PoolDomains {
@@ -42,20 +24,11 @@ interface PoolDomains {
 
 export interface TopologyInput extends RuleContext {
   readonly sets: RequirementSets
-  readonly memory: SolverMemory
+  /** The pods that run, as they were for other passes. */
+  readonly running: RunningPods
   /** In order of their names. */
   readonly nodes: readonly CountedNode[]
   readonly pools: readonly PoolDomains[]
-}
-
-/**
- * A rule as a pod states it. Rules of one id share their counts, and the first pod that states one decides for all; rules of one variant
- * are the same in every respect.
- */
-export interface StatedRule {
-  readonly rule: TopologyRule
-  readonly variant: string
-  readonly pod: Pod
 }
 
 /** What topology is before a pass, whatever pods the pass is about. What is found out for one pass is there for the next. */
@@ -84,14 +57,14 @@ export class TopologyBase {
     const text = labelKey(pod)
     let known = this.#labels.get(text)
     if (known === undefined) {
-      known = labelFacts(text, pod.metadata.namespace ?? 'default', pod.metadata.labels)
+      known = labelFacts(text, pod.metadata)
       this.#labels.set(text, known)
     }
     return known
   }
 
   /** What a pod states at this level. */
-  rulesOf(level: LevelFacts): readonly StatedRule[] {
+  rulesOf(level: StatingPod): readonly StatedRule[] {
     level.rules ??= statements(level.pod, this.#input).map((one) => this.#statedOnce(one, level.pod))
     return level.rules
   }
@@ -107,7 +80,7 @@ export class TopologyBase {
   }
 
   /** What pods of a shape state to keep others away. */
-  inverseRulesOf(shape: ShapeFacts): readonly StatedRule[] {
+  inverseRulesOf(shape: RepellingPod): readonly StatedRule[] {
     shape.inverseRules ??= this.inverseRules(shape.pod)
     return shape.inverseRules
   }
@@ -153,11 +126,11 @@ export class TopologyBase {
   /** Other passes with the same memory may have counted other pods since. */
   #running(): RunningIndex {
     this.#inhabited ??= new Map(this.nodes.filter(({ pods }) => pods.length > 0).map((node) => [node.name, node]))
-    const running = this.#input.memory.running.on(this.#inhabited)
+    const running = this.#input.running.on(this.#inhabited)
     if (this.#runningByLabels === undefined) {
       this.#runningByLabels = new ByLabels()
-      for (const [text, { namespace, labels: own }] of running) {
-        const facts = labelFacts(text, namespace, own)
+      for (const [text, own] of running) {
+        const facts = labelFacts(text, own)
         this.#runningByLabels.add(facts.pairs, facts)
       }
     }
@@ -186,27 +159,4 @@ export class TopologyBase {
     const name = entryOf(node.labels, key) ?? (key === labels.hostname ? node.name : undefined)
     return name === undefined ? undefined : this.domains.id(key, name)
   }
-}
-
-function labelFacts(text: string, namespace: string, own: LabelFacts['labels']): LabelFacts {
-  return { text, namespace, labels: own, pairs: pairsOf(own) }
-}
-
-/** Whether a statement means the same for two pods: they are levels of one pod, but for what a spread's nodes are filtered by. */
-function isStatedAlike(a: Pod, b: Pod): boolean {
-  const required = ({ affinity }: Pod) => affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  return (
-    a.metadata === b.metadata &&
-    a.tolerations === b.tolerations &&
-    a.nodeSelector === b.nodeSelector &&
-    required(a) === required(b)
-  )
-}
-
-/** The id of a rule leaves out what upstream leaves out; its variant holds all that the rule was made of. */
-function stated(rule: TopologyRule, pod: Pod): StatedRule {
-  const required = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  const filtered = rule.kind === 'topology spread' ? [pod.nodeSelector, required] : []
-  const variant = JSON.stringify([rule.id, rule.minDomains, rule.selector, pod.tolerations, filtered])
-  return { rule, variant, pod }
 }

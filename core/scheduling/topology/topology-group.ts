@@ -1,68 +1,15 @@
-import type { Taint } from '../../objects.ts'
-import { labels } from '../../requirements/labels.ts'
-import { allows, inValues, operatorOf, type Requirement } from '../../requirements/requirement.ts'
-import { untolerated } from '../../taints.ts'
-import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
-import type { LabelFacts } from '../solver/pod-shapes.ts'
+import { allows, inValues, type Requirement } from '../../requirements/requirement.ts'
+import type { RequirementSets } from '../offerings/requirement-sets.ts'
+import type { TopologyRefusal } from '../unschedulable.ts'
 import { DomainCounts } from './domain-counts.ts'
-import { selects } from './label-selector.ts'
-import { type TopologyRule, unsatisfiable } from './topology-rules.ts'
+import type { Domains } from './domains.ts'
+import type { GroupFacts } from './group-facts.ts'
+import { type TopologyRule, topologyRefusal } from './topology-rules.ts'
 
 const unknown = -1
 
 /** What a group leaves a pod to choose from: a requirement on its key; undefined: nothing. */
 export type Choice = Requirement | undefined
-
-/** What a group is by its rule, whatever it counts: shared by all that count by the rule. */
-export class GroupFacts {
-  readonly rule: TopologyRule
-  readonly key: string
-  readonly isHostname: boolean
-  readonly domains: Domains
-  readonly sets: RequirementSets
-  readonly #alternatives: readonly RequirementSet[]
-  /** What each alternative asks of the hostname; absent: none asks anything. */
-  readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
-  readonly #filtered = new Map<number, boolean>()
-
-  constructor(rule: TopologyRule, domains: Domains, sets: RequirementSets) {
-    this.rule = rule
-    this.key = rule.key
-    this.isHostname = rule.key === labels.hostname
-    this.domains = domains
-    this.sets = sets
-    const { affinityPolicy, alternatives } = rule.filter
-    const honored = affinityPolicy === 'Honor' ? alternatives : []
-    this.#alternatives = honored.map((one) => sets.intern(withoutHostname(one)))
-    const hosts = honored.map((one) => one.get(labels.hostname))
-    this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
-  }
-
-  /** Whether the rule is about pods with these labels. */
-  selects({ namespace, labels: own }: Pick<LabelFacts, 'namespace' | 'labels'>): boolean {
-    return this.rule.namespaces.has(namespace) && selects(this.rule.selector, own)
-  }
-
-  /** Whether a node with these labels or requirements counts. `hostname`: its label, if it has one. */
-  includes(set: RequirementSet, taints: readonly Taint[], hostname: string | undefined): boolean {
-    const { taintsPolicy, tolerations } = this.rule.filter
-    if (taintsPolicy === 'Honor' && untolerated(taints, tolerations).length > 0) return false
-    if (this.#alternatives.length === 0) return true
-    if (this.#alternativeHosts !== undefined)
-      return this.#alternatives.some(
-        (one, at) => admitsHost(this.#alternativeHosts?.[at], hostname) && this.#meets(set, one),
-      )
-    const known = this.#filtered.get(set.id)
-    if (known !== undefined) return known
-    const included = this.#alternatives.some((one) => this.#meets(set, one))
-    this.#filtered.set(set.id, included)
-    return included
-  }
-
-  #meets(set: RequirementSet, wanted: RequirementSet): boolean {
-    return typeof this.sets.merged(set, wanted, 'strict') !== 'string'
-  }
-}
 
 /**
  * Pods that are counted together by domain: one spread constraint or one affinity term, shared by all pods that have it. Domains are
@@ -173,15 +120,15 @@ export class TopologyGroup {
     return count > 0 || (selectsItself && !this.#hasPodsWithin(pod))
   }
 
-  /** The text that says why nothing was left to choose (see the plain rules). */
-  explain(pod: Requirement, node: Requirement): string {
+  /** Returns why nothing was left to choose, with the counts of this moment. */
+  refusal(podDomains: Requirement, nodeDomains: Requirement): TopologyRefusal {
     const counts = new Map(
       [...this.#knownDomains(), ...this.#knownHosts.flatMap((hosts) => [...hosts()])].map((domain) => [
         this.#domains.name(this.key, domain),
         this.countOf(domain),
       ]),
     )
-    return unsatisfiable(this.rule, counts, pod, node)
+    return topologyRefusal(this.rule, counts, { podDomains, nodeDomains })
   }
 
   #choose(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
@@ -258,58 +205,4 @@ export class TopologyGroup {
     const made = inValues(this.key, names)
     return this.#sets.requirement(this.#sets.idOf(made))
   }
-}
-
-/** Whether a node with this hostname, or without one, meets what is asked of it. */
-function admitsHost(wanted: Requirement | undefined, hostname: string | undefined): boolean {
-  if (wanted === undefined) return true
-  if (hostname !== undefined) return allows(wanted, hostname)
-  return operatorOf(wanted) === 'NotIn' || operatorOf(wanted) === 'DoesNotExist'
-}
-
-/** The domains of all topology keys, numbered by key, and which of them a requirement allows. */
-export class Domains {
-  readonly #ids = new Map<string, Map<string, number>>()
-  readonly #names = new Map<string, string[]>()
-  readonly #allowed = new WeakMap<Requirement, (boolean | undefined)[]>()
-
-  id(key: string, name: string): number {
-    let ids = this.#ids.get(key)
-    if (ids === undefined) {
-      ids = new Map()
-      this.#ids.set(key, ids)
-      this.#names.set(key, [])
-    }
-    const known = ids.get(name)
-    if (known !== undefined) return known
-    const id = ids.size
-    ids.set(name, id)
-    this.#names.get(key)?.push(name)
-    return id
-  }
-
-  name(key: string, id: number): string {
-    return (this.#names.get(key) as string[])[id] as string
-  }
-
-  allows(requirement: Requirement, key: string, domain: number): boolean {
-    let allowed = this.#allowed.get(requirement)
-    if (allowed === undefined) {
-      allowed = []
-      this.#allowed.set(requirement, allowed)
-    }
-    return (allowed[domain] ??= allows(requirement, this.name(key, domain)))
-  }
-}
-
-/** The values that a pod on a place with this requirement may end up in, as far as they are known. */
-export function possibleDomains(set: RequirementSet, key: string): readonly string[] {
-  return [...(set.map.get(key)?.values ?? [])]
-}
-
-/** The one value that a place has for a key; undefined while there are several. */
-export function onlyDomain(set: RequirementSet, key: string): string | undefined {
-  const requirement = set.map.get(key)
-  if (requirement === undefined || operatorOf(requirement) !== 'In' || requirement.values.size !== 1) return undefined
-  return requirement.values.values().next().value
 }

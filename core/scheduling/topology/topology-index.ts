@@ -1,12 +1,15 @@
 import type { Taint } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
+import { operatorOf } from '../../requirements/requirement.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
-import type { Concern, LabelClass, LabelFacts, Level, ShapeFacts } from '../solver/pod-shapes.ts'
 import { ByLabels, BySelector } from './by-selector.ts'
+import type { Concern, ConcernedPod, LabelClass, RepellingPod } from './concern.ts'
 import type { Gone } from './gone.ts'
+import type { LabelFacts } from './label-facts.ts'
 import { InverseGroups } from './running-inverse.ts'
-import type { StatedRule, TopologyBase } from './topology-base.ts'
-import { onlyDomain, possibleDomains, TopologyGroup } from './topology-group.ts'
+import type { StatedRule } from './stated-rule.ts'
+import type { TopologyBase } from './topology-base.ts'
+import { TopologyGroup } from './topology-group.ts'
 
 /** A place that a pod is about to go to. */
 export interface TopologyPlace {
@@ -14,6 +17,8 @@ export interface TopologyPlace {
   readonly host: number
   readonly taints: readonly Taint[]
   readonly isClaim: boolean
+  /** What it requires with the pod. */
+  readonly set: RequirementSet
 }
 
 /** All groups of a pass, and which of them concern a pod (reference/karpenter-core.md 3.8). */
@@ -82,18 +87,18 @@ export class TopologyIndex {
   }
 
   /** The groups of the rules that a pod states at this level. A group counts from when it is first stated. */
-  groupsOf(level: Level): readonly TopologyGroup[] {
+  groupsOf(level: ConcernedPod): readonly TopologyGroup[] {
     level.groups ??= [...new Set(this.#base.rulesOf(level.facts).map((one) => this.#group(one)))]
     return level.groups
   }
 
   /** The groups by which pods of a shape keep others away: their required anti-affinity. */
-  inverseOf(shape: ShapeFacts): readonly TopologyGroup[] {
+  inverseOf(shape: RepellingPod): readonly TopologyGroup[] {
     return [...new Set(this.#base.inverseRulesOf(shape).map((one) => this.#inverseGroup(one)))]
   }
 
   /** All that a pod's topology has to say on a place: its own groups, and others' that keep it away. */
-  concerning(level: Level): readonly Concern[] {
+  concerning(level: ConcernedPod): readonly Concern[] {
     const inverse = level.labelClass.selectedByInverse
     if (level.concerns === undefined || level.inverseSeen !== inverse.length) {
       const strict = (group: TopologyGroup) => level.strict.get(group.key)
@@ -117,7 +122,8 @@ export class TopologyIndex {
   }
 
   /** Counts a pod that was placed. */
-  record(labelClass: LabelClass, inverse: readonly TopologyGroup[], set: RequirementSet, place: TopologyPlace): void {
+  record(labelClass: LabelClass, inverse: readonly TopologyGroup[], place: TopologyPlace): void {
+    const { set } = place
     for (const group of labelClass.selectedBy) {
       if (!group.facts.includes(set, place.taints, place.hostname)) continue
       if (group.isHostname) recordHost(group, place)
@@ -175,4 +181,16 @@ export class TopologyIndex {
 function recordHost(group: TopologyGroup, { host, isClaim }: TopologyPlace): void {
   if (isClaim && group.countOf(host) === 0) group.occupiedClaims += 1
   group.record(host)
+}
+
+/** The values that a pod on a place with this requirement may end up in, as far as they are known. */
+function possibleDomains(set: RequirementSet, key: string): readonly string[] {
+  return [...(set.map.get(key)?.values ?? [])]
+}
+
+/** The one value that a place has for a key; undefined while there are several. */
+function onlyDomain(set: RequirementSet, key: string): string | undefined {
+  const requirement = set.map.get(key)
+  if (requirement === undefined || operatorOf(requirement) !== 'In' || requirement.values.size !== 1) return undefined
+  return requirement.values.values().next().value
 }

@@ -1,7 +1,7 @@
 import type { LabelSelector, Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../../objects.ts'
-import { describe, type Requirement } from '../../requirements/requirement.ts'
 import { type Requirements, requirements } from '../../requirements/requirements.ts'
 import { entryOf } from '../../values/records.ts'
+import type { TopologyRefusal } from '../unschedulable.ts'
 import { selects } from './label-selector.ts'
 
 /** Which nodes a rule counts. Without policies every node counts. */
@@ -16,7 +16,7 @@ interface NodeFilter {
 /** One rule over the domains of a label key, shared by all pods that state it alike. */
 export interface TopologyRule {
   readonly id: string
-  readonly kind: 'topology spread' | 'pod affinity' | 'pod anti-affinity'
+  readonly kind: TopologyRefusal['rule']
   readonly key: string
   readonly namespaces: ReadonlySet<string>
   readonly selector: LabelSelector | undefined
@@ -55,7 +55,7 @@ export function statements(pod: Pod, context: RuleContext): readonly Statement[]
 export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): TopologyRule {
   return statement.kind === 'topology spread'
     ? spreadRule(pod, statement.source)
-    : affinityRule(statement.kind, pod, statement.source, context)
+    : affinityRule(statement, pod, context)
 }
 
 /** The rules that a pod states. */
@@ -66,7 +66,7 @@ export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRu
 /** The rules by which a pod keeps others away: its required anti-affinity. */
 export function inverseRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
   const terms = pod.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
-  return terms.map((term) => affinityRule('pod anti-affinity', pod, term, context))
+  return terms.map((source) => affinityRule({ kind: 'pod anti-affinity', source }, pod, context))
 }
 
 type Terms = NonNullable<Pod['affinity']>['podAffinity']
@@ -80,9 +80,8 @@ function termsOf(terms: Terms, { ignorePreferences }: RuleContext): readonly Pod
 }
 
 function affinityRule(
-  kind: 'pod affinity' | 'pod anti-affinity',
+  { kind, source: term }: Exclude<Statement, { readonly kind: 'topology spread' }>,
   pod: Pod,
-  term: PodAffinityTerm,
   context: RuleContext,
 ): TopologyRule {
   return withId({
@@ -191,20 +190,15 @@ function selectorKey(selector: LabelSelector | undefined): unknown {
   return [[...new Set(expressions)].sort(), equal.sort()]
 }
 
+/** How many domains a refusal names. */
 const shownDomains = 25
 
-/** Why a rule leaves no domain, with its counts, in upstream's words. */
-export function unsatisfiable(
+/** Returns that a rule leaves nothing to choose, with its pods by domain. */
+export function topologyRefusal(
   { kind, key }: TopologyRule,
   counts: ReadonlyMap<string, number>,
-  podDomains: Requirement,
-  nodeDomains: Requirement,
-): string {
-  const domains = [...counts.keys()].sort()
-  const shown = domains.slice(0, shownDomains).map((domain) => `${domain}: ${counts.get(domain)}`)
-  const rest = domains.length > shown.length ? ` and ${domains.length - shown.length} other(s)` : ''
-  return (
-    `unsatisfiable topology constraint for ${kind}, key=${key} (counts = ${shown.join(', ')}${rest}, ` +
-    `podDomains = ${describe(podDomains)}, nodeDomains = ${describe(nodeDomains)}`
-  )
+  asked: Pick<TopologyRefusal, 'podDomains' | 'nodeDomains'>,
+): TopologyRefusal {
+  const shown = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, shownDomains)
+  return { kind: 'topology', rule: kind, key, counts: shown, others: counts.size - shown.length, ...asked }
 }

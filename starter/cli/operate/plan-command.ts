@@ -65,9 +65,9 @@ async function plan(options: Options): Promise<number> {
 }
 
 async function save(found: DisruptionPlan, file: string): Promise<void> {
-  const { writeFile } = await import('node:fs/promises')
+  const [{ writeFile }, { planJson }] = await Promise.all([import('node:fs/promises'), import('./plan-text.ts')])
   try {
-    await writeFile(file, `${JSON.stringify(found, null, 2)}\n`)
+    await writeFile(file, `${planJson(found)}\n`)
   } catch (error) {
     throw new CommandError(
       `plan ${found.id} is made but could not be saved: ${error instanceof Error ? error.message : String(error)}`,
@@ -76,11 +76,11 @@ async function save(found: DisruptionPlan, file: string): Promise<void> {
 }
 
 async function show(found: DisruptionPlan, { output, all, save: file }: Options): Promise<void> {
+  const { planJson, planText } = await import('./plan-text.ts')
   if (output === 'json') {
-    console.log(JSON.stringify(found, null, 2))
+    console.log(planJson(found))
     return
   }
-  const { planText } = await import('./plan-text.ts')
   console.log(planText(found, all === true))
   if (found.commands.length > 0) console.log(`\nTo do exactly that: joiner apply ${file ?? found.id}`)
 }

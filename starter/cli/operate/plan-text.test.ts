@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
+import { causeText, causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import { planText } from './plan-text.ts'
 
 const node = {
@@ -10,6 +11,13 @@ const node = {
   zone: 'westus2-1',
   price: 0.2,
 }
+const pdb = { kind: 'pdb', pod: 'default/web-3', podDisruptionBudgets: ['default/web'] } as const
+const stuck = {
+  kind: 'pods-without-place',
+  pods: [{ name: 'default/db-0', constraint: 'no zone fits ' }, { name: 'default/db-1' }],
+  count: 5,
+} as const
+
 const plan: DisruptionPlan = {
   version: 1,
   id: '3f9a01c2',
@@ -53,8 +61,7 @@ const plan: DisruptionPlan = {
         {
           methods: ['multi-node'],
           outcome: 'blocked',
-          message: 'Pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
-          podDisruptionBudgets: ['default/web'],
+          cause: pdb,
           savingsForgone: 0.2,
         },
       ],
@@ -69,9 +76,7 @@ const plan: DisruptionPlan = {
         {
           methods: ['single-node'],
           outcome: 'hindered',
-          message: 'Not all pods would find another place',
-          pods: [{ name: 'default/db-0', constraint: 'no zone fits ' }, { name: 'default/db-1' }],
-          morePods: 3,
+          cause: stuck,
         },
       ],
       forgone: 0.1,
@@ -106,8 +111,8 @@ test('a plan for people', () => {
     '',
     'Nodes that stay, what each costs, and why:',
     'NODE  NODEPOOL  USD/MONTH  WHY',
-    'n3    general   146.00     Pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
-    'n4    general   73.00      waits until 2026-11-21T12:10:00Z (--now does not); Not all pods would find another place: default/db-0 (no zone fits) and 4 pods more',
+    `n3    general   146.00     ${causeText(pdb)}`,
+    `n4    general   73.00      waits until 2026-11-21T12:10:00Z (--now does not); ${causeTitle(stuck)}: default/db-0 (no zone fits) and 4 pods more`,
   ])
 })
 

@@ -6,7 +6,9 @@ import type {
   PlannedDisruption,
   PlannedReplacement,
 } from '../../../core/disruption/plan/plan.ts'
+import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { shownMove } from '../shared/shown-move.ts'
 import { aligned, counted, monthly } from '../simulate/words.ts'
 
 const mostPods = 20
@@ -24,6 +26,12 @@ export function planText(plan: DisruptionPlan, all = false): string {
     blockersText(plan, all),
   ]
   return sections.filter((text) => text !== '').join('\n\n')
+}
+
+/** A plan for scripts, which can be applied: the causes with their texts. */
+export function planJson({ blockers, ...plan }: DisruptionPlan): string {
+  const shown = blockers.map(({ moves, ...blocker }) => ({ ...blocker, moves: moves.map(shownMove) }))
+  return JSON.stringify({ ...plan, blockers: shown }, null, 2)
 }
 
 function head({ id, commands, cost, createdAt, by, pauses, warnings, leftOut }: DisruptionPlan): string {
@@ -155,10 +163,11 @@ function blockerRow(
 }
 
 /** On one line; the messages of what is blocked name pods and PodDisruptionBudgets already. */
-function moveText({ outcome, message, pods = [], morePods = 0 }: PlanBlocker['moves'][number]): string {
-  if (outcome !== 'hindered' || pods.length === 0) return message
-  const [first] = pods
-  const more = pods.length - 1 + morePods
+function moveText({ cause }: PlanBlocker['moves'][number]): string {
+  const title = causeTitle(cause)
+  if (cause.kind !== 'pods-without-place') return title
+  const [first] = cause.pods
+  const more = cause.count - 1
   const constraint = first?.constraint === undefined ? '' : ` (${first.constraint.trim()})`
-  return `${message}: ${first?.name}${constraint}${more === 0 ? '' : ` and ${counted(more, 'pod')} more`}`
+  return `${title}: ${first?.name}${constraint}${more === 0 ? '' : ` and ${counted(more, 'pod')} more`}`
 }

@@ -2,6 +2,7 @@ import type { Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import type { PoolFunnel } from '../../../core/scheduling/explain/funnel.ts'
 import type { ClaimReasons } from '../../../core/scheduling/explain/funnel-claims.ts'
+import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
@@ -34,7 +35,7 @@ export function explain({ explained, snapshot }: Solved, name: string): Explanat
   const pending = unschedulable.find(({ pod }) => is(pod))
   if (pending !== undefined) {
     const nodePools = explained.podFunnels(pending.pod)
-    return { kind: 'pending', pod: wanted, message: shown(pending.message), nodePools }
+    return { kind: 'pending', pod: wanted, message: shown(unschedulableText(pending.cause)), nodePools }
   }
   const node = existing.find(({ pods }) => pods.some(is))
   if (node !== undefined) return { kind: 'existing node', pod: wanted, node: node.node }

@@ -3,6 +3,7 @@ import { podName } from '../../../core/pods/pod-rules.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { formatResources } from '../../../core/resources.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 
 /** What one pass decided, as a simulation prints it. */
 export interface ResultJson {
@@ -55,7 +56,7 @@ function nodesOf({ existing }: SchedulingPlan): ResultJson['existingNodes'] {
 
 function errorsOf({ unschedulable }: SchedulingPlan): readonly (readonly [string, string])[] {
   return unschedulable
-    .map(({ pod, message }) => [podName(pod), shown(message)] as const)
+    .map(({ pod, cause }) => [podName(pod), shown(unschedulableText(cause))] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 

@@ -58,7 +58,6 @@ export function readScenario(json: unknown, overrides: Overrides = {}): Scenario
     ...(overrides.wellKnownLabels ?? []),
     label,
   ])
-  const { preferencePolicy, minValuesPolicy, featureGates, schedulerConfig } = scenario.options ?? {}
   const types = overrides.instanceTypes ?? instanceTypes(scenario.instanceTypes ?? [])
   const objects = clusterObjects((scenario.objects ?? []).map((object) => withStatus(withMetadata(object, now))))
   const offered = typesByPool(
@@ -72,16 +71,25 @@ export function readScenario(json: unknown, overrides: Overrides = {}): Scenario
       {
         now: Date.parse(now),
         wellKnownLabels: wellKnown,
-        defaultSpread: overrides.defaultSpread ?? schedulerConfig?.podTopologySpread?.defaultConstraints ?? [],
+        defaultSpread: overrides.defaultSpread ?? defaultSpreadOf(scenario),
       },
     ),
-    options: {
-      preferencePolicy: overrides.preferencePolicy ?? preferencePolicy ?? 'Respect',
-      minValuesPolicy: overrides.minValuesPolicy ?? minValuesPolicy ?? 'Strict',
-      reservedCapacity: overrides.reservedCapacity ?? featureGates?.ReservedCapacity ?? true,
-      reservationIdLabel: label,
-      wellKnownLabels: wellKnown,
-    },
+    options: { ...policies(scenario, overrides), reservationIdLabel: label, wellKnownLabels: wellKnown },
+  }
+}
+
+function defaultSpreadOf({ options }: ScenarioJson): readonly DefaultSpreadConstraint[] {
+  return options?.schedulerConfig?.podTopologySpread?.defaultConstraints ?? []
+}
+
+type Policies = Pick<SchedulingOptions, 'preferencePolicy' | 'minValuesPolicy' | 'reservedCapacity'>
+
+/** The command line's policies, else the scenario's, else Karpenter's defaults. */
+function policies({ options = {} }: ScenarioJson, overrides: Overrides): Policies {
+  return {
+    preferencePolicy: overrides.preferencePolicy ?? options.preferencePolicy ?? 'Respect',
+    minValuesPolicy: overrides.minValuesPolicy ?? options.minValuesPolicy ?? 'Strict',
+    reservedCapacity: overrides.reservedCapacity ?? options.featureGates?.ReservedCapacity ?? true,
   }
 }
 

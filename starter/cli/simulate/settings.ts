@@ -25,7 +25,7 @@ export async function readSettings(
   }
   if (flags.featureGates === undefined && configFile === undefined) return { overrides: plain, warnings: [] }
   // Schemas take a while to load, and most simulations need none.
-  const { featureGates, gateWarnings, schedulerConfig } = await import('../../../api/scheduler-settings.ts')
+  const { featureGates, gateWarnings, schedulerConfig } = await import('../../../api/settings/scheduler-settings.ts')
   const gates = featureGates.safeParse(flags.featureGates)
   if (!gates.success)
     throw new InputError(gates.error.issues.map(({ message }) => `--feature-gates ${message}`).join('\n'))

@@ -2,6 +2,7 @@ import type { Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { PlannedNodeClaim, SchedulableNode, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
+import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 import { funnelLines, lines } from './explain.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
@@ -71,7 +72,7 @@ function summary({ newNodeClaims, existing, unschedulable }: SchedulingPlan): st
 function pendingText({ explained }: Solved): string {
   const { unschedulable } = explained.plan
   if (unschedulable.length === 0) return ''
-  const byMessage = Map.groupBy(unschedulable, ({ message }) => shown(message))
+  const byMessage = Map.groupBy(unschedulable, ({ cause }) => shown(unschedulableText(cause)))
   const parts = [...byMessage].map(([message, all]) => {
     const pods = all.map(({ pod }) => pod).sort((a, b) => (podName(a) < podName(b) ? -1 : 1))
     const funnels = explained.podFunnels(pods[0] as Pod)

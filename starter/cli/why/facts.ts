@@ -1,4 +1,4 @@
-import type { Verdict } from '../../../core/disruption/verdict.ts'
+import type { Verdict } from '../../../core/disruption/verdicts/verdict.ts'
 import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
 import type { Pauses } from '../../../core/pauses/pauses.ts'
 

@@ -1,6 +1,5 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { consolidatableAt } from '../../../core/disruption/consolidatable.ts'
-import type { Move } from '../../../core/disruption/verdict.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
@@ -9,6 +8,7 @@ import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../co
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { type ShownMove, shownMove } from '../shared/shown-move.ts'
 import type { EventFacts, NodeFacts } from './facts.ts'
 import { remediesOf } from './remedies.ts'
 
@@ -25,7 +25,7 @@ export interface Evaluated {
   readonly lastMs?: number
   /** Since when the node has been found to be so. */
   readonly since: string
-  readonly moves: readonly Move[]
+  readonly moves: readonly ShownMove[]
 }
 
 /** Why a node is as it is. Prices in USD an hour. */
@@ -84,7 +84,11 @@ export function nodeReport(facts: NodeFacts): NodeReport {
     ...(verdict === undefined
       ? {}
       : {
-          evaluation: { since: verdict.since, moves, ...(lastPassMs === undefined ? {} : { lastMs: lastPassMs }) },
+          evaluation: {
+            since: verdict.since,
+            moves: moves.map(shownMove),
+            ...(lastPassMs === undefined ? {} : { lastMs: lastPassMs }),
+          },
         }),
     ...(warning === undefined ? {} : { warning }),
     ...(savingsForgone === 0 ? {} : { savingsForgone }),

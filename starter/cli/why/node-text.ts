@@ -1,5 +1,7 @@
-import type { BlockingPod, Move } from '../../../core/disruption/verdict.ts'
+import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../../core/disruption/verdicts/cause.ts'
+import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 import { printable } from '../../../core/values/printable.ts'
+import type { ShownMove } from '../shared/shown-move.ts'
 import { counted, monthly } from '../simulate/words.ts'
 import { ago } from '../status/table.ts'
 import type { EventFacts } from './facts.ts'
@@ -60,14 +62,15 @@ const words: Readonly<Record<Move['outcome'], string>> = {
 }
 
 /** One thing that could have been done, with what stood in its way. */
-export function moveLines(move: Move): readonly string[] {
-  const { methods, outcome, message, pods = [], morePods = 0, podDisruptionBudgets = [], savingsForgone } = move
+export function moveLines(move: ShownMove): readonly string[] {
+  const { methods, outcome, cause, message, savingsForgone } = move
+  const { pods, more } = podsOf(cause)
   const lost = savingsForgone === undefined ? '' : ` [up to ${monthly(savingsForgone)} USD a month not saved]`
   return [
     `${methods.join(', ')}: ${words[outcome]}: ${message}${lost}`,
     ...pods.map((pod) => `  ${podText(pod)}`),
-    ...(morePods === 0 ? [] : [`  and ${counted(morePods, 'pod')} more`]),
-    ...podDisruptionBudgets.map((name) => `  PodDisruptionBudget ${name}`),
+    ...(more === 0 ? [] : [`  and ${counted(more, 'pod')} more`]),
+    ...podDisruptionBudgetsOf(cause).map((name) => `  PodDisruptionBudget ${name}`),
   ]
 }
 

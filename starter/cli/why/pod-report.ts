@@ -1,7 +1,7 @@
 import { conditionOf } from '../../../core/conditions.ts'
 import { evictionBlockedBy } from '../../../core/disruption/budgets/pod-disruption-budgets.ts'
 import { evictionCost } from '../../../core/disruption/costs.ts'
-import type { Move } from '../../../core/disruption/verdict.ts'
+import { podsOf } from '../../../core/disruption/verdicts/cause.ts'
 import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import {
   hasDoNotDisrupt,
@@ -15,6 +15,7 @@ import {
 import { annotations } from '../../../core/requirements/labels.ts'
 import { selects } from '../../../core/scheduling/topology/label-selector.ts'
 import { timeText } from '../../../core/values/time.ts'
+import { type ShownMove, shownMove } from '../shared/shown-move.ts'
 import type { EventFacts, PodFacts } from './facts.ts'
 import { nodeReport } from './node-report.ts'
 import { budgetText, remediesOf } from './remedies.ts'
@@ -30,7 +31,7 @@ export interface PodReport {
   /** What of this pod keeps its node from going, a line each; none: nothing does. */
   readonly keeps: readonly string[]
   /** What the last evaluation found about its node because of this pod. */
-  readonly moves: readonly Move[]
+  readonly moves: readonly ShownMove[]
   readonly budgets: readonly string[]
   /** From -10 to 10; 1 for a common pod; absent: it costs nothing, since it does not move. */
   readonly evictionCost?: number
@@ -48,7 +49,7 @@ export function podReport(facts: PodFacts): PodReport {
   const own = budgets.filter(
     ({ metadata, selector }) => metadata.namespace === pod.metadata.namespace && selects(selector, pod.metadata.labels),
   )
-  const moves = (node?.verdict?.moves ?? []).filter(({ pods = [] }) => pods.some((one) => one.name === name))
+  const moves = (node?.verdict?.moves ?? []).filter(({ cause }) => podsOf(cause).pods.some((one) => one.name === name))
   const report = node && nodeReport(node)
   return {
     pod: name,
@@ -57,7 +58,7 @@ export function podReport(facts: PodFacts): PodReport {
     ...(report?.nodePool === undefined ? {} : { nodePool: report.nodePool }),
     state: stateOf(facts),
     keeps: keepsOf(facts),
-    moves,
+    moves: moves.map(shownMove),
     budgets: own.map(budgetText),
     ...(moving(facts) ? { evictionCost: evictionCost(pod) } : {}),
     costFrom: costFrom(facts),

@@ -1,4 +1,4 @@
-import type { Move } from '../../../core/disruption/verdict.ts'
+import type { Move } from '../../../core/disruption/verdicts/verdict.ts'
 import { protectedUntil } from '../../../core/pods/do-not-disrupt.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
@@ -23,7 +23,7 @@ function remedyOf(move: Move, facts: NodeFacts): readonly string[] {
         `the policy Balanced finds the savings too small for the pods that would move; with consolidationPolicy WhenEmptyOrUnderutilized NodePool "${poolName(facts)}" takes any savings`,
       ]
     case 'unsuitable':
-      return unsuitableRemedy(move, facts)
+      return unsuitableRemedy(move)
     default:
       return []
   }
@@ -31,24 +31,28 @@ function remedyOf(move: Move, facts: NodeFacts): readonly string[] {
 
 const poolName = ({ pool, verdict }: NodeFacts) => pool?.metadata.name ?? verdict?.nodePool ?? ''
 
-function blockedRemedy({ message, pods = [], podDisruptionBudgets = [] }: Move, facts: NodeFacts): readonly string[] {
-  if (podDisruptionBudgets.length > 1)
-    return [`let only one PodDisruptionBudget select ${pods[0]?.name ?? 'the pod'}: ${podDisruptionBudgets.join(', ')}`]
-  if (podDisruptionBudgets.length === 1)
-    return podDisruptionBudgets.map((name) =>
-      budgetRemedy(
-        name,
-        facts.budgets.find((one) => nameOf(one) === name),
-      ),
-    )
-  if (pods.length > 0) return pods.map(({ name }) => protectionRemedy(name, facts))
-  if (message.includes(annotations.holdUntil)) return [`joiner node release ${facts.claim?.metadata.name ?? 'NAME'}`]
-  if (message.includes('is paused')) return [`lift the pause: joiner resume --help`]
-  if (message.includes(annotations.doNotDisrupt)) {
-    const { node } = facts
-    return [`kubectl annotate node ${node?.metadata.name ?? 'NAME'} ${annotations.doNotDisrupt}-`]
+function blockedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
+  switch (cause.kind) {
+    case 'several-pdbs':
+      return [`let only one PodDisruptionBudget select ${cause.pod}: ${cause.podDisruptionBudgets.join(', ')}`]
+    case 'pdb':
+      return cause.podDisruptionBudgets.map((name) =>
+        budgetRemedy(
+          name,
+          facts.budgets.find((one) => nameOf(one) === name),
+        ),
+      )
+    case 'pod-do-not-disrupt':
+      return [protectionRemedy(cause.pod, facts)]
+    case 'held':
+      return [`joiner node release ${facts.claim?.metadata.name ?? 'NAME'}`]
+    case 'paused':
+      return [`lift the pause: joiner resume --help`]
+    case 'do-not-disrupt':
+      return [`kubectl annotate node ${facts.node?.metadata.name ?? 'NAME'} ${annotations.doNotDisrupt}-`]
+    default:
+      return []
   }
-  return []
 }
 
 const nameOf = ({ metadata }: Pick<CountedBudget, 'metadata'>) => `${metadata.namespace}/${metadata.name}`
@@ -77,27 +81,36 @@ export function budgetText(budget: CountedBudget): string {
   return `PodDisruptionBudget ${nameOf(budget)} (${rule}): ${healthy} of ${pods} pods are healthy, ${wanted} have to be, so ${may}`
 }
 
-function hinderedRemedy({ message, pods = [] }: Move, facts: NodeFacts): readonly string[] {
-  const own = pods.map(({ name }) => name).join(', ')
-  if (pods.length > 0)
-    return [
-      `let ${own} run elsewhere: relax what keeps it (see above), or let a NodePool offer such nodes; joiner simulate shows what it needs`,
-    ]
-  if (message.includes('SpotToSpotConsolidation is disabled'))
-    return ['spot nodes are replaced by spot nodes only where the feature gate SpotToSpotConsolidation is on']
-  if (message.includes('SpotToSpotConsolidation requires'))
-    return [`let NodePool "${poolName(facts)}" allow more instance types, so that 15 cheaper ones are on sale`]
-  if (message.includes('no NodePool is ready')) return ['kubectl get nodepools: none is ready']
-  if (message.startsWith("Can't remove without creating"))
-    return ['its pods would need several new nodes; smaller requests, or free room on other nodes, would let them fit']
-  return []
+function hinderedRemedy({ cause }: Move, facts: NodeFacts): readonly string[] {
+  switch (cause.kind) {
+    case 'pods-without-place':
+      return [
+        `let ${cause.pods.map(({ name }) => name).join(', ')} run elsewhere: relax what keeps it (see above), or let a NodePool offer such nodes; joiner simulate shows what it needs`,
+      ]
+    case 'spot-to-spot-disabled':
+      return ['spot nodes are replaced by spot nodes only where the feature gate SpotToSpotConsolidation is on']
+    case 'few-spot-types':
+      return [
+        `let NodePool "${poolName(facts)}" allow more instance types, so that ${cause.needed} cheaper ones are on sale`,
+      ]
+    case 'no-ready-pool':
+      return ['kubectl get nodepools: none is ready']
+    case 'several-new-nodes':
+      return [
+        'its pods would need several new nodes; smaller requests, or free room on other nodes, would let them fit',
+      ]
+    default:
+      return []
+  }
 }
 
-function unsuitableRemedy({ message }: Move, facts: NodeFacts): readonly string[] {
-  const pool = poolName(facts)
-  if (message.includes('has consolidation disabled'))
-    return [`set spec.disruption.consolidateAfter of NodePool "${pool}" to a duration; it is Never`]
-  if (message.includes('consolidation policy WhenEmpty'))
-    return [`set spec.disruption.consolidationPolicy of NodePool "${pool}" to WhenEmptyOrUnderutilized`]
-  return []
+function unsuitableRemedy({ cause }: Move): readonly string[] {
+  switch (cause.kind) {
+    case 'consolidation-disabled':
+      return [`set spec.disruption.consolidateAfter of NodePool "${cause.nodePool}" to a duration; it is Never`]
+    case 'only-when-empty':
+      return [`set spec.disruption.consolidationPolicy of NodePool "${cause.nodePool}" to WhenEmptyOrUnderutilized`]
+    default:
+      return []
+  }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Verdict } from '../../../core/disruption/verdict.ts'
+import { causeText } from '../../../core/disruption/verdicts/cause-text.ts'
+import type { Verdict } from '../../../core/disruption/verdicts/verdict.ts'
 import { Pauses } from '../../../core/pauses/pauses.ts'
 import {
   ownedBy,
@@ -44,6 +45,8 @@ function running(name: string, annotations: Readonly<Record<string, string>> = {
   })
 }
 
+const protectedWeb = { kind: 'pod-do-not-disrupt', pod: 'shop/web' } as const
+
 const verdict = (change: Partial<Verdict> = {}): Verdict => ({
   nodeClaim: 'n1-claim',
   node: 'n1',
@@ -54,11 +57,10 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
     {
       methods: ['emptiness', 'multi-node', 'single-node'],
       outcome: 'blocked',
-      message: 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web)',
-      pods: [{ name: 'shop/web' }],
+      cause: protectedWeb,
       savingsForgone: 0.2,
     },
-    { methods: ['drift'], outcome: 'unsuitable', message: 'the node has not drifted' },
+    { methods: ['drift'], outcome: 'unsuitable', cause: { kind: 'not-drifted' } },
   ],
   ...change,
 })
@@ -91,9 +93,9 @@ describe('why node', () => {
       '  ready',
       '  consolidatable since 2026-01-01T00:00:30Z (policy WhenEmptyOrUnderutilized, consolidateAfter 30s)',
       'last evaluation (12s ago), the same since 2026-01-01T23:50:00Z:',
-      '  emptiness, multi-node, single-node: blocked: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web) [up to 146.00 USD a month not saved]',
+      `  emptiness, multi-node, single-node: blocked: ${causeText(protectedWeb)} [up to 146.00 USD a month not saved]`,
       '    pod shop/web',
-      '  drift: does not apply: the node has not drifted',
+      `  drift: does not apply: ${causeText({ kind: 'not-drifted' })}`,
       'what would let it go:',
       '  kubectl annotate pod --namespace shop web karpenter.sh/do-not-disrupt-, or wait until 2026-01-02T00:30:00Z, when it ends by itself',
       'looked at again:',
@@ -108,9 +110,7 @@ describe('why node', () => {
     const move = {
       methods: ['single-node'],
       outcome: 'blocked',
-      message: 'Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])',
-      pods: [{ name: 'shop/web' }],
-      podDisruptionBudgets: ['shop/web'],
+      cause: { kind: 'pdb', pod: 'shop/web', podDisruptionBudgets: ['shop/web'] },
     } as const
     expect(text({ verdict: verdict({ moves: [move] }) })).toContain(
       'PodDisruptionBudget shop/web (minAvailable 2): 2 of 2 pods are healthy, 2 have to be, so none may go; let more of its pods be ready',
@@ -144,8 +144,8 @@ describe('why node', () => {
     const until = '2026-01-02T06:00:00Z'
     const held = { 'joiner.sh/hold-until': until, 'joiner.sh/hold-by': 'ann', 'joiner.sh/hold-reason': 'a look' }
     const claim = sampleClaim('n1', { metadata: { annotations: held } })
-    const message = `The NodeClaim is held until ${until} by ann: a look ("joiner.sh/hold-until" annotation)`
-    const move = { methods: ['emptiness', 'drift'], outcome: 'blocked', message } as const
+    const hold = { untilMs: Date.parse(until), by: 'ann', reason: 'a look', expiry: false }
+    const move = { methods: ['emptiness', 'drift'], outcome: 'blocked', cause: { kind: 'held', hold } } as const
     const lines = text({ claim, verdict: verdict({ moves: [move] }) }).split('\n')
     expect(lines).toContain(`  held until ${until} by ann: a look`)
     expect(lines).toContain('  joiner node release n1-claim')
@@ -171,9 +171,11 @@ describe('why node', () => {
     const move = {
       methods: ['single-node'],
       outcome: 'hindered',
-      message: 'Not all pods would find another place',
-      pods: [{ name: 'shop/web', constraint: 'no instance type is in zone-9 ' }],
-      morePods: 2,
+      cause: {
+        kind: 'pods-without-place',
+        pods: [{ name: 'shop/web', constraint: 'no instance type is in zone-9 ' }],
+        count: 3,
+      },
       savingsForgone: 0.2,
     } as const
     const lines = text({ verdict: verdict({ moves: [move] }) })
@@ -212,7 +214,7 @@ describe('why pod', () => {
       'keeps its node:',
       '  its annotation karpenter.sh/do-not-disrupt: "1h", which holds until 2026-01-02T00:30:00Z',
       'found by the last evaluation:',
-      '  emptiness, multi-node, single-node: blocked: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web) [up to 146.00 USD a month not saved]',
+      `  emptiness, multi-node, single-node: blocked: ${causeText(protectedWeb)} [up to 146.00 USD a month not saved]`,
       '    pod shop/web',
       'disruption budgets:',
       '  PodDisruptionBudget shop/web (minAvailable 2): 2 of 2 pods are healthy, 2 have to be, so none may go',

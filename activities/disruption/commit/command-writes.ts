@@ -1,0 +1,179 @@
+import { conditionOf } from '../../../core/conditions.ts'
+import type { DisruptionCommand } from '../../../core/disruption/command.ts'
+import { replacementName } from '../../../core/node-claim/node-names.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { type Pause, type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
+import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
+import { sameTaint } from '../../../core/taints.ts'
+import { forEachOf } from '../../concurrency.ts'
+import { cachedClaim, setClaimConditions, updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
+import type { CommandObjectsDeps } from '../../kubernetes/commands/command-objects.ts'
+import { releaseCandidate, releaseReplacement, stampOf } from '../../kubernetes/commands/command-objects.ts'
+import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { claimNode } from '../../kubernetes/lifecycle/observe.ts'
+import type { PauseDeps } from '../../kubernetes/pauses/pauses.ts'
+import { readPauses } from '../../kubernetes/pauses/pauses.ts'
+import type { CreateClaimsDeps } from '../../provisioning/create-claims.ts'
+import { createOne } from '../../provisioning/create-claims.ts'
+import type { Fence } from '../../provisioning/fence.ts'
+import type { PoolLimits } from '../../provisioning/pool-limits.ts'
+import type { DisruptionProposal } from '../contract.ts'
+import { commandDigest } from '../proposals.ts'
+
+export interface CommandWritesDeps extends CommandObjectsDeps, CreateClaimsDeps, PauseDeps {}
+
+/** What the proposals of one call have in common. */
+export interface Shared {
+  readonly fence: Fence
+  readonly limits: PoolLimits
+}
+
+/** Why a proposal does not become a command. */
+export interface Refusal {
+  readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'
+  readonly message: string
+  /** Whether it is the pool that has no room for replacements, whichever node they are for. */
+  readonly isOfPool?: boolean
+}
+
+/** Candidates marked between two looks at the pause. */
+const batchSize = 10
+const concurrency = 16
+const disrupted = { key: taintKeys.disrupted, effect: 'NoSchedule' } as const
+const isTainted = ({ taints }: Node) => taints.some((taint) => sameTaint(taint, disrupted))
+
+/** What a proposal that becomes a command leaves in the cluster: taints, conditions, replacements and stamps. All of it can be undone. */
+export class CommandWrites {
+  readonly #deps: CommandWritesDeps
+  readonly #shared: Shared
+  readonly #proposal: DisruptionProposal
+
+  constructor(deps: CommandWritesDeps, shared: Shared, proposal: DisruptionProposal) {
+    this.#deps = deps
+    this.#shared = shared
+    this.#proposal = proposal
+  }
+
+  /** Why a pause that covers one of these candidates now forbids the command; undefined: none does. */
+  async paused(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
+    return this.pausedBy(await readPauses(this.#deps, this.#deps.now()), candidates)
+  }
+
+  /** The same for pauses that were read already. */
+  pausedBy(pauses: Pauses, candidates: readonly CandidateRef[]): Refusal | undefined {
+    const { reason } = this.#proposal
+    for (const { name, nodeName, nodePool } of candidates) {
+      const pause: Pause | undefined = pauses.covering({ nodePool, node: nodeName, nodeClaim: name, reason })
+      if (pause !== undefined) return { reason: 'unknown', message: pauseText('disruption', pause) }
+    }
+    return undefined
+  }
+
+  isStamped(ref: CandidateRef): boolean {
+    const claim = cachedClaim(this.#deps, ref)
+    return claim !== undefined && claim.metadata.deletionTimestamp === undefined && stampOf(claim) === this.#proposal.id
+  }
+
+  /** Whether a candidate has taint and condition. */
+  isMarked(ref: CandidateRef): boolean {
+    const claim = cachedClaim(this.#deps, ref)
+    const node = claim && claimNode(this.#deps, claim)
+    return claim !== undefined && node !== undefined && this.#saysWhy(claim) && isTainted(node)
+  }
+
+  /** Replacements that carry the command's id. */
+  replacements(): readonly NodeClaim[] {
+    return [...this.#deps.cache.nodeClaims.values()].filter(
+      ({ metadata }) => metadata.annotations[annotations.replacementFor] === this.#proposal.id,
+    )
+  }
+
+  /** Taints and conditions, some at a time, so that a pause that comes in between is obeyed. */
+  async mark(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
+    for (let at = 0; at < candidates.length; at += batchSize) {
+      const paused = at > 0 ? await this.paused(candidates) : undefined
+      if (paused !== undefined) return paused
+      await this.#shared.fence.checkIfStale()
+      await forEachOf(candidates.slice(at, at + batchSize), batchSize, (ref) => this.#markOne(ref))
+    }
+    return undefined
+  }
+
+  /** Creates the replacements of a command. Returns them, or why one of them cannot be created. */
+  async replace({ replacements }: DisruptionCommand): Promise<readonly ClaimRef[] | Refusal> {
+    const { id, reason } = this.#proposal
+    const refs: ClaimRef[] = []
+    for (const [at, planned] of replacements.entries()) {
+      const made = await createOne(this.#deps, this.#shared, {
+        planned,
+        name: replacementName(planned.nodePool, commandDigest(id), at),
+        annotations: { [annotations.replacementFor]: id },
+        reason: reason.toLowerCase(),
+      })
+      if (made.kind !== 'created') {
+        const why = made.kind === 'poolGone' ? `NodePool ${planned.nodePool} is gone` : made.message
+        const message = `no replacement can be created: ${why}`
+        return { reason: 'scheduling', message, isOfPool: made.kind !== 'refused' }
+      }
+      const { name, uid } = made.claim.metadata
+      refs.push({ name, uid })
+      const message = `Launching NodeClaim: ${reason}`
+      this.#deps.events.record({ about: subject(made.claim), reason: 'DisruptionLaunching', message })
+    }
+    return refs
+  }
+
+  /** Writes the stamps, by which nodes count as leaving. */
+  async stamp(candidates: readonly CandidateRef[]): Promise<Refusal | undefined> {
+    const { id } = this.#proposal
+    let lost: string | undefined
+    await this.#shared.fence.checkIfStale()
+    await forEachOf(candidates, concurrency, async (ref) => {
+      const after = await updateClaim(this.#deps, ref, (current) =>
+        stampOf(current) === id ? undefined : { metadata: { annotations: { [annotations.disruptionCommand]: id } } },
+      )
+      if (after === undefined || after.metadata.deletionTimestamp !== undefined) lost = ref.name
+    })
+    return lost === undefined
+      ? undefined
+      : { reason: 'churn', message: `NodeClaim ${lost} was deleted by somebody else meanwhile` }
+  }
+
+  /** Takes taint, condition and stamp off candidates. */
+  async release(candidates: readonly CandidateRef[]): Promise<void> {
+    await forEachOf(candidates, concurrency, async (ref) => {
+      await releaseCandidate(this.#deps, ref, { commandId: this.#proposal.id, unstamped: true })
+    })
+  }
+
+  /** Takes everything back, also what an earlier attempt wrote. */
+  async undo(): Promise<void> {
+    await this.release(this.#proposal.candidates)
+    await forEachOf(this.replacements(), concurrency, async (claim) => {
+      await releaseReplacement(this.#deps, claim.metadata, { commandId: this.#proposal.id })
+    })
+  }
+
+  #saysWhy({ status }: NodeClaim): boolean {
+    return conditionOf(status.conditions, 'DisruptionReason')?.reason === this.#proposal.reason
+  }
+
+  /** What is gone by now is found by the look that follows. */
+  async #markOne(ref: ClaimRef): Promise<void> {
+    const { reason } = this.#proposal
+    const claim = this.#deps.cache.nodeClaims.get(ref.name)
+    const node = claim && claimNode(this.#deps, claim)
+    if (node === undefined) return
+    await Promise.all([
+      updateNode(this.#deps, node.metadata.name, (current) =>
+        isTainted(current) ? undefined : { spec: { taints: [...current.taints, disrupted] } },
+      ),
+      setClaimConditions(this.#deps, ref, (current) =>
+        this.#saysWhy(current)
+          ? undefined
+          : { conditions: [{ type: 'DisruptionReason', status: 'True', reason, message: reason }] },
+      ),
+    ])
+  }
+}

@@ -1,0 +1,19 @@
+import { Gauge, type Registry } from 'prom-client'
+import { objectOf, type QuarantineEntries } from '../../core/quarantine.ts'
+
+/** Publishes how many objects are quarantined, by kind. */
+export function observeQuarantine(entries: () => QuarantineEntries, registry: Registry): Gauge {
+  return new Gauge({
+    name: 'joiner_quarantined_objects',
+    help: 'Objects that are left out of planning because they crashed passes of the scheduler.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [kind, { length }] of Object.entries(
+        Object.groupBy([...entries().keys()], (id) => objectOf(id).kind),
+      ) as [string, readonly string[]][])
+        this.set({ kind }, length)
+    },
+  })
+}

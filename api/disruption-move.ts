@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import { methodNames } from '../core/disruption/command.ts'
+import type { Cause } from '../core/disruption/verdicts/cause.ts'
+import { type Move, moveOutcomes, type Verdict } from '../core/disruption/verdicts/verdict.ts'
+import type { Hold } from '../core/node-claim/hold.ts'
+import { type Pause, type PauseScope, pausableReasons } from '../core/pauses/pauses.ts'
+
+const text = z.string()
+const texts = z.array(text)
+const count = z.number()
+const ms = z.number().exactOptional()
+
+const pods: z.ZodType<Extract<Cause, { readonly kind: 'pods-without-place' }>['pods']> = z.array(
+  z.object({ name: text, constraint: text.exactOptional() }),
+)
+
+const hold: z.ZodType<Hold> = z.object({
+  untilMs: ms,
+  odd: text.exactOptional(),
+  reason: text.exactOptional(),
+  by: text.exactOptional(),
+  expiry: z.boolean(),
+})
+
+const scope: z.ZodType<PauseScope> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('cluster') }),
+  z.object({ kind: z.literal('nodePool'), name: text }),
+  z.object({ kind: z.literal('node'), name: text }),
+  z.object({ kind: z.literal('reason'), reason: z.enum(pausableReasons) }),
+])
+
+const pause: z.ZodType<Pause> = z.object({
+  reason: text,
+  sinceMs: count,
+  untilMs: ms,
+  by: text.exactOptional(),
+  scope: scope.exactOptional(),
+})
+
+const eviction = { pod: text, podDisruptionBudgets: texts }
+
+/** The facts of each kind of cause. A kind or a field that is missing here does not compile. */
+type Facts = {
+  readonly [Kind in Cause['kind']]: {
+    readonly [Field in Exclude<keyof Extract<Cause, { readonly kind: Kind }>, 'kind'>]: z.ZodType<
+      Extract<Cause, { readonly kind: Kind }>[Field]
+    >
+  }
+}
+
+const facts: Facts = {
+  'no-node': {},
+  rebooting: {},
+  leaving: {},
+  'not-initialized': { isRegistered: z.boolean() },
+  nominated: {},
+  held: { hold },
+  'do-not-disrupt': {},
+  'no-node-pool-label': {},
+  'no-node-pool': { nodePool: text },
+  paused: { pause },
+  'pod-do-not-disrupt': { pod: text },
+  pdb: eviction,
+  'several-pdbs': eviction,
+  'no-disruptions-allowed': { reason: z.enum(pausableReasons) },
+  'unknown-instance-type': { instanceType: text },
+  'no-label': { label: text },
+  'consolidation-disabled': { nodePool: text },
+  'only-when-empty': { nodePool: text },
+  'not-consolidatable': { consolidateAfter: text },
+  'not-drifted': {},
+  'static-pool-not-consolidated': {},
+  'static-pool-not-replaced': {},
+  'no-static-pool': {},
+  empty: {},
+  'not-empty': {},
+  'command-failed': {},
+  'other-nodes-first': {},
+  'other-drifted-first': {},
+  'other-static-first': {},
+  'no-set-of-nodes': {},
+  'pods-expected': {},
+  'pods-without-place': { pods, count },
+  'several-new-nodes': { count },
+  'min-values': { labels: texts },
+  'nothing-cheaper': {},
+  'nothing-cheaper-than-one': {},
+  'spot-to-spot-disabled': {},
+  'few-spot-types': { needed: count, found: count },
+  'no-ready-pool': {},
+  'static-pool-at-limit': {},
+  'static-pool-reservations-full': {},
+  budget: { nodePool: text },
+  'requested-budget': { nodes: count },
+  'deletion-saves-too-little': {},
+  'saves-too-little': { scores: z.array(z.object({ nodePool: text, savings: count, disruption: count })) },
+  'chosen-empty': {},
+  'chosen-drifted': {},
+  'chosen-together': { nodes: count },
+  'chosen-underutilized': {},
+}
+
+type Variant = z.ZodObject<{ readonly kind: z.ZodLiteral<Cause['kind']> }>
+
+const variants = Object.entries(facts).map(([kind, own]) =>
+  z.object({ kind: z.literal(kind as Cause['kind']), ...own }),
+) as readonly Variant[] as readonly [Variant, ...Variant[]]
+
+const cause = z.discriminatedUnion('kind', variants) as z.ZodType<Cause>
+
+/** A move as verdicts and plans hold it. */
+export const moveSchema: z.ZodType<Move> = z.object({
+  methods: z.array(z.enum(methodNames)),
+  outcome: z.enum(moveOutcomes),
+  cause,
+  savingsForgone: count.exactOptional(),
+})
+
+const verdictSchema: z.ZodType<Omit<Verdict, 'nodeClaim'>> = z.object({
+  node: text.exactOptional(),
+  nodePool: text,
+  since: text,
+  price: count.exactOptional(),
+  moves: z.array(moveSchema),
+})
+
+/** Reads the stored verdict of a NodeClaim; undefined: it is none, or of another version. */
+export function parseVerdict(nodeClaim: string, stored: string): Verdict | undefined {
+  let json: unknown
+  try {
+    json = JSON.parse(stored)
+  } catch {
+    return undefined
+  }
+  const read = verdictSchema.safeParse(json)
+  return read.success ? { nodeClaim, ...read.data } : undefined
+}

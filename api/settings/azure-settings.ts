@@ -1,0 +1,177 @@
+import { z } from 'zod'
+import { cloudNames, knownCloud } from '../azure-cloud.ts'
+import { commaList, flag, isTrue, optionalText, required } from './setting-types.ts'
+
+const subnetPattern =
+  /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/virtualNetworks\/[^/]+\/subnets\/[^/]+$/i
+const identityPattern =
+  /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.ManagedIdentity\/userAssignedIdentities\/[^/]+$/i
+const encryptionSetPattern =
+  /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/diskEncryptionSets\/[^/]+$/i
+
+const identities = commaList.superRefine((ids, context) => {
+  for (const id of ids)
+    if (!identityPattern.test(id))
+      context.addIssue(
+        `holds "${id}", which is not the id of an identity; write /subscriptions/.../providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME, with commas between them`,
+      )
+})
+
+/** `key=value` pairs between commas. Azure keeps tags without regard to the case of their names. */
+const tagList = commaList.transform((pairs, context) => {
+  const tags: Record<string, string> = {}
+  const seen = new Map<string, string>()
+  for (const pair of pairs) {
+    const [key = '', ...rest] = pair.split('=')
+    if (key === '' || rest.length === 0 || /[<>%&\\?/]/.test(key))
+      context.addIssue(`holds "${pair}", which is not key=value with a key free of < > % & \\ ? /`)
+    const twin = seen.get(key.toLowerCase())
+    if (twin !== undefined)
+      context.addIssue(`names "${twin}" and "${key}", which are one tag to Azure; keep one of them`)
+    seen.set(key.toLowerCase(), key)
+    tags[key] = rest.join('=')
+  }
+  return tags
+})
+
+const guid = (what: string) =>
+  z.union([z.literal(''), z.guid(`is not a GUID; take ${what}, or leave it empty`)]).default('')
+
+/** Settings of Azure by the names that Karpenter's Azure provider has for them, with its rules (reference/azure-provider.md 9.1). */
+export const azureSettings = {
+  CLUSTER_NAME: required('the name of the AKS cluster'),
+  CLUSTER_ENDPOINT: required('the URL of the API server that nodes join').refine(
+    (text) => text === '' || z.url({ protocol: /^https?$/ }).safeParse(text).success,
+    "is not a URL; write https:// and the API server's name, as kubectl cluster-info prints it",
+  ),
+  KUBELET_BOOTSTRAP_CA_FILE: z.string().default('/var/run/secrets/kubernetes.io/serviceaccount/ca.crt'),
+  CLUSTER_CA_BUNDLE: optionalText.refine(
+    (text) => text === undefined || certificateForm(text) !== undefined,
+    "holds no certificate; write the PEM of the API server's CA, as it is or in base64, or leave it empty",
+  ),
+  ARM_SUBSCRIPTION_ID: required('the id of the Azure subscription'),
+  LOCATION: required('the Azure region, such as westus2'),
+  AZURE_NODE_RESOURCE_GROUP: required('the node resource group (MC_...)'),
+  VNET_SUBNET_ID: required('the ARM id of the subnet of the nodes').refine(
+    (text) => text === '' || subnetPattern.test(text),
+    'is not the id of a subnet; write /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/NAME/subnets/NAME',
+  ),
+  ARM_RESOURCE_GROUP: z.string().default(''),
+  ARM_CLOUD: z
+    .string()
+    .default('')
+    .transform((text, context) => {
+      const found = text === '' ? 'AzurePublicCloud' : knownCloud(text)
+      if (found === undefined) context.addIssue(`is not a cloud; use ${cloudNames.join(', ')}`)
+      return found ?? 'AzurePublicCloud'
+    }),
+  AZURE_ENVIRONMENT_FILEPATH: optionalText.refine(
+    (text) => text === undefined || text.startsWith('/'),
+    'is not an absolute path; write it from / on',
+  ),
+  AZURE_TENANT_ID: optionalText,
+  AZURE_CLIENT_ID: optionalText,
+  AZURE_CLIENT_SECRET: optionalText,
+  AZURE_FEDERATED_TOKEN_FILE: optionalText,
+  AZURE_AUTHORITY_HOST: optionalText,
+  AZURE_TOKEN_CREDENTIALS: optionalText.transform((text, context) => {
+    if (text === undefined) return undefined
+    const found = credentialNames.find((name) => name.toLowerCase() === text.toLowerCase())
+    if (found === undefined) context.addIssue(`is not a credential; use one of ${credentialNames.join(', ')}`)
+    return found
+  }),
+  IDENTITY_ENDPOINT: optionalText,
+  ENABLE_AZURE_SDK_LOGGING: flag(true),
+  NODE_IDENTITIES: identities.default([]),
+  KUBELET_IDENTITY_CLIENT_ID: guid("the client id of the kubelet's identity"),
+  // Azure creates no Linux VM without a key.
+  SSH_PUBLIC_KEY: required('the public SSH key of the nodes (ssh-rsa or ssh-ed25519)').regex(
+    /^ssh-/,
+    'is not a public SSH key; it begins with ssh-rsa or ssh-ed25519',
+  ),
+  LINUX_ADMIN_USERNAME: z
+    .string()
+    .max(32, 'is longer than 32 characters; shorten it')
+    .regex(/^[A-Za-z][-A-Za-z0-9_]*$/, 'is not a user name; begin with a letter and use letters, digits, - and _')
+    .default('azureuser'),
+  NETWORK_PLUGIN: z.enum(['azure', 'none'], { error: 'is not supported; use azure or none' }).default('azure'),
+  NETWORK_PLUGIN_MODE: z
+    .enum(['overlay', ''], { error: 'is not supported; use overlay, or leave it empty' })
+    .default('overlay'),
+  NETWORK_DATAPLANE: z
+    .enum(['cilium', 'azure', ''], { error: 'is not supported; use cilium or azure, or leave it empty' })
+    .default('cilium'),
+  NETWORK_POLICY: z.string().default(''),
+  VNET_GUID: guid('resourceGuid of the virtual network'),
+  ADDITIONAL_TAGS: tagList.default({}),
+  NODE_OSDISK_DISKENCRYPTIONSET_ID: z
+    .string()
+    .refine(
+      (text) => text === '' || encryptionSetPattern.test(text),
+      'is not the id of a disk encryption set; write /subscriptions/.../providers/Microsoft.Compute/diskEncryptionSets/NAME',
+    )
+    .default(''),
+  USE_SIG: flag(false),
+  SIG_SUBSCRIPTION_ID: z.string().default(''),
+  SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
+  JOINER_BILLING_EXTENSION: flag(false),
+  JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),
+  // Other clusters and people use the subscription's limits as well; the rest is theirs.
+  JOINER_ARM_BUDGET_SHARE: z.coerce
+    .number("is not a number; write the share of Azure's request limits that is Joiner's, such as 0.9")
+    .gt(0, "leaves no requests; write the share of Azure's request limits that is Joiner's, such as 0.9")
+    .max(1, "is more than all of Azure's request limits; write a share such as 0.9")
+    .default(0.9),
+  DNS_SERVICE_IP: optionalText.refine(
+    (text) => text === undefined || z.union([z.ipv4(), z.ipv6()]).safeParse(text).success,
+    'is not an IP address; take the cluster IP of the Service kube-dns, or leave it empty',
+  ),
+  VM_MEMORY_OVERHEAD_PERCENT: z.coerce
+    .number('is not a number; write a share such as 0.075')
+    .min(0, 'is below 0; write a share such as 0.075')
+    .max(1, 'is more than all memory; write a share such as 0.075')
+    .default(0.075),
+}
+
+/** What AZURE_TOKEN_CREDENTIALS may name: the names of Azure's SDKs. `prod` and `dev` stand for several, tried in a fixed order. */
+const credentialNames = [
+  'EnvironmentCredential',
+  'WorkloadIdentityCredential',
+  'ManagedIdentityCredential',
+  'AzureCLICredential',
+  'prod',
+  'dev',
+] as const
+
+/** How a setting holds a certificate: as PEM, or PEM in base64; undefined: neither. */
+export function certificateForm(text: string): 'pem' | 'base64' | undefined {
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return 'pem'
+  return text.trim().startsWith('LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t') ? 'base64' : undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+interface Conflict {
+  readonly name: string
+  readonly message: string
+}
+
+/** What is wrong with several settings together, beside what is wrong with each. */
+export function azureConflicts(env: Environment): readonly Conflict[] {
+  const conflicts: Conflict[] = []
+  if (isTrue(env['USE_SIG']))
+    for (const name of ['SIG_SUBSCRIPTION_ID', 'SIG_ACCESS_TOKEN_SERVER_URL'])
+      if (!env[name])
+        conflicts.push({ name, message: 'is missing, and USE_SIG "true" needs it; set it, or set USE_SIG to false' })
+  if (env['NETWORK_PLUGIN'] === 'none' && env['NETWORK_PLUGIN_MODE'])
+    conflicts.push({
+      name: 'NETWORK_PLUGIN_MODE',
+      message: 'does not go with NETWORK_PLUGIN "none", which has no modes; leave it empty',
+    })
+  if (env['AZURE_ENVIRONMENT_FILEPATH'] && env['ARM_CLOUD'])
+    conflicts.push({
+      name: 'AZURE_ENVIRONMENT_FILEPATH',
+      message: `does not go with ARM_CLOUD "${env['ARM_CLOUD']}": the file describes the cloud; unset one of them`,
+    })
+  return conflicts
+}

@@ -1,0 +1,53 @@
+import { labels } from '../../requirements/labels.ts'
+import { allows } from '../../requirements/requirement.ts'
+import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
+import type { Candidate } from '../candidates.ts'
+import type { Decision } from '../command.ts'
+
+/** Names of types that a text lists before it only counts the rest. */
+const mostTypes = 5
+
+/** As much of a command as its text tells. */
+export interface TellableCommand {
+  readonly decision: Decision
+  readonly candidates: readonly Pick<Candidate, 'node' | 'reschedulable'>[]
+  /** A number where nothing else is known of them any more. */
+  readonly replacements: readonly PlannedNodeClaim[] | number
+}
+
+/** A command as upstream's events tell it: the decision, the nodes with their types, and what takes their place. */
+export function commandText({ decision, candidates, replacements }: TellableCommand): string {
+  const pods = candidates.reduce((sum, { reschedulable }) => sum + reschedulable.length, 0)
+  const nodes = candidates.map(({ node: { metadata } }) =>
+    [metadata.name, metadata.labels[labels.instanceType] ?? '', metadata.labels[labels.capacityType] ?? ''].join('/'),
+  )
+  const going = `${decision}, terminating ${candidates.length} nodes (${pods} pods) ${nodes.join(', ')}`
+  if (typeof replacements === 'number')
+    return replacements === 0 ? going : `${going} and replacing with ${replacements} node${replacements > 1 ? 's' : ''}`
+  const [first] = replacements
+  if (first === undefined) return going
+  const types = `from types ${typesText(first.instanceTypes)}`
+  if (replacements.length === 1) return `${going} and replacing with ${onlyCapacityType(first)}node ${types}`
+  const spot = replacements.filter((claim) => allowsCapacityType(claim, 'spot')).length
+  return `${going} and replacing with ${spot} spot and ${replacements.length - spot} on-demand, ${types}`
+}
+
+/** `savings: $1.20`, an hour. */
+export function savingsText(savings: number): string {
+  return `savings: $${savings.toFixed(2)}`
+}
+
+function typesText(types: readonly string[]): string {
+  const rest = types.length - mostTypes
+  return `${types.slice(0, mostTypes).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+}
+
+function allowsCapacityType({ wanted }: PlannedNodeClaim, capacityType: string): boolean {
+  const own = wanted.get(labels.capacityType)
+  return own === undefined || allows(own, capacityType)
+}
+
+function onlyCapacityType(claim: PlannedNodeClaim): string {
+  const allowed = ['reserved', 'spot', 'on-demand'].filter((each) => allowsCapacityType(claim, each))
+  return allowed.length === 1 ? `${allowed[0]} ` : ''
+}

@@ -1,0 +1,57 @@
+import type { Node, NodeClaim, Pod } from '../../objects.ts'
+import type { SchedulableNode } from '../snapshot.ts'
+import { type ClusterState, isLeaving, type StateNode, schedulable } from '../state-nodes.ts'
+
+/** All that a place is made of. */
+interface Parts {
+  readonly one: StateNode
+  readonly nodePods: readonly Pod[]
+  readonly claimPods: readonly Pod[]
+  /** What all places are made of. */
+  readonly common: readonly unknown[]
+}
+
+interface MadePlace extends Parts {
+  readonly place: SchedulableNode
+}
+
+const noPods: readonly Pod[] = []
+
+/** Places as they were made last: one of which nothing changed is the very same object again. */
+export class MadePlaces {
+  /** By the Node, or by the claim of a node that has not joined. */
+  #made = new Map<Node | NodeClaim | undefined, MadePlace>()
+
+  /** The places of these nodes, in their order. `podsOn`: the same list as long as none of them changed. */
+  of(
+    known: readonly StateNode[],
+    state: ClusterState,
+    podsOn: (name: string) => readonly Pod[],
+  ): readonly SchedulableNode[] {
+    const common = [state.daemonSets, state.storage, state.csiNodes, state.instanceTypes]
+    const podsOf = (named: Node | NodeClaim | undefined) => (named === undefined ? noPods : podsOn(named.metadata.name))
+    const before = this.#made
+    const places: SchedulableNode[] = []
+    this.#made = new Map()
+    for (const one of known) {
+      if (isLeaving(one.claim, one.node)) continue
+      const named = one.node ?? one.claim
+      const parts = { one, nodePods: podsOf(one.node), claimPods: podsOf(one.claim), common }
+      let made = before.get(named)
+      if (made === undefined || !isSame(made, parts)) made = { ...parts, place: schedulable(one, state) }
+      this.#made.set(named, made)
+      places.push(made.place)
+    }
+    return places
+  }
+}
+
+function isSame(made: MadePlace, { one, nodePods, claimPods, common }: Parts): boolean {
+  return (
+    made.one.node === one.node &&
+    made.one.claim === one.claim &&
+    made.nodePods === nodePods &&
+    made.claimPods === claimPods &&
+    common.every((value, at) => value === made.common[at])
+  )
+}

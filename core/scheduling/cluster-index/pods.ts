@@ -1,0 +1,85 @@
+import type { Pod } from '../../objects.ts'
+import { isProvisionable } from '../../pods/pod-rules.ts'
+import { namespaceOf } from '../cluster.ts'
+
+/** Pods by a name that each of them has, or has not. */
+type Groups = Map<string, Map<string, Pod>>
+
+const noPods: readonly Pod[] = []
+
+/** The pods of a cluster by what a pass asks for: those that wait, those of a node, those of a DaemonSet. */
+export class IndexedPods {
+  readonly #pending = new Map<string, Pod>()
+  readonly #byNode: Groups = new Map()
+  /** Pods of a node in order; made anew after a change. */
+  readonly #lists = new Map<string, readonly Pod[]>()
+  readonly #byOwner: Groups = new Map()
+  readonly #namespaces = new Map<string, number>()
+
+  /** Pods that the scheduler gave up on. */
+  get pending(): Iterable<Pod> {
+    return this.#pending.values()
+  }
+
+  /** Namespaces that something lives in. */
+  get namespaces(): Iterable<string> {
+    return this.#namespaces.keys()
+  }
+
+  /** Enters a pod as it is now, or takes it out. Returns whether it is one of a DaemonSet. */
+  changed(key: string, before: Pod | undefined, after: Pod | undefined): boolean {
+    if (after !== undefined && isProvisionable(after)) this.#pending.set(key, after)
+    else this.#pending.delete(key)
+    this.#countNamespace(before, -1)
+    this.#countNamespace(after, 1)
+    takeOut(this.#byNode, key, before?.nodeName)
+    putIn(this.#byNode, after?.nodeName, [key, after])
+    for (const name of [before?.nodeName, after?.nodeName]) if (name !== undefined) this.#lists.delete(name)
+    const owners = [daemonOwner(before), daemonOwner(after)]
+    takeOut(this.#byOwner, key, owners[0])
+    putIn(this.#byOwner, owners[1], [key, after])
+    return owners.some((owner) => owner !== undefined)
+  }
+
+  /** Pods of a node in order of their names, so that nothing depends on the order of changes. The same list as long as none of them changed. */
+  on(node: string): readonly Pod[] {
+    const known = this.#lists.get(node)
+    if (known !== undefined) return known
+    const own = this.#byNode.get(node)
+    if (own === undefined) return noPods
+    const listed = [...own].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pod]) => pod)
+    this.#lists.set(node, listed)
+    return listed
+  }
+
+  /** Pods of a DaemonSet, by its UID. */
+  ofOwner(uid: string): readonly Pod[] {
+    return [...(this.#byOwner.get(uid)?.values() ?? [])]
+  }
+
+  #countNamespace(pod: Pod | undefined, by: 1 | -1): void {
+    if (pod === undefined) return
+    const name = namespaceOf(pod)
+    const count = (this.#namespaces.get(name) ?? 0) + by
+    if (count === 0) this.#namespaces.delete(name)
+    else this.#namespaces.set(name, count)
+  }
+}
+
+function takeOut(groups: Groups, key: string, from: string | undefined): void {
+  if (from === undefined) return
+  const group = groups.get(from)
+  group?.delete(key)
+  if (group?.size === 0) groups.delete(from)
+}
+
+function putIn(groups: Groups, into: string | undefined, [key, pod]: readonly [string, Pod | undefined]): void {
+  if (into === undefined || pod === undefined) return
+  const group = groups.get(into) ?? new Map<string, Pod>()
+  groups.set(into, group)
+  group.set(key, pod)
+}
+
+function daemonOwner(pod: Pod | undefined): string | undefined {
+  return pod?.metadata.ownerReferences.find(({ controller, kind }) => controller === true && kind === 'DaemonSet')?.uid
+}

@@ -1,0 +1,160 @@
+import type { InstanceType } from '../../instance-type.ts'
+import { intersects, operatorOf, type Requirement } from '../../requirements/requirement.ts'
+import { subtractQuantity, zero } from '../../values/quantity.ts'
+import { entryOf } from '../../values/records.ts'
+import { type Bits, membersOf, noBits } from '../offerings/bits.ts'
+import type { PoolIndex } from '../offerings/pool-index.ts'
+import type { RequirementSet } from '../offerings/requirement-sets.ts'
+import type { Level } from '../solver/pod-shapes.ts'
+import type { Waiting } from '../solver/waiting-pods.ts'
+import type { FinishedPass } from './finished-pass.ts'
+import { restMiss } from './funnel-rest.ts'
+import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
+import { countOf, type Stages, shortKey, shortly, some, TypeQuestions, typesOf, valuesOf } from './funnel-types.ts'
+
+/** One way to ask a pool for the pod's node: one of the alternatives of its volumes, if it has any. */
+export interface Attempt {
+  readonly pool: PoolIndex
+  readonly one: Waiting
+  readonly level: Level
+  readonly alternative: RequirementSet | undefined
+}
+
+/** What would have to change for a pod to come further with one NodePool, in words. */
+export class NearestMisses {
+  readonly #pass: FinishedPass
+  readonly #questions: TypeQuestions
+
+  constructor(pass: FinishedPass) {
+    this.#pass = pass
+    this.#questions = new TypeQuestions(pass)
+  }
+
+  /** What each question leaves of the pool's types. */
+  stages(pool: PoolIndex, set: RequirementSet, one: Waiting): Stages {
+    const within = pool.nodesExhausted ? noBits(pool.index.types.length) : pool.withinLimits
+    return this.#questions.ask(pool, set, { requests: one.requested.vector, within })
+  }
+
+  /** The pod's volumes and the pool, or the pod itself, want different places. */
+  ofVolumes({ pool, one, alternative }: Attempt, base: RequirementSet): string {
+    const asked = [...(alternative?.map.values() ?? [])].find((own) => {
+      const other = base.map.get(own.key)
+      return other === undefined || !intersects(other, own)
+    })
+    if (asked === undefined) return `${volumesOf(one)} cannot be reached from it`
+    const { offerings } = this.stages(pool, base, one)
+    const cause = `${shortly(asked)} of ${volumesOf(one)}`
+    return this.#onlyElsewhere({ pool, key: asked.key, set: base, types: offerings, cause })
+  }
+
+  /** `set`: what is asked of the node in all; `stages`: what it leaves. */
+  of(attempt: Attempt, set: RequirementSet, stages: Stages): string {
+    const { pool, one, level } = attempt
+    if (countOf(stages.requirements) === 0) return this.#blame(attempt, set)
+    if (countOf(stages.resources) === 0) {
+      const nearest = nearestByRoom(pool, stages.requirements, one.requested.requests)
+      if (nearest === undefined) return 'no type has room'
+      return `needs ${lackText(nearest.lacks)} than ${nearest.type} leaves for pods, the nearest of ${countOf(stages.requirements)} ${plural(countOf(stages.requirements), 'type')}`
+    }
+    if (countOf(stages.offerings) === 0) return this.#blame(attempt, set)
+    if (countOf(stages.limits) === 0) return limitMiss(pool, stages.offerings)
+    return restMiss({ pool, set, types: stages.limits, ports: level.pod.hostPorts, volumes: one.volumes })
+  }
+
+  /** The one requirement without which most types would do. */
+  #blame(attempt: Attempt, set: RequirementSet): string {
+    const { pool, one } = attempt
+    let best: { readonly key: string; readonly types: Bits; readonly count: number } | undefined
+    for (const key of [...set.map.keys()].sort()) {
+      const { offerings } = this.stages(pool, this.#questions.without(set, key), one)
+      const count = countOf(offerings)
+      if (count > (best?.count ?? 0)) best = { key, types: offerings, count }
+    }
+    if (best === undefined) return this.#hardMiss(pool, set)
+    const asked = set.map.get(best.key) as Requirement
+    if (isEmpty(asked) && attempt.alternative?.map.has(best.key) === true)
+      return `${volumesOf(one)} have no ${shortKey(best.key)} in common`
+    return this.#onlyElsewhere({
+      pool,
+      key: best.key,
+      set: this.#questions.without(set, best.key),
+      types: best.types,
+      cause: `${shortly(asked)} of ${this.#origin(attempt, best.key)}`,
+    })
+  }
+
+  #hardMiss(pool: PoolIndex, set: RequirementSet): string {
+    if (pool.index.types.length === 0) return 'it has no instance types'
+    const known = [...set.map].map(([key, own]) => ({ own, left: countOf(pool.index.meeting(this.#alone(key, own))) }))
+    const empty = known.filter(({ left }) => left === 0).map(({ own }) => shortly(own))
+    if (empty.length > 0) return `no type has ${empty.join(' nor ')}`
+    const available = pool.index.types.some(({ offerings }) => offerings.some(({ available: healthy }) => healthy))
+    return available
+      ? 'no type meets all requirements together, whichever one is dropped'
+      : `none of its ${pool.index.types.length} types can be had now`
+  }
+
+  #alone(key: string, own: Requirement): RequirementSet {
+    return this.#pass.sets.intern(new Map([[key, own]]))
+  }
+
+  /** `set`: what all else asks, with which these types can be had. */
+  #onlyElsewhere(miss: {
+    readonly pool: PoolIndex
+    readonly key: string
+    readonly set: RequirementSet
+    readonly types: Bits
+    readonly cause: string
+  }): string {
+    const { pool, key, set, types, cause } = miss
+    const found = typesOf(pool, types)
+    if (found.length === 0) return `ruled out by ${cause}; without it no type would do either`
+    const values = valuesOf(found, key, set)
+    const where =
+      values.length === 0
+        ? 'types without that label have it'
+        : `only ${shortKey(key)} ${some(values)} ${values.length === 1 ? 'has' : 'have'} it`
+    return `${where} (${found.length} ${plural(found.length, 'type')}), ruled out by ${cause}`
+  }
+
+  /** Who asks for a key: what narrows most comes first. */
+  #origin({ level, alternative, one, pool }: Attempt, key: string): string {
+    if (alternative?.map.has(key) === true) return volumesOf(one)
+    const group = this.#pass.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
+    if (level.wanted.map.has(key) && group === undefined) return 'the pod'
+    if (group !== undefined) return `the pod's ${group.rule.kind}`
+    return `NodePool ${pool.name}`
+  }
+}
+
+function volumesOf({ pod: { persistentVolumeClaims: names } }: Waiting): string {
+  return `${plural(names.length, 'volume')} ${some(names.map((name) => `"${name}"`))}`
+}
+
+const isEmpty = (one: Requirement) => operatorOf(one) === 'DoesNotExist'
+
+const plural = (count: number, word: string) => (count === 1 ? word : `${word}s`)
+
+/** What of the limits is left before this pass, against the smallest type; claims of the pass may have taken the rest. */
+function limitMiss(pool: PoolIndex, types: Bits): string {
+  const { nodePool, usage } = pool.option
+  const left = membersOf(types).map((type) => pool.index.types[type] as InstanceType)
+  const shares = Object.keys(nodePool.limits)
+    .sort()
+    .flatMap((name) => {
+      const limit = entryOf(nodePool.limits, name) ?? zero
+      const used = entryOf(usage, name) ?? zero
+      const smallest = left
+        .map(({ capacity }) => entryOf(capacity, name) ?? zero)
+        .sort((a, b) => (a.nano < b.nano ? -1 : 1))[0]
+      const free = subtractQuantity(limit, used)
+      const text = `limit ${amountText(name, limit)}, in use ${amountText(name, used)}`
+      if (name === 'nodes') return pool.nodesExhausted ? [text] : []
+      if (smallest === undefined || smallest.nano === 0n) return []
+      return smallest.nano > free.nano ? [`${text}, the smallest type left has ${amountText(name, smallest)}`] : []
+    })
+  return shares.length > 0
+    ? `limits: ${shares.join('; ')}`
+    : `limits: new nodes of this pass have taken what was left of ${Object.keys(nodePool.limits).sort().join(', ')}`
+}

@@ -1,0 +1,89 @@
+import type { Pod, Toleration } from '../../objects.ts'
+import { labels } from '../../requirements/labels.ts'
+import type { Requirement } from '../../requirements/requirement.ts'
+import { hasPreferredNodeAffinity, podRequirements, type Requirements } from '../../requirements/requirements.ts'
+import type { Resources } from '../../resources.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
+import { relax } from '../relaxation.ts'
+import type { RepellingPod, StatingPod } from '../topology/concern.ts'
+import type { LabelFacts } from '../topology/label-facts.ts'
+
+/** A pod as it is tried, with all its wishes or with some given up: what follows from the pod alone. */
+export interface LevelFacts extends StatingPod {
+  readonly wanted: RequirementSet
+  /** Requirements on the hostname, which no set holds. */
+  readonly wantedHost: Requirement | undefined
+  /** What narrows the domains that the pod's topology counts: only what is required. */
+  readonly strict: Requirements
+  readonly facet: FacetFacts
+  readonly labels: LabelFacts
+}
+
+/** Nodes by their numbers in the order in which they are tried. */
+export interface Candidates {
+  /** The number of the candidate that stands there; undefined: there are not so many. */
+  at(index: number): number | undefined
+}
+
+/** Tolerations and requirements: with the place they decide a refusal that stays. */
+export interface FacetFacts {
+  readonly tolerations: readonly Toleration[]
+  readonly wanted: RequirementSet
+  /** Whether the taints of a list are tolerated, by the list's number. */
+  readonly tolerated: (boolean | undefined)[]
+  /** Nodes that may take a pod, by what it requests. */
+  readonly candidates: Map<RequestFacts, Candidates>
+}
+
+/** What pods ask for, each amount once. */
+export interface RequestFacts {
+  readonly number: number
+  readonly requests: Resources
+  readonly vector: Float64Array
+}
+
+/** Pods whose constraints are the same, whatever they request. */
+export interface ShapeFacts extends RepellingPod {
+  readonly levels: LevelFacts[]
+  /** Whether the last level has nothing more to give up. */
+  complete: boolean
+}
+
+/** What makes levels of pods. */
+export interface LevelMaker {
+  readonly sets: RequirementSets
+  readonly respectsPreferences: boolean
+  readonly toleratePreferNoSchedule: boolean
+  readonly facet: (tolerations: readonly Toleration[], wanted: RequirementSet) => FacetFacts
+  readonly labels: (pod: Pod) => LabelFacts
+}
+
+/** The shape's level of that number, made when first asked for; undefined: all wishes are given up before. */
+export function levelFacts(shape: ShapeFacts, number: number, maker: LevelMaker): LevelFacts | undefined {
+  const known = shape.levels[number]
+  if (known !== undefined || shape.complete) return known
+  const before = shape.levels[number - 1]
+  const pod = before === undefined ? shape.pod : relax(before.pod, maker.toleratePreferNoSchedule)
+  if (pod === undefined) {
+    shape.complete = true
+    return undefined
+  }
+  const level = makeLevel(pod, maker)
+  shape.levels.push(level)
+  return level
+}
+
+function makeLevel(pod: Pod, { sets, respectsPreferences, facet, labels: labelsOf }: LevelMaker): LevelFacts {
+  const all = podRequirements(pod, { strict: !respectsPreferences })
+  const strict = hasPreferredNodeAffinity(pod) ? podRequirements(pod, { strict: true }) : all
+  const wanted = sets.intern(withoutHostname(all))
+  return {
+    pod,
+    wanted,
+    wantedHost: all.get(labels.hostname),
+    strict,
+    facet: facet(pod.tolerations, wanted),
+    labels: labelsOf(pod),
+    rules: undefined,
+  }
+}

@@ -1,0 +1,17 @@
+import type { Pod, Taint } from '../../objects.ts'
+import type { RequirementSet } from '../offerings/requirement-sets.ts'
+
+/** A node as topology counts it: by its own labels, not by what a pass makes of it. */
+export interface CountedNode {
+  readonly name: string
+  readonly set: RequirementSet
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  /** Its labels as a place for pods; absent: it is none. */
+  readonly placeLabels?: Readonly<Record<string, string>>
+  /** Whether the anti-affinity of its pods keeps others away. */
+  readonly isTracked: boolean
+  readonly pods: readonly Pod[]
+  /** Those of its pods that state anti-affinity. */
+  readonly repelling: readonly Pod[]
+}

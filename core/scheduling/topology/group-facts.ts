@@ -1,0 +1,67 @@
+import type { Taint } from '../../objects.ts'
+import { labels } from '../../requirements/labels.ts'
+import { allows, operatorOf, type Requirement } from '../../requirements/requirement.ts'
+import { untolerated } from '../../taints.ts'
+import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
+import type { Domains } from './domains.ts'
+import type { LabelFacts } from './label-facts.ts'
+import { selects } from './label-selector.ts'
+import type { TopologyRule } from './topology-rules.ts'
+
+/** What a group is by its rule, whatever it counts: shared by all that count by the rule. */
+export class GroupFacts {
+  readonly rule: TopologyRule
+  readonly key: string
+  readonly isHostname: boolean
+  readonly domains: Domains
+  readonly sets: RequirementSets
+  readonly #alternatives: readonly RequirementSet[]
+  /** What each alternative asks of the hostname; absent: none asks anything. */
+  readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
+  readonly #filtered = new Map<number, boolean>()
+
+  constructor(rule: TopologyRule, domains: Domains, sets: RequirementSets) {
+    this.rule = rule
+    this.key = rule.key
+    this.isHostname = rule.key === labels.hostname
+    this.domains = domains
+    this.sets = sets
+    const { affinityPolicy, alternatives } = rule.filter
+    const honored = affinityPolicy === 'Honor' ? alternatives : []
+    this.#alternatives = honored.map((one) => sets.intern(withoutHostname(one)))
+    const hosts = honored.map((one) => one.get(labels.hostname))
+    this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
+  }
+
+  /** Whether the rule is about pods with these labels. */
+  selects({ namespace, labels: own }: Pick<LabelFacts, 'namespace' | 'labels'>): boolean {
+    return this.rule.namespaces.has(namespace) && selects(this.rule.selector, own)
+  }
+
+  /** Whether a node with these labels or requirements counts. `hostname`: its label, if it has one. */
+  includes(set: RequirementSet, taints: readonly Taint[], hostname: string | undefined): boolean {
+    const { taintsPolicy, tolerations } = this.rule.filter
+    if (taintsPolicy === 'Honor' && untolerated(taints, tolerations).length > 0) return false
+    if (this.#alternatives.length === 0) return true
+    if (this.#alternativeHosts !== undefined)
+      return this.#alternatives.some(
+        (one, at) => admitsHost(this.#alternativeHosts?.[at], hostname) && this.#meets(set, one),
+      )
+    const known = this.#filtered.get(set.id)
+    if (known !== undefined) return known
+    const included = this.#alternatives.some((one) => this.#meets(set, one))
+    this.#filtered.set(set.id, included)
+    return included
+  }
+
+  #meets(set: RequirementSet, wanted: RequirementSet): boolean {
+    return typeof this.sets.merged(set, wanted, 'strict') !== 'string'
+  }
+}
+
+/** Whether a node with this hostname, or without one, meets what is asked of it. */
+function admitsHost(wanted: Requirement | undefined, hostname: string | undefined): boolean {
+  if (wanted === undefined) return true
+  if (hostname !== undefined) return allows(wanted, hostname)
+  return operatorOf(wanted) === 'NotIn' || operatorOf(wanted) === 'DoesNotExist'
+}

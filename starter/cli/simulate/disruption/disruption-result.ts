@@ -1,0 +1,92 @@
+import type { Blocked } from '../../../../core/disruption/candidates.ts'
+import { type DisruptionCommand, type DisruptionMethod, reasonOf } from '../../../../core/disruption/command.ts'
+import type { Evaluation } from '../../../../core/disruption/evaluate.ts'
+import { causeText } from '../../../../core/disruption/verdicts/cause-text.ts'
+import { staticClaimRequirements } from '../../../../core/node-pool/node-claim-template.ts'
+import type { RequirementSpec } from '../../../../core/objects.ts'
+import { serializeAll } from '../../../../core/requirements/requirements.ts'
+import type { PlannedNodeClaim } from '../../../../core/scheduling/snapshot.ts'
+import { printable } from '../../../../core/values/printable.ts'
+import { aligned, counted, few, monthly } from '../words.ts'
+import type { ConditionsJson } from './claim-conditions.ts'
+
+/** What came of it, as a simulation prints it. */
+export interface DisruptionResultJson {
+  readonly commands: readonly CommandJson[]
+  readonly blocked: readonly BlockedJson[]
+  /** Names of the Nodes that a method chose among. */
+  readonly candidates: readonly string[]
+  /** By NodeClaim, where the scenario asks for them to be found out. */
+  readonly conditions?: Readonly<Record<string, ConditionsJson>>
+}
+
+interface CommandJson {
+  /** Absent where one method was asked. */
+  readonly method?: DisruptionMethod
+  readonly reason: string
+  readonly decision: string
+  readonly candidates: readonly string[]
+  readonly replacements: readonly {
+    readonly nodePool: string
+    readonly instanceTypes: readonly string[]
+    readonly cheapestPrice: number | null
+    readonly requirements: readonly RequirementSpec[]
+  }[]
+}
+
+type BlockedJson = { readonly event: string; readonly reason: string } & (
+  | { readonly node: string }
+  | { readonly nodePool: string }
+)
+
+/** An evaluation as it is printed. `asked`: the only method that was. */
+export function disruptionResult(
+  { commands, blocked, passes }: Evaluation,
+  asked: DisruptionMethod | undefined,
+): DisruptionResultJson {
+  const told = new Map(blocked.flatMap(blockedJson).map((one) => [JSON.stringify(one), one]))
+  return {
+    commands: commands.map((command) => commandJson(command, asked)),
+    blocked: [...told.values()],
+    candidates: [...new Set(passes.flatMap(({ candidates }) => candidates))],
+  }
+}
+
+function commandJson(command: DisruptionCommand, asked: DisruptionMethod | undefined): CommandJson {
+  return {
+    ...(asked === undefined ? { method: command.method } : {}),
+    reason: reasonOf(command),
+    decision: command.decision,
+    candidates: command.candidates.map(({ node }) => node.metadata.name),
+    replacements: command.replacements.map(replacementJson),
+  }
+}
+
+function replacementJson({ nodePool, instanceTypes: names, price, wanted }: PlannedNodeClaim) {
+  return {
+    nodePool,
+    instanceTypes: names,
+    cheapestPrice: names.length === 0 ? null : price,
+    requirements: serializeAll(staticClaimRequirements(wanted)),
+  }
+}
+
+function blockedJson({ object, reason: event, cause }: Blocked): readonly BlockedJson[] {
+  const reason = causeText(cause)
+  if (object.kind === 'NodePool') return [{ event, reason, nodePool: object.name }]
+  return object.nodeName === undefined ? [] : [{ event, reason, node: object.nodeName }]
+}
+
+/** The decision for people. */
+export function decisionText({ commands, blocked }: DisruptionResultJson): string {
+  const done = commands.map(({ decision, reason, candidates, replacements }) => {
+    const by = replacements.map(({ nodePool, instanceTypes: names, cheapestPrice }) => {
+      const price = cheapestPrice === null ? '' : `, from USD ${monthly(cheapestPrice)} a month`
+      return `\n  by a node of ${printable(nodePool)}: ${few(names, 3) || 'as its template says'}${price}`
+    })
+    return `${decision} (${reason}) ${counted(candidates.length, 'node')}: ${few(candidates, 10)}${by.join('')}`
+  })
+  const rows = blocked.map((one) => ['node' in one ? one.node : `NodePool ${one.nodePool}`, one.event, one.reason])
+  const parts = [done.length === 0 ? 'nothing is done' : done.join('\n'), rows.length === 0 ? '' : aligned(rows)]
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}

@@ -1,0 +1,34 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The suites that take longest, longest first. They are short to read: most of their time is waiting. */
+const slowest = [
+  'upgrade',
+  'temporal-access',
+  'disruption-faults',
+  'durability',
+  'scheduling',
+  'identity',
+  'disruption',
+  'event-budget',
+  'node-pool',
+  'ownership',
+  'main-job',
+  'crash-matrix',
+  'acceptance',
+  'node-requests',
+  'planning-isolation',
+  'soak',
+]
+
+/** Where a suite begins among the others: by its place in `slowest`, the rest after them. */
+function place({ moduleId }: TestSpecification): number {
+  const found = slowest.findIndex((name) => moduleId.endsWith(`/${name}.servers.test.ts`))
+  return found === -1 ? slowest.length : found
+}
+
+/** On a new machine vitest begins with the largest files. What takes longest comes first here, or all would wait for it in the end. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((one, other) => place(one) - place(other))
+  }
+}
