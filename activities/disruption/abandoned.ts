@@ -1,14 +1,16 @@
+import type { Logger } from 'pino'
 import { conditionOf } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
-import { claimNode } from '../kubernetes/lifecycle/observe.ts'
+import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
 import type { LifecycleStarter } from '../provisioning/lifecycle-starter.ts'
 import type { Nominations } from '../provisioning/nominations.ts'
 import type { DisruptionMemory } from './memory.ts'
 
 export interface AbandonedDeps extends CommandObjectsDeps {
+  readonly log: Logger
   readonly lifecycles: LifecycleStarter
   readonly nominations: Nominations
 }

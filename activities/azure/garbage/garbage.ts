@@ -10,8 +10,8 @@ import { inParallel } from '../../in-parallel.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
-import type { ObserveDeps } from '../../kubernetes/lifecycle/observe.ts'
-import { countDisruption } from '../../kubernetes/lifecycle/observe.ts'
+import type { DisruptionCountDeps } from '../../kubernetes/lifecycle/claim-deletion.ts'
+import { countDisruption } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import type { ArmBudget } from '../arm/arm-budget.ts'
 import { inTurn } from '../arm/arm-turn.ts'
 import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
@@ -29,7 +29,7 @@ import { ownNamespace, reportUnproven, reportWithheld } from './left-alone.ts'
 import type { OrphanedNodesDeps } from './orphaned-nodes.ts'
 import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
 
-export interface GarbageDeps extends FoundResourcesDeps, LeftAloneDeps, OrphanedNodesDeps, ObserveDeps {
+export interface GarbageDeps extends FoundResourcesDeps, LeftAloneDeps, OrphanedNodesDeps, DisruptionCountDeps {
   /** Tokens for requests of `azure`, which takes them by itself. */
   readonly budget: ArmBudget
 }

@@ -9,7 +9,6 @@ import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
-import type { ObserveDeps } from '../../kubernetes/lifecycle/observe.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
@@ -26,7 +25,7 @@ import { putVm } from './put-vm.ts'
 import type { TakeOverDeps } from './take-over.ts'
 import { takeOver } from './take-over.ts'
 
-export interface LaunchDeps extends TakeOverDeps, InvalidClaimDeps, ObserveDeps, PutVmDeps {}
+export interface LaunchDeps extends TakeOverDeps, InvalidClaimDeps, PutVmDeps {}
 
 const registrationMs = 15 * 60_000
 const tokenMarginMs = 5 * 60_000

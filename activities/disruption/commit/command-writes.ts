@@ -11,7 +11,7 @@ import type { CommandObjectsDeps } from '../../kubernetes/commands/command-objec
 import { releaseCandidate, releaseReplacement, stampOf } from '../../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import { claimNode } from '../../kubernetes/lifecycle/observe.ts'
+import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { PauseDeps } from '../../kubernetes/pauses/pauses.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import type { CreateClaimsDeps } from '../../provisioning/create-claims.ts'

@@ -10,13 +10,16 @@ import { activityScope } from '../../activity-context.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
-import { claimNode, deleteClaim, readNode } from '../lifecycle/observe.ts'
+import type { DisruptionCountDeps } from '../lifecycle/claim-deletion.ts'
+import { deleteClaim } from '../lifecycle/claim-deletion.ts'
+import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
+import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { PauseDeps } from '../pauses/pauses.ts'
 import { readPauses } from '../pauses/pauses.ts'
 import type { CommandObjectsDeps } from './command-objects.ts'
-import { livePodsOn, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
+import { releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
 
-export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps {}
+export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {}
 
 /**
  * Deletes a command's candidates and waits until the last is gone, after a last look at them as they are now. Nodes of a command go together or

@@ -1,27 +1,21 @@
 import { conditionOf, withoutCondition } from '../../../core/conditions.ts'
-import type { NodeClaim, Pod } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
-import { decodePod } from '../cache/decode-pod.ts'
 import { isNotFound } from '../client/api-error.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, updateClaim, updateClaimStatus, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
-import type { ObserveDeps } from '../lifecycle/observe.ts'
-import { claimNode, deleteClaim } from '../lifecycle/observe.ts'
+import { deleteClaim } from '../lifecycle/claim-deletion.ts'
+import { claimNode } from '../lifecycle/claim-nodes.ts'
+import { livePodsOn } from '../lifecycle/live-pods.ts'
 
-export interface CommandObjectsDeps extends ObserveDeps {}
+export interface CommandObjectsDeps extends ObjectWritesDeps {}
 
 /** The stamp of a claim: the command that it is disrupted by. */
 export function stampOf({ metadata }: NodeClaim): string | undefined {
   return metadata.annotations[annotations.disruptionCommand]
-}
-
-/** The pods of a node as the API server has them now. */
-export async function livePodsOn(deps: CommandObjectsDeps, nodeName: string): Promise<readonly Pod[]> {
-  const { items } = await deps.client.list('/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })
-  for (const item of items) deps.cache.upsert('Pod', item)
-  return items.map(decodePod)
 }
 
 /**

@@ -7,11 +7,11 @@ import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
-import type { CommandObjectsDeps } from '../commands/command-objects.ts'
-import { livePodsOn } from '../commands/command-objects.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
+import { liveNodes } from '../lifecycle/claim-nodes.ts'
+import { livePodsOn } from '../lifecycle/live-pods.ts'
+import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
-import { liveNodes } from '../lifecycle/observe.ts'
 import { nodeDrained } from './drain-record.ts'
 import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ToldAs } from './drain-report.ts'
@@ -23,7 +23,7 @@ import { stampTermination, tellDeadline } from './termination-stamp.ts'
 import type { VolumesDeps } from './volumes.ts'
 import { attachmentsInTheWay } from './volumes.ts'
 
-export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, CommandObjectsDeps {}
+export interface DrainDeps extends DrainReportDeps, EvictionsDeps, NodeDeletionDeps, VolumesDeps, NodeHealthDeps {}
 
 /** How long a node is watched at least for pods that were bound at the last moment (reference/karpenter-core.md 5.5). */
 const lateBindingMs = 5000

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { isDaemonPod, isMirrorPod } from '../../../core/pods/pod-rules.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
@@ -8,16 +9,17 @@ import type { Json } from '../client/answers.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
 import { claimBeingDeleted, updateClaim, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { CommandObjectsDeps } from '../commands/command-objects.ts'
-import { livePodsOn } from '../commands/command-objects.ts'
 import type { ClaimRef } from '../contract.ts'
-import { liveNodes } from '../lifecycle/observe.ts'
+import { liveNodes } from '../lifecycle/claim-nodes.ts'
+import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { DrainRecordDeps } from './drain-record.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
 import type { NodeDeletionDeps } from './node-deletion.ts'
 import { deleteNode } from './node-deletion.ts'
 
-export interface FinalizeDeps extends DrainRecordDeps, CommandObjectsDeps, NodeDeletionDeps {}
+export interface FinalizeDeps extends DrainRecordDeps, NodeDeletionDeps {
+  readonly log: Logger
+}
 
 /** How long one attempt waits for Nodes that others hold; Temporal tries again. Below the limit of the activity. */
 const patienceMs = 5000

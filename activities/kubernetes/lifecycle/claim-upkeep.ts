@@ -1,14 +1,17 @@
+import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { shortfalls } from '../../../core/node-claim/consistency.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
 import { subject } from '../event-recorder.ts'
-import type { ObserveDeps } from './observe.ts'
-import { claimNode } from './observe.ts'
+import { claimNode } from './claim-nodes.ts'
 
-export interface ClaimUpkeepDeps extends ObserveDeps {}
+export interface ClaimUpkeepDeps extends ObjectWritesDeps {
+  readonly log: Logger
+}
 
 const concurrency = 20
 

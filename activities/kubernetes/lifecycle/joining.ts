@@ -10,16 +10,20 @@ import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
+import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
-import type { ObserveDeps } from './observe.ts'
-import { claimNode, nodesOfVm } from './observe.ts'
+import { claimNode, nodesOfVm } from './claim-nodes.ts'
+import type { NodeHealthDeps } from './node-health.ts'
 
-export interface JoiningDeps extends ObserveDeps {}
+export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
+  readonly lifecycleMetrics: LifecycleMetrics
+}
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
 const tellAfterMs = 2000

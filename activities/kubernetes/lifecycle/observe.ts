@@ -2,29 +2,25 @@ import { isTrue } from '../../../core/conditions.ts'
 import type { EventReason } from '../../../core/events.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
-import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
-import type { Node, NodeClaim } from '../../../core/objects.ts'
-import { isReschedulable } from '../../../core/pods/pod-rules.ts'
-import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
-import type { DisruptionMetrics } from '../../disruption/metrics.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import { decodeNode } from '../cache/decode.ts'
-import { isConflict, isNotFound } from '../client/api-error.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
-import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { DisruptionCountDeps } from './claim-deletion.ts'
+import { countDisruption, deleteClaim } from './claim-deletion.ts'
+import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 import { announceInterruption, prepareRepair } from './node-health.ts'
 import type { NodeRequestsDeps } from './node-requests.ts'
 import { tellRetry } from './node-requests.ts'
 
-export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps {
+export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps, DisruptionCountDeps {
   readonly lifecycleMetrics: LifecycleMetrics
-  readonly disruptionMetrics: DisruptionMetrics
 }
 
 /** Reads a claim and its Node as they are now and says what its lifecycle should do. */
@@ -94,7 +90,7 @@ async function prepare(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Prom
 }
 
 /** The claim with the finalizer, which has to stand before a VM is made for it; undefined when it is gone. One that is being deleted stays as it is. */
-export async function withFinalizer(deps: ObserveDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
+export async function withFinalizer(deps: ObjectWritesDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
   const { name, uid } = claim.metadata
   return updateClaim(deps, { name, uid }, ({ metadata: { finalizers, deletionTimestamp } }) =>
@@ -116,89 +112,6 @@ function shown(claim: NodeClaim, now: number): Omit<Observation, 'step'> {
     zone: own[labels.zone],
   }
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
-}
-
-/** The Nodes with the provider id of a claim as the cache has them, whoever's they are: one, or by mistake several. */
-export function nodesOfVm(deps: ObserveDeps, { status: { providerId } }: NodeClaim): readonly Node[] {
-  return providerId === undefined ? [] : deps.cache.nodes.by('byProviderId', providerId.toLowerCase())
-}
-
-/** Those of them that are proven to be the claim's. */
-function claimNodes(deps: ObserveDeps, claim: NodeClaim): readonly Node[] {
-  return nodesOfVm(deps, claim).filter((node) => isNodeOf(claim, node))
-}
-
-/** The Node of a claim, found by its provider id; of several the one that it was registered with. */
-export function claimNode(deps: ObserveDeps, claim: NodeClaim): Node | undefined {
-  const nodes = claimNodes(deps, claim)
-  return nodes.find(({ metadata }) => metadata.name === claim.status.nodeName) ?? nodes[0]
-}
-
-/**
- * The Nodes of a claim, looked for in the API server before they are said to be missing: what ends a life must not take a watch that lags for a Node
- * that is gone.
- */
-export async function liveNodes(deps: ObserveDeps, claim: NodeClaim): Promise<readonly Node[]> {
-  const known = claimNodes(deps, claim)
-  return known.length > 0 ? known : [(await readNode(deps, claim)) ?? []].flat()
-}
-
-/**
- * The Node of a claim as the API server has it now; undefined when there is none. A launch whose answer was lost may have left a VM, and so a
- * Node, that the claim's status does not name: it is known by the VM's name.
- */
-export async function readNode(deps: ObserveDeps, claim: NodeClaim): Promise<Node | undefined> {
-  const { nodeName, providerId } = claim.status
-  // Azure's kubelets name their Nodes after the VM, which the provider id ends with.
-  const vm = providerId?.slice(providerId.lastIndexOf('/') + 1) ?? `aks-${claim.metadata.name}`
-  // Status and name of a claim that was made by hand hold any text, of which no request is made.
-  if (subdomainErrors(nodeName ?? vm).length > 0) return undefined
-  try {
-    const json = await deps.client.get(resourcePath('nodes', nodeName ?? vm))
-    const node = decodeNode(json)
-    const found = node.providerId?.toLowerCase()
-    const isOwn =
-      providerId === undefined
-        ? found?.endsWith(`/virtualmachines/${vm.toLowerCase()}`) === true
-        : found === providerId.toLowerCase()
-    if (!isOwn || !isNodeOf(claim, node)) return undefined
-    deps.cache.upsert('Node', json)
-    return node
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
-}
-
-/** Counts a claim that was deleted without a command, with the pods that lose their place. */
-export function countDisruption(deps: ObserveDeps, claim: NodeClaim, reason: string): void {
-  const node = claimNode(deps, claim)
-  const pods = node === undefined ? [] : deps.cache.pods.by('byNode', node.metadata.name)
-  deps.disruptionMetrics.disrupted({
-    nodeClaim: claim,
-    why: { reason },
-    reschedulablePods: pods.filter(isReschedulable).length,
-  })
-}
-
-/**
- * Asks for a claim's deletion: of that very claim, and only once. Returns whether this call began it: of two that ask at the same time (an
- * activity that was retried while its first attempt still ran), one counts it.
- */
-export async function deleteClaim(deps: ObserveDeps, ref: ClaimRef): Promise<boolean> {
-  const { name, uid } = ref
-  for (;;) {
-    const claim = await liveClaim(deps, ref)
-    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false
-    try {
-      const { resourceVersion } = claim.metadata
-      await deps.client.delete(resourcePath('nodeclaims', name), { uid, resourceVersion })
-      return true
-    } catch (error) {
-      if (isNotFound(error)) return false
-      if (!isConflict(error)) throw error
-    }
-  }
 }
 
 const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {

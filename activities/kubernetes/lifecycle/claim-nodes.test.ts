@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sampleClaim } from '../../../core/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError } from '../client/api-error.ts'
-import { liveNodes } from './observe.ts'
+import { liveNodes } from './claim-nodes.ts'
 
 const group = 'azure:///subscriptions/s/resourceGroups/mc/providers/Microsoft.Compute/virtualMachines'
 

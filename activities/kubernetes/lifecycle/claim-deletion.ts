@@ -1,0 +1,45 @@
+import type { NodeClaim } from '../../../core/objects.ts'
+import { isReschedulable } from '../../../core/pods/pod-rules.ts'
+import type { DisruptionMetrics } from '../../disruption/metrics.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
+import type { ObjectWritesDeps } from '../client/object-writes.ts'
+import { liveClaim } from '../client/object-writes.ts'
+import { resourcePath } from '../client/resources.ts'
+import type { ClaimRef } from '../contract.ts'
+import type { ClaimNodesDeps } from './claim-nodes.ts'
+import { claimNode } from './claim-nodes.ts'
+
+export interface DisruptionCountDeps extends ClaimNodesDeps {
+  readonly disruptionMetrics: DisruptionMetrics
+}
+
+/** Counts a claim that was deleted without a command, with the pods that lose their place. */
+export function countDisruption(deps: DisruptionCountDeps, claim: NodeClaim, reason: string): void {
+  const node = claimNode(deps, claim)
+  const pods = node === undefined ? [] : deps.cache.pods.by('byNode', node.metadata.name)
+  deps.disruptionMetrics.disrupted({
+    nodeClaim: claim,
+    why: { reason },
+    reschedulablePods: pods.filter(isReschedulable).length,
+  })
+}
+
+/**
+ * Asks for a claim's deletion: of that very claim, and only once. Returns whether this call began it: of two that ask at the same time (an
+ * activity that was retried while its first attempt still ran), one counts it.
+ */
+export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<boolean> {
+  const { name, uid } = ref
+  for (;;) {
+    const claim = await liveClaim(deps, ref)
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false
+    try {
+      const { resourceVersion } = claim.metadata
+      await deps.client.delete(resourcePath('nodeclaims', name), { uid, resourceVersion })
+      return true
+    } catch (error) {
+      if (isNotFound(error)) return false
+      if (!isConflict(error)) throw error
+    }
+  }
+}
