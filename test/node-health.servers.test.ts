@@ -96,7 +96,9 @@ test('a sick node is replaced once it was sick for too long, whatever its pods s
     (await nodesOfPool()).every(({ metadata }) => metadata.name !== one),
   )
   await world.untilRunning(2)
-  expect((await nodesOfPool()).map(({ metadata }) => metadata.name)).toContain(other)
+  const stays = (await nodesOfPool()).find(({ metadata }) => metadata.name === other)
+  expect(stays).toBeDefined()
+  expect(stays?.metadata.deletionTimestamp).toBeUndefined()
   const counter = /^karpenter_nodeclaims_unhealthy_disrupted_total\{condition="Broken",nodepool="general",.*\} (\d+)$/m
   expect(await metric(counter)).toBe(1)
 }, 180_000)

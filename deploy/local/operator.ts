@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { Agent, request } from 'undici'
+import { Agent, type Dispatcher, interceptors, request } from 'undici'
 import type { LocalCluster } from './local-cluster.ts'
 
 const run = promisify(execFile)
@@ -16,7 +16,7 @@ interface OperatorRequest {
 /** What the person who runs a local cluster can do with it: as its administrator, and behind the simulator's back. */
 export class Operator {
   readonly #cluster: LocalCluster
-  #agent: Agent | undefined
+  #agent: Dispatcher | undefined
 
   constructor(cluster: LocalCluster) {
     this.#cluster = cluster
@@ -69,7 +69,10 @@ export class Operator {
   }
 
   async #request(url: string, { method, headers, body }: OperatorRequest) {
-    this.#agent ??= new Agent({ connect: { ca: await readFile(this.#cluster.pki.caFile, 'utf8') } })
+    // While the API server prepares the storage of a CRD it asks its readers to come back in a second.
+    this.#agent ??= new Agent({ connect: { ca: await readFile(this.#cluster.pki.caFile, 'utf8') } }).compose(
+      interceptors.retry({ methods: ['GET'], statusCodes: [429], errorCodes: [], throwOnError: false }),
+    )
     const response = await request(url, {
       method,
       headers,

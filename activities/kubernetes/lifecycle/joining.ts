@@ -167,6 +167,7 @@ export async function awaitInitialization(
   if (cachedClaim(deps, ref) === undefined) await liveClaim(deps, ref)
   const startedAt = deps.now()
   let told = ''
+  let isWorthWriting = false
   let telling: Promise<unknown> = Promise.resolve()
   const ready = (): 'ready' | InitializationOutcome | undefined => {
     const claim = livingClaim(deps, ref)
@@ -178,20 +179,26 @@ export async function awaitInitialization(
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
     // Most nodes are ready at once: what they lack in the first moments is not worth a write.
-    if (state.message !== told && deps.now() - startedAt >= tellAfterMs) {
+    if (state.message !== told && isWorthWriting) {
       told = state.message
       telling = setClaimConditions(deps, ref, (current) =>
         // An attempt that was frozen meanwhile must not take back what its successor wrote.
         isTrue(current.status.conditions, 'Initialized')
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
-      ).catch((error: unknown) =>
-        deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized'),
-      )
+      ).catch((error: unknown) => {
+        // The next look writes it.
+        told = ''
+        deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized')
+      })
     }
     return undefined
   }
-  const tell = setTimeout(ready, tellAfterMs)
+  // Not by the clock: a timer may ring a millisecond before its time, and nothing else may change for long.
+  const tell = setTimeout(() => {
+    isWorthWriting = true
+    ready()
+  }, tellAfterMs)
   let outcome: 'timeout' | NonNullable<ReturnType<typeof ready>>
   try {
     do

@@ -58,8 +58,7 @@ function claimJson(annotations: object = {}) {
 async function observed(
   cached: readonly object[],
   live: readonly { metadata: { name: string } }[],
-  annotations = {},
-  atOnce = 1,
+  { annotations = {}, atOnce = 1, listed = live }: { annotations?: object; atOnce?: number; listed?: typeof live } = {},
 ) {
   const did: string[] = []
   const counted: string[] = []
@@ -67,9 +66,9 @@ async function observed(
   const client = {
     get: async (path: string) =>
       path === claimPath ? claim : live.find((node) => path.endsWith(`/${node.metadata.name}`)),
-    list: async () => ({ items: live, resourceVersion: '2' }),
+    list: async () => ({ items: listed, resourceVersion: '2' }),
     async *listPages() {
-      yield { items: live, resourceVersion: '2' }
+      yield { items: listed, resourceVersion: '2' }
     },
     mergePatch: async (_: string, { metadata }: { metadata: { annotations: object } }) => {
       did.push(`patch ${JSON.stringify(metadata.annotations)}`)
@@ -119,7 +118,7 @@ test('an interrupted claim is told when its VM ends before it is deleted', async
 test('an end that is nearer already stays', async () => {
   const node = nodeJson('a', [well, preempted(8000)])
   const nearer = { 'karpenter.sh/nodeclaim-termination-timestamp': new Date(now + 1000).toISOString() }
-  expect((await observed([node], [node], nearer)).did[0]).toBe(`patch {${interrupted}}`)
+  expect((await observed([node], [node], { annotations: nearer })).did[0]).toBe(`patch {${interrupted}}`)
 })
 
 test('a sick Node has its claim deleted, without time for its pods', async () => {
@@ -133,7 +132,7 @@ test('a sick Node has its claim deleted, without time for its pods', async () =>
 
 test('of two that repair one claim at the same time, one counts it', async () => {
   const node = nodeJson('a', [sick])
-  const { did, counted } = await observed([node], [node], {}, 2)
+  const { did, counted } = await observed([node], [node], { atOnce: 2 })
   expect(did.filter((each) => each === deleted)).toEqual([deleted])
   expect(counted).toEqual(['unhealthy', 'Ready'])
 })
@@ -144,6 +143,13 @@ test('nothing is deleted for what only the watch says', async () => {
       step: { kind: 'steady' },
       did: [],
     })
+})
+
+test('a Node that was mended a moment ago is not replaced, though its peers are well by then as well', async () => {
+  const [node, mended] = [nodeJson('a', [sick]), nodeJson('a', [well])]
+  Object.assign(mended.metadata, { resourceVersion: '2' })
+  const outcome = await observed([node], [node], { listed: [mended] })
+  expect(outcome).toMatchObject({ step: { kind: 'steady' }, did: [], counted: [] })
 })
 
 test('nothing is repaired while too many are sick by the latest list', async () => {

@@ -84,14 +84,13 @@ function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Record<str
 
 /**
  * Whether a claim may be deleted because its Node is sick: not while more than a fifth of its pool is, or of the cluster where it has none
- * (reference/karpenter-core.md 5.3). `node` was read live. When it may, the claim's pods have no more time.
+ * (reference/karpenter-core.md 5.3). `node` was read live, and the cache knows what is later. When it may, the claim's pods have no more time.
  */
 export async function prepareRepair(
   deps: NodeHealthDeps,
   ref: ClaimRef,
   { claim, node, repair }: { readonly claim: NodeClaim; readonly node: Node; readonly repair: Repair },
 ): Promise<'delete' | Steady> {
-  await deps.cache.catchUp(['Node'])
   const pool = claim.metadata.labels[labels.nodePool]
   const nodes = [...deps.cache.nodes.values()]
   const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)

@@ -68,6 +68,13 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
   if (step.kind === 'interrupt') {
     await announceInterruption(deps, ref, step.interruption)
   } else {
+    await deps.cache.catchUp(['Node'])
+    // That its peers are well enough for a repair may be news of the moment since it was read, and that it is well itself, too.
+    const latest = nextStep(claim, at, {
+      node: deps.cache.nodes.get(node.metadata.name) ?? node,
+      rules: deps.nodeRules,
+    })
+    if (latest.kind !== 'repair') return acted(deps, { ref, claim }, latest)
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
       const otherwise = nextStep(claim, { ...at, now: deps.now() }, { node, rules: { ...deps.nodeRules, repairs: [] } })
