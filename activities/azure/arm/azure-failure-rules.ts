@@ -38,8 +38,8 @@ export interface Rule {
 const isThrottled = ({ code, status, text }: FailureFacts) =>
   status === 429 || (code === 'OperationNotAllowed' && /TooManyRequests|too many requests|throttl/i.test(text))
 
-/** The rules, in the order in which they are looked at; the first that applies decides. Documented in docs/azure-failures.md. */
-const rules: readonly Rule[] = [
+/** The rules, in the order in which they are looked at; the first that applies decides. docs/azure-failures.md has a row for each. */
+export const rules: readonly Rule[] = [
   {
     reason: 'Throttled',
     retry: 'retrySoon',

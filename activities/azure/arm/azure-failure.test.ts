@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { createHttpHeaders, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import { azureFailure, failureMessage, failureOf } from './azure-failure.ts'
-import type { FailureFacts } from './azure-failure-rules.ts'
+import { type FailureFacts, rules } from './azure-failure-rules.ts'
 
 const scope = '/subscriptions/s/resourceGroups/MC_rg/providers/Microsoft.Compute/virtualMachines/aks-a'
 const subnet = '/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/v/subnets/nodes'
@@ -251,3 +252,14 @@ describe('a failure', () => {
     expect(azureFailure(new Error('reset'))).toBeUndefined()
   })
 })
+
+const documented = readFileSync(new URL('../../../docs/azure-failures.md', import.meta.url), 'utf8').split('\n')
+
+it.each(rules.map(({ reason, codes = [] }) => [reason, codes] as const))(
+  '%s is documented, with its codes',
+  (reason, codes) => {
+    const row = documented.find((line) => line.startsWith('|') && line.split('|')[1]?.includes(`\`${reason}\``))
+    expect(codes.filter((code) => row?.includes(`\`${code}\``) !== true)).toEqual([])
+    expect(row).toBeDefined()
+  },
+)
