@@ -32,7 +32,7 @@ const servers = {
     // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
     GOGC: '200',
     // A start of servers costs 6 s of processor time, and going back to where one began a quarter of that.
-    JOINER_TEST_SHARED_CLUSTERS: '1',
+    JOINER_TEST_SHARED_CLUSTERS: process.env['JOINER_TEST_SHARED_CLUSTERS'] ?? '1',
     // The simulator and each Joiner find their code compiled.
     NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/joiner', import.meta.url)),
   },
