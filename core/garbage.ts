@@ -61,7 +61,7 @@ export interface GarbageSuspects {
  */
 const unnamedAgeMs = 20 * 60_000
 
-/** From this many VMs on, when the cluster has no claim at all, the claims were probably read in the wrong place. */
+/** With more VMs than this and no claim at all in the cluster, the claims were probably read in the wrong place. */
 const mostWithoutAnyClaim = 10
 
 /** NodeClaims with unlisted VMs, up to this number, may have lost them one by one. More at once put the list in doubt. */
