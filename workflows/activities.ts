@@ -5,7 +5,7 @@ import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
 import type { ProvisioningActivities } from '../activities/provisioning/contract.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 
-/** The queue of another role, from the name of the core queue this workflow runs on. */
+/** Returns the queue of another role, from the name of the core queue this workflow runs on. */
 function queueOf(role: TaskQueueRole): string {
   return taskQueue(role, workflowInfo().taskQueue.slice(taskQueue('core', '').length))
 }

@@ -36,8 +36,8 @@ export interface StateNode {
 const providerKey = (id: string | undefined) => id?.toLowerCase() ?? ''
 
 /**
- * Returns Nodes merged with their claims by provider ID, and claims whose Node has not joined. A pool's Node without its identifying labels counts as
- * not joined.
+ * Returns Nodes merged with their claims by provider ID, and claims whose Node has not joined. A pool's Node without provider ID, or without labels
+ * for its type and initialization, counts as not joined.
  */
 export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | 'nodeClaims'>): readonly StateNode[] {
   const claimById = new Map<string, NodeClaim>()
