@@ -5,7 +5,7 @@ import type { Role } from './config.ts'
 /** Grantee of a right: a role of Joiner, a person with the command line, or anyone with Kubernetes' own `view`, `edit` or `admin`. */
 export type Grantee = Role | 'operator' | 'view' | 'edit' | 'admin'
 
-/** Condition of a right. `localDnsPreferred`: the cluster's version supports `Preferred` localDNS and enforces policies. */
+/** Condition of a right. `localDnsPreferred`: the cluster has a version in which localDNS may be `Preferred`, and enforces policies. */
 export type RightCondition = 'defaultSpread' | 'dnsServiceIpUnset' | 'localDnsPreferred'
 
 /** A rule of a Role or ClusterRole of the chart, with its purpose. */

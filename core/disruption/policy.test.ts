@@ -12,7 +12,7 @@ describe('methods', () => {
     expect(methodNames).toEqual(['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node'])
   })
 
-  it('wait with what saves, and not with what drifted', () => {
+  it('delay savings, but not drift', () => {
     for (const { reason, validation } of Object.values(methodFacts))
       expect(validation).toBe(reason === 'Drifted' ? 'immediate' : 'delayed')
   })

@@ -20,7 +20,7 @@ interface Change {
 const seenAt = (observedGeneration: number, status: Condition['status'] = 'True'): readonly Condition[] =>
   ['KubernetesVersionReady', 'ImagesReady'].map((type) => ({ type, status, observedGeneration }))
 
-/** A node that is as its class asks for, and what a test changes. */
+/** A node that matches its class, with a test's changes. */
 function view({ claim, annotations, classAnnotations, status, node, view: change }: Change = {}): AzureDriftView {
   const nodeClass: NodeClass = {
     kind: 'AKSNodeClass',

@@ -106,7 +106,7 @@ describe('the step of a claim', () => {
   const step = (of: typeof claim, seen: typeof sick, ms: number) =>
     nextStep(of, { uid, now: sampleTime + ms }, { node: seen, rules })
 
-  it('is to rest until its Node has been sick for too long', () => {
+  it('is to rest until its Node has been unhealthy for too long', () => {
     expect(step(claim, sick, 0)).toEqual({
       kind: 'steady',
       wakeAtMs: sampleTime + 10 * minute,
