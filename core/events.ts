@@ -73,9 +73,9 @@ const rules = {
   NodeRepaired: { type: 'Warning', own: true },
   // A NodeClaim whose VM was deleted outside Joiner, and resources that no lifecycle cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
-  // VMs that look like garbage but are left alone because there are so many.
+  // VMs that seem to be garbage but are left alone because there are so many.
   GarbageWithheld: { type: 'Warning', own: true },
-  // A disk that looks like garbage and is not proven to be of this cluster.
+  // A disk that seems to be garbage and is not proven to be of this cluster.
   GarbageLeft: { type: 'Normal', dedupeMs: 24 * 60 * minute, own: true },
   // A NodePool or AKSNodeClass that cannot be used, with the remedy. Its author rarely sees conditions.
   NotReady: { type: 'Warning', own: true },

@@ -51,7 +51,7 @@ export interface Toleration {
 
 export type RequirementOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt' | 'Gte' | 'Lte'
 
-/** A requirement as it stands in a NodePool, a NodeClaim or a node affinity term. */
+/** A requirement of a NodePool, a NodeClaim or a node affinity term. */
 export interface RequirementSpec {
   readonly key: string
   readonly operator: RequirementOperator

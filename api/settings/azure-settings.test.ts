@@ -157,7 +157,7 @@ describe("settings by upstream's names", () => {
       { CLUSTER_NAME: '', NETWORK_PLUGIN: 'x', PROVISION_MODE: 'y' },
       ['CLUSTER_NAME', 'NETWORK_PLUGIN', 'PROVISION_MODE'],
     ],
-  ])('%j: all that is wrong is told at once', (env, names) => {
+  ])('%j: all errors are reported at once', (env, names) => {
     const errors = read(env)
     expect(errors).toEqual(names.map((name) => expect.stringContaining(`environment variable ${name}`)))
   })

@@ -4,7 +4,7 @@ import { methods } from './methods/methods.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'
 
 describe('methods', () => {
-  it('stand under their own names, in the order of the table', () => {
+  it('have their own names as keys, in the order of the table', () => {
     expect(Object.values(methods).map(({ name }) => name)).toEqual(methodNames)
   })
 

@@ -120,7 +120,7 @@ describe('drift from an AKSNodeClass (reference/azure-provider.md 8.1)', () => {
     ['without a provider id', { claim: { status: { providerId: undefined as never } } }, /providerID/],
     ['without an image id', { claim: { status: { imageId: '' } } }, /imageID/],
     ['without images of its class', { status: { images: [] } }, /status.images is empty/],
-  ])('cannot be told of a claim %s', (_, change, message) => {
+  ])('cannot be determined for a claim %s', (_, change, message) => {
     const drift = azureDrift(view(change))
     expect(drift.kind === 'unknown' && drift.message).toMatch(message)
   })

@@ -9,7 +9,7 @@ import {
   toleratesDisruption,
 } from '../pods/pod-rules.ts'
 
-/** A pod whose deletion is overdue for this time is held by a node that no longer answers: draining does not wait for it. */
+/** A pod whose deletion is overdue for this time is held by a party that no longer responds: draining does not wait for it. */
 const stuckAfterMs = 60_000
 
 /** Why a pod keeps its node. */

@@ -27,7 +27,7 @@ export interface Steady extends Wake {
   readonly kind: 'steady'
 }
 
-/** When a claim at rest is next evaluated, and what is due then. */
+/** When a claim at rest is next evaluated, and which action is due then. */
 export interface Wake {
   readonly wakeAtMs?: number
   readonly wakeFor?: string

@@ -75,7 +75,7 @@ describe('a repair', () => {
     [6, 2, false],
     [10, 2, false],
     [10, 3, true],
-  ])('of %i nodes with %i sick: too many is %s', (all, sick, isTooMany) => {
+  ])('of %i nodes with %i unhealthy: too many is %s', (all, sick, isTooMany) => {
     const nodes = Array.from({ length: all }, (_, index) =>
       node(sampleCondition('Ready', index < sick ? 'False' : 'True')),
     )
@@ -156,7 +156,7 @@ describe('a claim that waits to become a node', () => {
     ['has been sick for too long', sick, 0, 0, 10 * minute],
     ['was sick before and is not repaired', sick, 11 * minute, 11 * minute, 16 * minute],
     ['was sick before and expires sooner', sick, 58 * minute, 58 * minute, 60 * minute],
-  ])('is looked at when it %s', (_, seen, now, since, expected) => {
+  ])('is evaluated when it %s', (_, seen, now, since, expected) => {
     expect(lookAt(seen, now, since)).toBe(expected)
   })
 

@@ -45,7 +45,7 @@ test.each<[unknown]>([
   [{ scope: null, reason: null, until: null }],
   [{ scope: {} }],
   [{ reason: 'why', by: 'alice', until: '2026-11-21T13:00:00+00:30', scope: { reason: 'Drifted' } }],
-])('an update with %j is taken', (request) => {
+])('an update with %j is accepted', (request) => {
   expect(pauseRefusal(request, 'disruption', now)).toBeUndefined()
 })
 

@@ -118,7 +118,7 @@ export interface Lift {
   readonly by?: string
 }
 
-/** Returns what a payload asks to lift; undefined when its scope cannot be read: then the brake stays. */
+/** Returns the pauses that a payload lifts; undefined when its scope cannot be read: then the brake stays. */
 export function liftAskedFor(request: unknown, loop: LoopName): Lift | undefined {
   const { scope, all, by } = objectOf(request)
   const read = readScope(scope, loop)

@@ -26,7 +26,7 @@ describe('entries of the ConfigMap', () => {
     [node, 'disruption.node.aks-general-x7k2p'],
     [{ kind: 'node', name: 'node.of.many.dots' }, 'disruption.node.node.of.many.dots'],
     [drifted, 'disruption.reason.Drifted'],
-  ])('%j stands under %s and is read back', (scope, key) => {
+  ])('%j is stored under %s and read back', (scope, key) => {
     const stored: Pause = { ...pause(scope), untilMs: now + 60_000, by: 'alice' }
     expect(pauseKey('disruption', scope)).toBe(key)
     expect(key).toMatch(/^[-._a-zA-Z0-9]+$/)

@@ -66,7 +66,7 @@ export function toleratesDisruption(pod: Pod): boolean {
   return pod.tolerations.some((toleration) => tolerates(toleration, { key: taintKeys.disrupted, effect: 'NoSchedule' }))
 }
 
-/** Whether the eviction API should be asked for this pod (reference/karpenter-core.md 4.2). */
+/** Whether the eviction API is used for this pod (reference/karpenter-core.md 4.2). */
 export function isEvictable(pod: Pod, now: number): boolean {
   return isActive(pod) && !toleratesDisruption(pod) && !isMirrorPod(pod) && !hasDoNotDisrupt(pod, now)
 }

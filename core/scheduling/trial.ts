@@ -16,7 +16,7 @@ export interface Trial {
   /** Its requirements without preferences: only they limit its topology domains. */
   readonly strict: Requirements
   readonly volumes: VolumesByDriver
-  /** Ways to reach its volumes; always at least one, which may ask nothing. */
+  /** Ways to reach its volumes; always at least one, which may be empty. */
   readonly alternatives: readonly Requirements[]
 }
 

@@ -64,7 +64,7 @@ describe('the next time', () => {
     'CRON_TZ=UTC @daily',
     '@Daily',
     '@every -',
-  ])('does not take %j', (schedule) => {
+  ])('rejects %j', (schedule) => {
     expect(nextCronTime(schedule, Date.parse(wednesday))).toBeUndefined()
   })
 
@@ -81,7 +81,7 @@ describe('the next time', () => {
       '@never',
       'write @every with a duration, or one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly',
     ],
-  ])('says what is wrong with %s', (schedule, expected) => {
+  ])('names the error in %s', (schedule, expected) => {
     expect(cronProblem(schedule)).toBe(expected)
   })
 

@@ -70,7 +70,7 @@ export function parseCron(text: string): CronSchedule | undefined {
   return fields.every((field) => field !== undefined) ? { kind: 'fields', fields } : undefined
 }
 
-/** Returns what is wrong with a schedule text, and the remedy; undefined when it is valid. */
+/** Returns the error in a schedule text with the remedy; undefined when it is valid. */
 export function cronProblem(text: string): string | undefined {
   if (parseCron(text) !== undefined) return undefined
   if (text.length > longestSchedule) return `it has ${text.length} characters; write at most ${longestSchedule}`

@@ -173,7 +173,7 @@ describe('a plan', () => {
       { kind: 'budget', nodePool: 'default' },
     ],
     ['another reason', {}, { reasons: ['Drifted'] }, { kind: 'not-drifted' }],
-  ])('says what keeps a node: %s', (_, cluster, options, expected, until) => {
+  ])('lists the obstacles of a node: %s', (_, cluster, options, expected, until) => {
     const { blockers } = plan(cluster, options)
     expect(blockers.flatMap(({ moves }) => moves.map(({ cause }) => cause))).toContainEqual(expected)
     if (until !== undefined) expect(blockers.map(({ waitsUntil }) => waitsUntil)).toContain(until)

@@ -21,8 +21,8 @@ interface KnownPlace {
 const mostSets = 200_000
 
 /**
- * Cache from one pass to the next: sets, units and facts about unchanged objects. It changes no result; a pass without it computes the same plan,
- * later.
+ * Cache from one pass to the next: sets, units and facts about unchanged objects. It changes no result; a pass without it computes the same plan more
+ * slowly.
  */
 export class SolverMemory {
   readonly amounts = new Amounts()
