@@ -9,13 +9,13 @@ const cliNames: Readonly<Record<string, CloudName>> = {
   azureusgovernment: 'AzureUSGovernmentCloud',
 }
 
-/** The cloud of a name, whatever its case. */
+/** Returns the cloud of a name, whatever its case. */
 export function knownCloud(name: string): CloudName | undefined {
   const lower = name.toLowerCase()
   return cloudNames.find((each) => each.toLowerCase() === lower) ?? cliNames[lower]
 }
 
-/** A cloud that is described by a file instead of its name. */
+/** A cloud that a file describes instead of its name. */
 export interface DescribedCloud {
   readonly name: string
   readonly resourceManagerEndpoint: string
@@ -31,10 +31,7 @@ const environmentFile = z.looseObject({
   tokenAudience: z.string().min(1, 'is empty'),
 })
 
-/**
- * Reads the file that AZURE_ENVIRONMENT_FILEPATH names. Errors: throws what is wrong, with file, field and remedy
- * (reference/azure-provider.md 9.1 and 10.2).
- */
+/** Reads the file that AZURE_ENVIRONMENT_FILEPATH names. Errors: throws with file, field and remedy (reference/azure-provider.md 9.1 and 10.2). */
 export function parseEnvironmentFile(path: string, text: string): DescribedCloud {
   const subject = `environment variable AZURE_ENVIRONMENT_FILEPATH "${path}"`
   let content: unknown

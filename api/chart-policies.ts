@@ -1,7 +1,7 @@
 import type { AdmissionPolicy, BoundPolicy, NamedExpression } from './rules/admission.ts'
 import { type WarningPolicy, warningPolicies } from './warnings.ts'
 
-/** What the binding of a policy that warns asks for. */
+/** Actions of the binding of a policy that warns. */
 export const warningActions = ['Warn', 'Audit'] as const
 
 /** Returns a policy of `api/warnings.ts` in Kubernetes' form, with its warnings as validations in the same order. */
@@ -30,7 +30,7 @@ function named(expressions: Readonly<Record<string, string>>): readonly NamedExp
   return Object.entries(expressions).map(([name, expression]) => ({ name, expression }))
 }
 
-/** Returns the name that a kind of ours has in URLs. */
+/** Returns the name of our kind in URLs. */
 export function pluralOf(kind: string): string {
   return `${kind}${kind.endsWith('s') ? 'es' : 's'}`.toLowerCase()
 }

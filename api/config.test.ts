@@ -23,7 +23,7 @@ const spread = (constraints: string) => `podTopologySpread:\n  defaultConstraint
 const zonal = '  - { maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway }\n'
 
 describe('settings of the scheduler', () => {
-  test("are Karpenter's where nothing is said", () => {
+  test("are Karpenter's when unset", () => {
     const config = { PREFERENCE_POLICY: 'Respect', MIN_VALUES_POLICY: 'Strict', SCHEDULER_CONFIG: [] }
     expect(read({})).toMatchObject({ ...config, FEATURE_GATES: { ReservedCapacity: true, NodeOverlay: false } })
     expect(read({ FEATURE_GATES: '', SCHEDULER_CONFIG: '' })).toEqual(read({}))
@@ -65,7 +65,7 @@ describe('settings of the scheduler', () => {
     expect(errors).toEqual([expect.stringContaining(said)])
   })
 
-  test('conditions of Nodes are those of AKS where nothing is said, and none where nothing is wanted', () => {
+  test('conditions of Nodes are those of AKS when unset, and none when empty', () => {
     expect(read({})).toMatchObject({
       JOINER_INTERRUPTION_CONDITIONS: [
         { type: 'PreemptionScheduled', status: 'True' },
@@ -96,7 +96,7 @@ describe('settings of the scheduler', () => {
     expect(read(env)).toEqual([expect.stringContaining(said)])
   })
 
-  test('gates without effect are warned of', () => {
+  test('gates without effect cause a warning', () => {
     const gates = { ReservedCapacity: true, NodeOverlay: true, NodeRepair: false, Nonsense: false }
     expect(gateWarnings(gates)).toEqual([
       expect.stringContaining('"NodeOverlay=true": not supported yet'),
@@ -105,8 +105,8 @@ describe('settings of the scheduler', () => {
   })
 })
 
-describe('the version that Temporal is told of', () => {
-  test('is none unless asked for', () => {
+describe('the version reported to Temporal', () => {
+  test('is unset by default', () => {
     expect(read({ JOINER_WORKER_VERSIONING: '', TEMPORAL_DEPLOYMENT_NAME: '', TEMPORAL_WORKER_BUILD_ID: '' })).toEqual(
       read({}),
     )
@@ -114,7 +114,7 @@ describe('the version that Temporal is told of', () => {
     expect(read({ JOINER_WORKER_VERSIONING: 'true' })).toMatchObject({ JOINER_WORKER_VERSIONING: true })
   })
 
-  test('is given whole: one of its two names alone is refused', () => {
+  test('needs both of its names: one alone is refused', () => {
     const both = { TEMPORAL_DEPLOYMENT_NAME: 'joiner', TEMPORAL_WORKER_BUILD_ID: 'v7' }
     expect(read(both)).toMatchObject(both)
     expect(read({ TEMPORAL_DEPLOYMENT_NAME: 'joiner' })).toEqual([

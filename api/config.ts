@@ -11,15 +11,15 @@ const roles = ['core', 'azure', 'planner', 'bridge', 'conversion'] as const
 export type Role = (typeof roles)[number]
 
 /**
- * The environment of a Joiner process. Names that Karpenter's Azure provider has are kept; Joiner's own begin with JOINER_. How Temporal is reached is read
- * by `starter/temporal/settings.ts`.
+ * The environment of a Joiner process. Names of Karpenter's Azure provider are kept; Joiner's own begin with JOINER_. `starter/temporal/settings.ts`
+ * reads the connection to Temporal.
  */
 const environment = z.object({
   JOINER_ROLES: commaList
     .pipe(z.array(z.enum(roles, { error: `is not a role; use some of ${roles.join(', ')}` })))
     .default([...roles]),
   JOINER_NAMESPACE: z.string().default('joiner'),
-  /** Name of the Helm release: with the namespace it tells installations in one cluster apart. */
+  /** Name of the Helm release: with the namespace it identifies an installation in a cluster. */
   JOINER_RELEASE: z.string().min(1).default('joiner'),
   SYSTEM_NAMESPACE: optionalText,
   JOINER_HEALTH_PORT: port.default(8080),
@@ -59,12 +59,12 @@ export type ConfigResult =
   | {
       readonly kind: 'config'
       readonly config: Config
-      /** What is set and has no effect here, a line each. */
+      /** Settings without effect here, a line each. */
       readonly notes: readonly string[]
     }
   | { readonly kind: 'errors'; readonly errors: readonly string[] }
 
-/** What of the environment tells how to reach Azure, and what a cluster there is like. */
+/** The parts of the environment about access to Azure, and the kind of cluster there. */
 const azureAccess = environment.pick({
   ARM_SUBSCRIPTION_ID: true,
   LOCATION: true,
@@ -88,7 +88,7 @@ const azureAccess = environment.pick({
 
 export type AzureAccess = z.infer<typeof azureAccess>
 
-/** Reads what a command needs that asks Azure and no cluster. */
+/** Reads the settings of a command that uses Azure and no cluster. */
 export function readAzureAccess(
   given: Readonly<Record<string, string | undefined>>,
 ):
@@ -132,7 +132,7 @@ function partErrors(given: Readonly<Record<string, string | undefined>>, { issue
   }
 }
 
-/** Reads the configuration. All that is wrong is told at once, each with the variable, its value and the remedy. */
+/** Reads the configuration. Errors: throws with all problems at once, each with the variable, its value and the remedy. */
 export function readConfig(given: Readonly<Record<string, string | undefined>>): ConfigResult {
   const env = withSynonyms(given)
   const parsed = environment.safeParse(env)
@@ -152,7 +152,7 @@ function errorText(given: Readonly<Record<string, string | undefined>>, name: st
   return `environment variable ${name}${value === undefined ? '' : ` "${shortened(value)}"`}: ${message}`
 }
 
-/** A cluster without Azure's network plugin has no mode of it either. */
+/** A cluster without Azure's network plugin has no plugin mode either. */
 function withoutMode<T extends Pick<Config, 'NETWORK_PLUGIN' | 'NETWORK_PLUGIN_MODE'>>(
   config: T,
   env: Readonly<Record<string, string | undefined>>,

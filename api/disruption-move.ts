@@ -108,7 +108,7 @@ const variants = Object.entries(facts).map(([kind, own]) =>
 
 const cause = z.discriminatedUnion('kind', variants) as z.ZodType<Cause>
 
-/** A move as verdicts and plans hold it. */
+/** A move in verdicts and plans. */
 export const moveSchema: z.ZodType<Move> = z.object({
   methods: z.array(z.enum(methodNames)),
   outcome: z.enum(moveOutcomes),
@@ -124,7 +124,7 @@ const verdictSchema: z.ZodType<Omit<Verdict, 'nodeClaim'>> = z.object({
   moves: z.array(moveSchema),
 })
 
-/** Reads the stored verdict of a NodeClaim; undefined: it is none, or of another version. */
+/** Reads the stored verdict of a NodeClaim; undefined when it is invalid, or of another version. */
 export function parseVerdict(nodeClaim: string, stored: string): Verdict | undefined {
   let json: unknown
   try {

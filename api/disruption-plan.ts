@@ -83,7 +83,7 @@ const schema = z.object({
   leftOut: z.object({ commands: z.int().min(0), blockers: z.int().min(0) }).optional(),
 })
 
-/** A plan as it was saved; refused: what is wrong with which field. */
+/** Reads a saved plan; refused: the error and its field. */
 export function parseDisruptionPlan(
   text: string,
 ): { readonly kind: 'ok'; readonly plan: DisruptionPlan } | { readonly kind: 'refused'; readonly message: string } {

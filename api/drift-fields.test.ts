@@ -12,7 +12,7 @@ type Json = Readonly<Record<string, unknown>>
 interface Kind {
   readonly schema: z.ZodType
   readonly hash: (spec: Json) => string
-  /** Names of fields, each with why a change of it replaces no node. */
+  /** Names of fields, each with the reason why its change replaces no node. */
   readonly withoutDrift: Readonly<Record<string, string>>
 }
 
@@ -30,7 +30,7 @@ const samples = {
   timeAdded: '2026-01-01T00:00:00Z',
 }
 
-/** What is wrong with the decision about a field; undefined: it either changes the hash or is listed. */
+/** Returns the error in the decision about a field; undefined when it either changes the hash or is listed. */
 function problemOf({ schema, hash, withoutDrift }: Kind, field: SchemaField): string | undefined {
   const base = skeletonOf(schema)
   const isHashed = valuesOf(field, samples).some((value) => hash(withValue(base, field, value)) !== hash(base))
@@ -57,7 +57,7 @@ describe.each([
   })
 })
 
-describe('a field that nobody has decided on', () => {
+describe('an undecided field', () => {
   it('is found, wherever it is', () => {
     const toy = z.string().optional()
     const security = nodeClassSpec.shape.security.unwrap().extend({ toy })

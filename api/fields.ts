@@ -8,15 +8,13 @@ import {
 } from '../core/node-claim/claim-keys.ts'
 import { labels } from '../core/requirements/labels.ts'
 
-/**
- * Extensions of a CRD's schema that JSON Schema has no word for; `deploy/generate-crds.ts` writes them out as `x-kubernetes-*`.
- */
+/** Extensions of a CRD's schema that JSON Schema does not have; `deploy/generate-crds.ts` writes them out as `x-kubernetes-*`. */
 export interface CrdExtensions {
   readonly cel?: readonly { readonly rule: string; readonly message: string; readonly reason?: string }[]
   readonly listType?: 'atomic' | 'set' | 'map'
   readonly listMapKeys?: readonly string[]
   readonly mapType?: 'granular' | 'atomic'
-  /** Fields that must be there although they have a default, which the API server fills in first. */
+  /** Fields that are required although they have a default, which the API server fills in first. */
   readonly required?: readonly string[]
   /** A resource quantity: a number or a text. */
   readonly quantity?: boolean
@@ -64,7 +62,7 @@ const conditionField = z.object({
     ),
 })
 
-// Some clouds' errors leave a NodeClaim's condition without reason or message, and upstream lets them.
+// Some clouds' errors leave a NodeClaim's condition without reason or message, and upstream accepts them.
 const lenientConditionField = conditionField.extend({
   reason: reason.regex(/^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$/).optional(),
   message: message.optional(),
@@ -94,7 +92,7 @@ export const taintField = z.object({
     .describe('Time at which the taint was added. Set for NoExecute taints only.'),
 })
 
-/** How much of a pool a disruption budget allows. */
+/** How many of a pool's nodes a disruption budget allows. */
 export const budgetNodes = z
   .string()
   .regex(/^((100|[0-9]{1,2})%|[0-9]+)$/)
@@ -103,10 +101,10 @@ export const budgetNodes = z
     "How many of the pool's nodes may be under disruption at once: a number such as 5, or a percentage such as 10%, rounded up. 0 forbids disruption. Nodes that are not ready count as disrupted.",
   )
 
-/** For the API server alone: on 300 characters JavaScript would try it for minutes. What a schedule says is the runtime validation's. */
+/** For the API server alone: on 300 characters JavaScript would run for minutes. The runtime validation checks a schedule's meaning. */
 const schedulePattern = String.raw`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`
 
-/** When a budget begins to hold: a word such as @daily, or five cron fields. */
+/** When a budget begins to apply: a word such as @daily, or five cron fields. */
 export const budgetSchedule = z
   .string()
   .meta({ pattern: schedulePattern })
@@ -114,7 +112,7 @@ export const budgetSchedule = z
     'When the budget begins to hold: five cron fields in UTC, such as "0 9 * * mon-fri", or a word such as @daily. Goes with duration; without both the budget always holds.',
   )
 
-/** How long it holds: hours and minutes. */
+/** How long it applies: hours and minutes. */
 export const budgetDuration = z
   .string()
   .regex(/^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$/)
@@ -131,7 +129,7 @@ const nodePoolRule = (key: string): readonly [string, string] => [
   'label "karpenter.sh/nodepool" is restricted',
 ]
 
-/** CEL over one label key, by the name of the variable that holds it (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). */
+/** Returns CEL over one label key, by the name of the variable that holds it (reference/karpenter-core.md 1.1, reference/azure-provider.md 1.7). */
 function keyRules(key: string, options: { readonly nodePoolAllowed: boolean }, each: (rule: string) => string) {
   const domain = ({ domain: name, allowed }: (typeof restrictedDomains)[number]): readonly [string, string] => [
     `${key} in ${list(allowed)} || !${key}.find("^([^/]+)").endsWith("${name}")`,
@@ -170,7 +168,7 @@ function requirementEntry(options: { readonly nodePoolAllowed: boolean }) {
       .describe(
         "How the label's value relates to the values: In and NotIn compare texts, Exists and DoesNotExist take no value, Gt, Gte, Lt and Lte compare with one integer.",
       ),
-    // Values that are no label values are the runtime validation's, with a message of its own.
+    // The runtime validation reports values that are no label values, with its own message.
     values: z
       .array(z.string())
       .optional()

@@ -72,7 +72,7 @@ const localDns = z.object({
   ),
 })
 
-// Go's syntax for "without regard to case", which a JavaScript expression cannot hold: written into the CRD as it is.
+// Go's syntax for case-insensitive matching, which JavaScript does not have: it is written into the CRD unchanged.
 const subnetPattern =
   '(?i)^/subscriptions/[^/]+/resourceGroups/[a-zA-Z0-9_\\-().]{0,89}[a-zA-Z0-9_\\-()]/providers/Microsoft\\.Network/virtualNetworks/[^/]+/subnets/[^/]+$'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { conditionList, crdExtensions, overlayRequirementList, resourceList } from './fields.ts'
 
 const upstreamAdjustment = String.raw`^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$`
-/** Takes the same texts as upstream's pattern, which takes hours for a long one: JavaScript tries every way to part the digits. */
+/** Accepts the same texts as upstream's pattern. That one takes hours for a long text, since JavaScript tries every split of the digits. */
 const adjustment = /^([+-](\d+(\.\d+)?|\.\d+)|\+(\d+(\.\d+)?|\.\d+)%|-(\d{1,2}(\.\d+)?|100)%)$/
 
 export const nodeOverlaySpec = z

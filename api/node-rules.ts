@@ -4,7 +4,7 @@ import { qualifiedNameErrors } from '../core/requirements/label-syntax.ts'
 import { parseGoDuration } from '../core/values/duration.ts'
 
 /**
- * What AKS' node problem detector says of a VM that is about to end (reference/azure-provider.md 8.4). A VM that is frozen, rebooted or moved
+ * Conditions by which AKS' node problem detector announces the end of a VM (reference/azure-provider.md 8.4). A VM that is frozen, rebooted or moved
  * to another host stays.
  */
 const defaultInterruptions =

@@ -4,8 +4,8 @@ import type { nodeClassSpec, nodeClassStatus } from './node-class.ts'
 import type { nodePoolSpec, nodePoolStatus } from './node-pool.ts'
 import type { Given, Served } from './served.ts'
 
-// Karpenter's objects as they stand in the API server and in manifests. `core` has types of its own, of what it decides on;
-// `core-agreement.ts` holds the two together.
+// Karpenter's objects as stored in the API server and in manifests. `core` has its own types of the fields it uses; `core-agreement.ts` keeps the two
+// consistent.
 
 /** `spec` of an AKSNodeClass with the schema's defaults. */
 export type NodeClassSpec = Served<typeof nodeClassSpec>

@@ -18,7 +18,7 @@ const schemas = {
   nodePoolSpec,
 }
 
-/** Every pattern that zod tries on a text by itself, wherever it stands in a schema. */
+/** Returns every pattern that zod matches by itself, anywhere in a schema. */
 function patternsOf(schema: z.ZodType): ReadonlySet<RegExp> {
   const patterns = new Set<RegExp>()
   z.toJSONSchema(schema, {
@@ -49,7 +49,7 @@ test('there are patterns to try', () => {
 })
 
 describe('a pattern is tried on 100,000 characters in no time', () => {
-  // One that tries every way to part a text takes minutes.
+  // A pattern that tries every split of a text takes minutes.
   test.each([...patterns.values()])('%s', (pattern) => {
     for (const text of longTexts) expect(typeof pattern.test(text)).toBe('boolean')
   })

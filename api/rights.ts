@@ -2,13 +2,13 @@ import { planMapName, planPlaces } from '../core/disruption/plan/plan-requests.t
 import { verdictMapName, verdictShards } from '../core/disruption/verdicts/verdict.ts'
 import type { Role } from './config.ts'
 
-/** Who is granted a right: a role of Joiner, a person with the command line, or whoever has Kubernetes' own `view`, `edit` or `admin`. */
+/** Grantee of a right: a role of Joiner, a person with the command line, or anyone with Kubernetes' own `view`, `edit` or `admin`. */
 export type Grantee = Role | 'operator' | 'view' | 'edit' | 'admin'
 
-/** What a right is granted for only. `localDnsPreferred`: the cluster is of a version in which localDNS may be `Preferred`, and enforces policies. */
+/** Condition of a right. `localDnsPreferred`: the cluster has a version in which localDNS may be `Preferred`, and enforces policies. */
 export type RightCondition = 'defaultSpread' | 'dnsServiceIpUnset' | 'localDnsPreferred'
 
-/** A rule of a Role or ClusterRole of the chart, and what it is for. */
+/** A rule of a Role or ClusterRole of the chart, with its purpose. */
 export interface Right {
   readonly to: Grantee
   /** `cluster`: the whole cluster; `own`: the namespace of the release. */
@@ -26,7 +26,7 @@ export interface Right {
 type Rule = Omit<Right, 'to'>
 type About = Pick<Right, 'why'> & Partial<Pick<Right, 'names' | 'when'>>
 
-/** Rules of one API group in one place. Resources and verbs are separated by blanks; `about` is why, or more than that. */
+/** Returns a builder of rules for one API group and place. Resources and verbs are separated by blanks; `about` is the purpose, or more fields. */
 function on(group: string, where: Right['where'] = 'cluster') {
   return (resources: string, verbs: string, about: string | About): Rule => ({
     where,
@@ -60,7 +60,7 @@ const limited = 'the policy joiner-own-objects limits the names'
 const createMaps = own('configmaps', 'create', `those below; ${limited}`)
 const createLeases = ownLeases('leases', 'create', `those below; ${limited}`)
 
-/** It registers, drains and ends nodes. */
+/** Registers, drains and ends nodes. */
 const core: readonly Rule[] = [
   karpenter(
     'nodeclaims',
@@ -85,7 +85,7 @@ const core: readonly Rule[] = [
   own('configmaps', 'get patch', { why: 'pauses', names: ['joiner-pauses'] }),
 ]
 
-/** It tells workflows of changes, and publishes metrics of the cluster. */
+/** Pokes workflows on changes, and publishes metrics of the cluster. */
 const bridge: readonly Rule[] = [
   karpenter('nodeclaims', 'list watch', 'starts and pokes lifecycles'),
   karpenter('nodepools', 'get list watch', 'a changed spec begins a status pass'),
@@ -104,7 +104,7 @@ const bridge: readonly Rule[] = [
 const localDns = 'whether localDNS may be on'
 const whenLocalDns = { when: 'localDnsPreferred' } as const
 
-/** It makes and deletes VMs, registers nodes, and keeps the status of node classes and pools. */
+/** Creates and deletes VMs, registers nodes, and updates the status of node classes and pools. */
 const azure: readonly Rule[] = [
   karpenter('nodeclaims', 'get list watch patch delete', 'what was launched; claims whose VM is gone'),
   karpenter('nodepools', 'get list watch patch', 'hashes and recent registrations, in annotations'),
@@ -145,7 +145,7 @@ const azure: readonly Rule[] = [
 
 const whenSpread = { when: 'defaultSpread' } as const
 
-/** It decides, and creates NodeClaims. */
+/** Decides, and creates NodeClaims. */
 const planner: readonly Rule[] = [
   karpenter('nodeclaims', 'get list watch create patch delete', 'creates claims, stamps candidates, undoes commands'),
   karpenter('nodepools', 'get list watch', 'plans; reads limits again'),
@@ -180,7 +180,7 @@ const planner: readonly Rule[] = [
   }),
 ]
 
-/** It serves the API server's conversion webhook. */
+/** Serves the API server's conversion webhook. */
 const conversion: readonly Rule[] = [
   on('apiextensions.k8s.io')('customresourcedefinitions', 'list watch patch', {
     why: 'where the webhook is and whom to trust; the policy joiner-conversion allows no other change',
@@ -194,7 +194,7 @@ const conversion: readonly Rule[] = [
   }),
 ]
 
-/** What the command line reads and writes with the rights of whoever runs it. */
+/** Reads and writes of the command line, with the rights of its user. */
 const operator: readonly Rule[] = [
   karpenter('nodepools nodeclaims', 'get list', 'budgets, node, pause, quota, why'),
   karpenterAzure('aksnodeclasses', 'list', 'budgets'),

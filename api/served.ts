@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** A part of an object as the API server serves it once defaults are filled in: what has a default is there. */
+/** A part of an object as the API server serves it with defaults filled in: fields with a default are set. */
 export type Served<Schema extends z.ZodType> = Exact<z.output<Schema>>
 
-/** The same as it may stand in a manifest: what has a default may be missing. */
+/** The same in a manifest: fields with a default may be missing. */
 export type Given<Schema extends z.ZodType> = Exact<z.input<Schema>>
 
-/** JSON has no `undefined`: a field that is not set is not there. */
+/** JSON has no `undefined`: an unset field is missing. */
 type Exact<T> = T extends string | number | boolean
   ? T
   : T extends readonly (infer Item)[]
@@ -16,8 +16,8 @@ type Exact<T> = T extends string | number | boolean
 type Fill = (value: unknown) => unknown
 
 /**
- * Fills in a schema's defaults as the API server does: where a field is missing, and within what a default brings. Nothing is checked, since the API
- * server has refused what the CRD, which is generated from the schema, does not take. What is complete is returned as it is.
+ * Fills in a schema's defaults as the API server does: for missing fields, and within defaults. Nothing is validated, since the API server refuses
+ * objects that violate the CRD, which is generated from the schema. A complete object is returned unchanged.
  */
 export function withDefaults<Schema extends z.ZodType>(schema: Schema, value: unknown): Served<Schema> {
   return fillOf(schema)(value) as Served<Schema>

@@ -2,13 +2,13 @@ import { maxNodeClassName, maxPoolName } from '../core/node-claim/node-names.ts'
 import { kubeletAnnotation } from '../core/node-class/kubelet-conversion.ts'
 
 /**
- * What people are warned of when they apply an object which Karpenter's API accepts and which cannot work here, or changes nothing. One table for
- * `kubectl apply` (the chart's admission policies are generated of it) and for `joiner validate`. Nothing is refused.
+ * Warnings for objects that Karpenter's API accepts and that cannot work here, or have no effect. One table for `kubectl apply` (the chart's
+ * admission policies are generated from it) and for `joiner validate`. Nothing is refused.
  */
 export interface WarningPolicy {
   readonly name: string
   readonly about: readonly WarnedKind[]
-  /** CEL over `object`: only what they all hold for is looked at. */
+  /** CEL over `object`: the policy applies only where all of them hold. */
   readonly matchConditions?: Named
   /** CEL by the name under `variables` that the warnings use. */
   readonly variables?: Named
@@ -17,7 +17,7 @@ export interface WarningPolicy {
 
 interface WarnedKind {
   readonly apiGroup: string
-  /** `*`: whatever the version. */
+  /** `*`: any version. */
   readonly apiVersions: readonly string[]
   readonly kind: string
 }
@@ -25,17 +25,17 @@ interface WarnedKind {
 type Named = Readonly<Record<string, string>>
 
 interface Warning {
-  /** CEL over `object` and `variables`: true where there is nothing to warn of. One that fails says nothing. */
+  /** CEL over `object` and `variables`: true where there is nothing to warn of. One that fails gives no warning. */
   readonly holds: string
   /** CEL: the text, with field, value and remedy. */
   readonly message: string
-  /** `noEffect`: nodes are the same without the field; `notReady`: no node is made. Tests hold the first against what nodes are made of. */
+  /** `noEffect`: nodes are the same without the field; `notReady`: no node is created. Tests compare the first with the inputs of nodes. */
   readonly because: 'noEffect' | 'notReady'
-  /** A value of the chart with which there is nothing to warn of. */
+  /** A value of the chart for which the warning does not apply. */
   readonly unlessChartValue?: string
 }
 
-/** A text of CEL. */
+/** Returns a CEL text literal. */
 const text = (value: string) => `'${value.replaceAll(/[\\']/g, (character) => `\\${character}`)}'`
 
 const nodePools: WarningPolicy = {
@@ -48,10 +48,10 @@ const nodePools: WarningPolicy = {
     taints:
       "(has(object.spec.template.spec.taints) ? object.spec.template.spec.taints.map(t, t.key + ':' + t.effect) : []) + (has(object.spec.template.spec.startupTaints) ? object.spec.template.spec.startupTaints.map(t, t.key + ':' + t.effect) : [])",
     twiceTainted: 'variables.taints.filter(t, variables.taints.filter(other, other == t).size() > 1)',
-    // Keys whose requirements leave no value.
+    // Keys whose requirements admit no value.
     conflicts:
       "variables.requirements.filter(a, a.operator == 'In' && variables.requirements.exists(b, b.key == a.key && ((b.operator == 'In' && !a.values.exists(v, v in b.values)) || (b.operator == 'NotIn' && a.values.all(v, v in b.values)) || b.operator == 'DoesNotExist')))",
-    // Of the keys that only Azure or Kubernetes give values, those that no node has.
+    // Of the keys that only Azure or Kubernetes set, those that no node has.
     unknown:
       "variables.requirements.filter(r, r.operator == 'In' && ((r.key == 'karpenter.sh/capacity-type' && r.values.exists(v, !(v in ['on-demand', 'spot']))) || (r.key == 'kubernetes.io/os' && r.values.exists(v, v != 'linux')) || (r.key == 'kubernetes.io/arch' && r.values.exists(v, !(v in ['amd64', 'arm64']))) || (r.key == 'karpenter.azure.com/sku-family' && r.values.exists(v, !v.matches('^[A-Z]+$'))) || (r.key == 'node.kubernetes.io/instance-type' && r.values.exists(v, !v.matches('^(Standard|Basic)_')))))",
     kubelet: `has(object.metadata.annotations) && ${text(kubeletAnnotation)} in object.metadata.annotations ? object.metadata.annotations[${text(kubeletAnnotation)}] : '{}'`,

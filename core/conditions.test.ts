@@ -115,13 +115,13 @@ describe('conditions (reference/karpenter-core.md 1.7)', () => {
     expect(ready(deleted)).toMatchObject({ status: 'True', lastTransitionTime: at(1) })
   })
 
-  it('refuses to clear what Ready follows from, of every kind', () => {
+  it('refuses to clear a dependent of Ready, of every kind', () => {
     for (const type of [...Object.values(dependents).flat(), 'Ready'])
       expect(() => withoutCondition([], type)).toThrow(type)
     expect(withoutCondition(set([], [{ type: 'Drifted', status: 'True' }]), 'Drifted')).toHaveLength(4)
   })
 
-  it('tells what was seen on this very generation', () => {
+  it('knows conditions of this generation', () => {
     const list = withCondition([], { type: 'ImagesReady', status: 'True' }, owner())
     expect([isTrueAt(list, 'ImagesReady', 1), isTrueAt(list, 'ImagesReady', 2)]).toEqual([true, false])
   })
@@ -201,7 +201,7 @@ describe('laws of conditions', () => {
     )
   })
 
-  it('the same changes a second time change nothing, whenever that is: the very same list', () => {
+  it('repeated changes return the same list at any time', () => {
     fc.assert(
       fc.property(story, (told) => {
         const { list, last } = run({ ...told, steps: told.steps.slice(-1) })

@@ -2,15 +2,15 @@ import type { Condition, ObjectMeta } from './objects.ts'
 import { timeText } from './values/time.ts'
 
 export interface ConditionContext {
-  /** RFC 3339 time of the transition, should there be one. */
+  /** RFC 3339 time of the transition, if there is one. */
   readonly now: string
-  /** Generation of the object that the condition was seen on. */
+  /** Generation of the object on which the condition was observed. */
   readonly generation: number
 }
 
-/** What the conditions of one object follow from, beside what is observed. */
+/** Facts about an object that its conditions depend on, beside what is observed. */
 export interface ConditionOwner extends ConditionContext {
-  /** RFC 3339 time of the object's creation: since then its dependents have been waiting to be looked at. */
+  /** RFC 3339 time of the object's creation: its dependents have been unobserved since then. */
   readonly createdAt: string
   readonly deleting: boolean
 }
@@ -20,7 +20,7 @@ export type ConditionChange = Pick<Condition, 'type' | 'status'> & {
   readonly message?: string
 }
 
-/** The conditions that Ready follows from, by kind (reference/karpenter-core.md 1.7, reference/azure-provider.md 1.3). */
+/** The conditions that determine Ready, by kind (reference/karpenter-core.md 1.7, reference/azure-provider.md 1.3). */
 export const dependents = {
   NodeClaim: ['Launched', 'Registered', 'Initialized'],
   NodePool: ['ValidationSucceeded', 'NodeClassReady'],
@@ -32,7 +32,7 @@ export type ConditionedKind = keyof typeof dependents
 const root = 'Ready'
 const neverCleared: ReadonlySet<string> = new Set([root, ...Object.values(dependents).flat()])
 
-/** An object's owner context at a time in epoch milliseconds. Kubernetes' times have whole seconds. */
+/** Returns an object's owner context at a time in epoch milliseconds. Kubernetes' times have whole seconds. */
 export function conditionOwner(metadata: ObjectMeta, nowMs: number): ConditionOwner {
   return {
     now: timeText(nowMs),
@@ -43,8 +43,8 @@ export function conditionOwner(metadata: ObjectMeta, nowMs: number): ConditionOw
 }
 
 /**
- * The list with one condition set. A True without a reason is its own reason; the transition time moves only when the status changes
- * (reference/karpenter-core.md 1.7). A condition that says so already stays the same object.
+ * Returns the list with one condition set. A True without a reason uses its type as the reason. The transition time moves only when the status
+ * changes (reference/karpenter-core.md 1.7). An unchanged condition stays the same object.
  */
 export function withCondition(
   conditions: readonly Condition[],
@@ -73,20 +73,17 @@ export function withCondition(
   return [...conditions.filter((condition) => condition !== before), after]
 }
 
-/**
- * The list without a condition.
- * Errors: what Ready follows from cannot be absent, so asking for that is a programming error (reference/karpenter-core.md 1.7).
- */
+/** Returns the list without a condition. Errors: throws for a dependent of Ready, which cannot be absent (reference/karpenter-core.md 1.7). */
 export function withoutCondition(conditions: readonly Condition[], type: string): readonly Condition[] {
   if (neverCleared.has(type)) throw new Error(`condition ${type}: Ready follows from it; set it to Unknown instead`)
   return conditions.filter((condition) => condition.type !== type)
 }
 
 /**
- * The list after changes, with Ready computed from its dependents: False when one is False at this generation, else Unknown while one is not
- * True at this generation. Dependents that were never set wait since the object's creation. An object that is being deleted gets a new
- * generation though nobody changed its spec, so its conditions count as seen. Sorted by transition, Ready last
- * (reference/karpenter-core.md 1.7). Nothing to change: the very same list.
+ * Returns the list after changes, with Ready computed from its dependents. It is False when one is False at this generation, else Unknown while one
+ * is not True at this generation. Dependents that were never set have waited since the object's creation. Deletion raises an object's generation
+ * without a change of its spec, so its conditions count as observed. Sorted by transition, Ready last (reference/karpenter-core.md 1.7). Returns the
+ * same list when nothing changes.
  */
 export function applyConditions(
   before: readonly Condition[],
@@ -103,7 +100,7 @@ export function applyConditions(
   return sorted.length === before.length && sorted.every((condition, i) => condition === before[i]) ? before : sorted
 }
 
-/** The condition of a type, if the list has it. */
+/** Returns the condition of a type, if the list has it. */
 export function conditionOf(conditions: readonly Condition[], type: string): Condition | undefined {
   return conditions.find((condition) => condition.type === type)
 }
@@ -113,7 +110,10 @@ export function isTrue(conditions: readonly Condition[], type: string): boolean 
   return conditionOf(conditions, type)?.status === 'True'
 }
 
-/** Whether the list says that `type` is True of the object as it is now: a condition of an earlier spec tells nothing (reference/azure-provider.md 1.3). */
+/**
+ * Whether the list says that `type` is True of the object's present spec. A condition of an earlier spec proves nothing (reference/azure-provider.md
+ * 1.3).
+ */
 export function isTrueAt(conditions: readonly Condition[], type: string, generation: number | undefined): boolean {
   const found = conditionOf(conditions, type)
   return found?.status === 'True' && found.observedGeneration === generation
@@ -134,7 +134,7 @@ function seenAt(condition: Condition, generation: number): Condition {
   return condition.observedGeneration === generation ? condition : { ...condition, observedGeneration: generation }
 }
 
-/** The message names what is open, the latest transition first (reference/azure-provider.md 1.3). */
+/** The message names the open conditions, the latest transition first (reference/azure-provider.md 1.3). */
 function readiness(
   conditions: readonly Condition[],
   types: readonly string[],

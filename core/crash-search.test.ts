@@ -2,7 +2,7 @@ import { assert, boolean, constantFrom, func, property, string, uniqueArray } fr
 import { describe, expect, it } from 'vitest'
 import { CrashSearch } from './crash-search.ts'
 
-/** Runs passes until all is planned or found. Returns what was found, what was planned, and how many passes crashed. */
+/** Runs passes until everything is planned or found. Returns the found and the planned members, and the number of crashed passes. */
 function run(members: readonly string[], crashes: (tried: readonly string[]) => string | undefined | false) {
   const search = new CrashSearch()
   const found = new Set<string>()
@@ -29,8 +29,8 @@ function run(members: readonly string[], crashes: (tried: readonly string[]) => 
 
 const has = (tried: readonly string[], ...members: readonly string[]) => members.every((one) => tried.includes(one))
 
-describe('the search for what crashes a pass', () => {
-  it('needs two crashes where the thread says what it was at work on, and plans all others in between', () => {
+describe('the search for members that crash a pass', () => {
+  it('needs two crashes when the thread reports its pod, and plans all others in between', () => {
     expect(run(['a', 'b', 'c', 'd'], (tried) => (has(tried, 'c') ? 'c' : false))).toEqual({
       found: ['c'],
       planned: ['a', 'b', 'd'],
@@ -50,27 +50,27 @@ describe('the search for what crashes a pass', () => {
     expect(crashed).toBe(3)
   })
 
-  it('finds nobody where a pass with nothing crashes as well', () => {
+  it('finds no member when a pass without members crashes as well', () => {
     expect(run(['a', 'b'], () => undefined)).toMatchObject({ found: [], isOutside: true })
   })
 
-  it('finds nobody where no pass ends well, whatever the thread says', () => {
+  it('finds no member when no pass ends well, whatever the thread reports', () => {
     expect(run(['a', 'b', 'c'], (tried) => tried[0])).toMatchObject({ found: [], planned: [], isOutside: true })
   })
 
-  it('finds nobody where two crash a pass together alone, and plans both', () => {
+  it('finds no member when only two together crash a pass, and plans both', () => {
     expect(run(['a', 'b', 'c'], (tried) => (has(tried, 'a', 'c') ? 'c' : false))).toMatchObject({
       found: [],
       planned: ['a', 'b', 'c'],
     })
   })
 
-  it('finds nobody for a crash that does not come again', () => {
+  it('finds no member for a crash that does not recur', () => {
     let left = 1
     expect(run(['a', 'b'], () => (left-- > 0 ? undefined : false))).toMatchObject({ found: [], planned: ['a', 'b'] })
   })
 
-  it('finds those who crash a pass and nobody else, whatever the thread says', () => {
+  it('finds exactly the members that crash a pass, whatever the thread reports', () => {
     const names = uniqueArray(string({ minLength: 1 }), { minLength: 1, maxLength: 20 })
     assert(
       property(names, func(boolean()), func(constantFrom('first', 'none')), (members, isGuilty, says) => {

@@ -1,4 +1,4 @@
-/** What a crash of a trial says. */
+/** What a crash of a trial proves. */
 export type CrashVerdict =
   /** More trials are needed. */
   | { readonly kind: 'searching' }
@@ -8,34 +8,35 @@ export type CrashVerdict =
   | { readonly kind: 'outside' }
 
 /**
- * The search for what crashes a pass, by trials with some members only. A member is found at its second crash or later, in a pass with nothing but it,
- * after a trial without it has ended well. So neither what was merely in the same pass is found, nor anything where the cluster itself is to blame.
+ * Searches for members that crash a pass, by trials with some members only. A member is found at its second crash or later, in a pass with it alone,
+ * after a trial without it has ended well. So a member that was merely in the same pass is never found, nor any member when the cluster itself is to
+ * blame.
  */
 export class CrashSearch {
-  /** Groups to be tried, each in a pass of its own, the next one first. */
+  /** Groups to try, each in a pass of its own, the next one first. */
   #groups: (readonly string[])[] = []
   /** Whether a trial of this search ended well. */
   #hasPassed = false
 
-  /** Members to try next; undefined: no search is under way, and all are tried. */
+  /** Members to try next; undefined when no search is under way and all are tried. */
   get trial(): ReadonlySet<string> | undefined {
     const [group] = this.#groups
     return group && new Set(group)
   }
 
-  /** Notes that a pass ended well. */
+  /** Records that a pass ended well. */
   passed(): void {
     this.#hasPassed = true
     this.skip()
   }
 
-  /** Leaves a trial out: its members are gone. */
+  /** Skips a trial whose members are gone. */
   skip(): void {
     this.#groups.shift()
     if (this.#groups.length === 0) this.#hasPassed = false
   }
 
-  /** Notes that a pass with these members crashed. `inHand`: what the thread was at work on, if that is known. */
+  /** Records that a pass with these members crashed. `inHand`: the member that the thread was working on, if known. */
   crashed(tried: readonly string[], inHand?: string): CrashVerdict {
     const [member] = tried
     const isTrial = this.#groups.length > 0
@@ -53,7 +54,7 @@ export class CrashSearch {
   }
 }
 
-/** Those that are not suspected come first: they wait for a place. */
+/** Members that are not suspected come first: they wait for a place. */
 function groupsOf(tried: readonly string[], inHand: string | undefined): readonly (readonly string[])[] {
   if (tried.length === 1) return [[], tried]
   if (inHand !== undefined && tried.includes(inHand)) return [tried.filter((one) => one !== inHand), [inHand]]

@@ -32,7 +32,7 @@ test('the key has the reason in lower case and the values as they are', () => {
 describe('transitions of conditions', () => {
   const registered = { type: 'Registered', status: 'Unknown', reason: 'NodeNotFound' } as const
 
-  test('a changed status is told with both, reason and message', () => {
+  test('a changed status is published with reason and message', () => {
     expect(
       transitions([registered], [{ type: 'Registered', status: 'False', reason: 'Refused', message: 'no such node' }]),
     ).toEqual([

@@ -9,16 +9,19 @@ export const rateLimits = {
 
 interface EventRule {
   readonly type: 'Normal' | 'Warning'
-  /** The same reason with the same values is told once within this time. Without it: two minutes. */
+  /** The same reason with the same values is published once within this time. Default: two minutes. */
   readonly dedupeMs?: number
   /** Where the time depends on the kind of the object. */
   readonly dedupeMsByKind?: Readonly<Record<string, number>>
   readonly limit?: keyof typeof rateLimits
-  /** A reason of Joiner's own, which Karpenter does not know. */
+  /** A reason of Joiner's own, which Karpenter does not have. */
   readonly own?: true
 }
 
-/** How events are told, by reason (reference/karpenter-core.md 6.2, reference/azure-provider.md 1.5 and 4.2; the reasons of its own are Joiner's). */
+/**
+ * How events are published, by reason (reference/karpenter-core.md 6.2, reference/azure-provider.md 1.5 and 4.2; the reasons with `own` are
+ * Joiner's).
+ */
 const rules = {
   DisruptionBlocked: { type: 'Normal', dedupeMsByKind: { NodePool: minute } },
   DisruptionLaunching: { type: 'Normal' },
@@ -29,9 +32,9 @@ const rules = {
   ConsolidationRejected: { type: 'Normal' },
   ConsolidationApproved: { type: 'Normal' },
   FailedScheduling: { type: 'Warning', dedupeMs: 5 * minute },
-  // A pod with more preferences than are looked at.
+  // A pod with more preferences than the scheduler considers.
   PreferencesDropped: { type: 'Warning', dedupeMs: 15 * minute, own: true },
-  // An object that is left out of planning, because it crashed passes.
+  // An object that is left out of planning because it crashed passes.
   Quarantined: { type: 'Warning', dedupeMs: 15 * minute, own: true },
   NoCompatibleInstanceTypes: { type: 'Warning', dedupeMs: minute },
   Nominated: { type: 'Normal', limit: 'nomination' },
@@ -53,36 +56,36 @@ const rules = {
   WaitingOnNodeClaimTermination: { type: 'Normal' },
   NodeClassResolutionError: { type: 'Warning' },
   AsyncProvisioningError: { type: 'Warning' },
-  // A pod with preferred node affinity that no node can meet. It stays so until somebody changes what makes the pod.
+  // A pod with preferred node affinity that no node can meet. It stays so until the pod's template changes.
   PreferenceIgnored: { type: 'Warning', own: true, dedupeMs: 24 * 60 * minute },
-  // A VM that Azure does not make, for a reason that another offering does not mend.
+  // A VM that Azure does not create, for a reason that another offering does not fix.
   LaunchFailed: { type: 'Warning', own: true },
   // A NodeClaim with a value that no node can have.
   InvalidNodeClaim: { type: 'Warning', own: true },
-  // A NodeClaim that ends because a deadline is over.
+  // A NodeClaim that ends because a deadline has passed.
   LaunchTimeout: { type: 'Warning', own: true },
   RegistrationTimeout: { type: 'Warning', own: true },
-  // A VM that runs and whose node does not come, with what Azure knows of it.
+  // A running VM whose node does not join, with what Azure reports about it.
   NodeNotJoined: { type: 'Warning', own: true },
-  // A NodeClaim whose VM Azure is about to end: by what, and when.
+  // A NodeClaim whose VM Azure is about to end, with the cause and the time.
   Interrupted: { type: 'Warning', own: true },
   // A NodeClaim that is deleted because its Node was sick for too long.
   NodeRepaired: { type: 'Warning', own: true },
-  // A NodeClaim whose VM somebody deleted, and what no lifecycle had cleaned up.
+  // A NodeClaim whose VM was deleted outside Joiner, and resources that no lifecycle cleaned up.
   GarbageCollected: { type: 'Warning', own: true },
-  // VMs that look like garbage, and are so many that they are left alone.
+  // VMs that seem to be garbage but are left alone because there are so many.
   GarbageWithheld: { type: 'Warning', own: true },
-  // A disk that looks like a leftover and is not proven to be of this cluster.
+  // A disk that seems to be garbage and is not proven to be of this cluster.
   GarbageLeft: { type: 'Normal', dedupeMs: 24 * 60 * minute, own: true },
-  // A NodePool or AKSNodeClass that cannot be used, with what to do: conditions alone are not seen by who just applied it.
+  // A NodePool or AKSNodeClass that cannot be used, with the remedy. Its author rarely sees conditions.
   NotReady: { type: 'Warning', own: true },
   // A pause of disruption that covers the object, and its end: who, why, until when.
   DisruptionPaused: { type: 'Normal', own: true },
   DisruptionResumed: { type: 'Normal', own: true },
-  // What an operator asked of disruption by hand: who, and what came of it.
+  // An operator's disruption request: requester and outcome.
   ConsolidateNow: { type: 'Normal', own: true },
   PlanApplied: { type: 'Normal', own: true },
-  // What an operator asked of one NodeClaim's lifecycle: who, why, and what came of it.
+  // An operator's request to one NodeClaim's lifecycle: requester, reason and outcome.
   NodeHeld: { type: 'Normal', own: true },
   NodeReleased: { type: 'Normal', own: true },
   RetryNow: { type: 'Normal', own: true },
@@ -96,7 +99,7 @@ export type EventReason = keyof typeof rules
 
 const defaultDedupeMs = 2 * minute
 
-/** How an event of a reason on an object of a kind is told. */
+/** Returns how an event of a reason on an object of a kind is published. */
 export function eventRule(
   reason: EventReason,
   kind: string,
@@ -105,13 +108,13 @@ export function eventRule(
   return { ...rule, dedupeMs: rule.dedupeMsByKind?.[kind] ?? rule.dedupeMs ?? defaultDedupeMs }
 }
 
-/** What two events must share to be one (reference/karpenter-core.md 6.2): the reason, whatever its case, and the values, but not the message. */
+/** Returns what makes two events equal (reference/karpenter-core.md 6.2): the reason, whatever its case, and the values, but not the message. */
 export function dedupeKey(reason: string, values: readonly string[]): string {
   return [reason.toLowerCase(), ...values].join('-')
 }
 
 /**
- * What is told of conditions whose status changed; reason is the condition's type. One that was not there before is no transition
+ * Returns the events for conditions whose status changed; the reason is the condition's type. A new condition is no transition
  * (reference/karpenter-core.md 6.2).
  */
 export function transitions(

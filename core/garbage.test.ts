@@ -150,7 +150,7 @@ describe('a claim without a VM', () => {
     })
   })
 
-  it('counts what makes the list doubtful by its cause', () => {
+  it('reports the cause of doubt in the list with counts', () => {
     const claims = [lost('a'), lost('b', { instance: 'unproven' }), lost('c', { instance: 'elsewhere' })]
     expect(find({ claims }).withheld).toContain(
       '1 with no VM of that name, 1 with a VM without the tags of this cluster and NodeClaim, 1 whose status.providerID names another resource group or subscription',

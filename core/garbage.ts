@@ -2,13 +2,13 @@
 export interface FoundVm {
   readonly name: string
   readonly claimName: string
-  /** Absent: Karpenter made it. */
+  /** Unset when Karpenter made it. */
   readonly claimUid?: string
   readonly createdAtMs?: number
   readonly isBeingDeleted: boolean
   /** An operator ended its claim and left the VM to garbage collection. */
   readonly isAbandoned: boolean
-  /** Names of the NICs and of the OS disk that belong to it, in small letters. */
+  /** Names of the NICs and of the OS disk that belong to it, in lower case. */
   readonly parts: ReadonlySet<string>
 }
 
@@ -16,13 +16,13 @@ export interface FoundVm {
 export interface FoundPart {
   readonly name: string
   readonly claimName: string
-  /** What a disk does not say, and a NIC of Karpenter's. */
+  /** Unset for disks, and for Karpenter's NICs. */
   readonly claimUid?: string
 }
 
 /**
- * What Azure lists under a NodeClaim's provider id: its own VM, one that is not proven to be its own, or none; `elsewhere`: the id names a VM outside
- * of the resource group that is listed, so the list says nothing about it.
+ * What Azure lists under a NodeClaim's provider id: its own VM, an unproven one, or none. `elsewhere`: the id names a VM outside the listed resource
+ * group, so the list does not cover it.
  */
 export type ListedInstance = 'own' | 'unproven' | 'missing' | 'elsewhere'
 
@@ -36,7 +36,7 @@ export interface KnownClaim {
   readonly instance: ListedInstance
 }
 
-/** All that was found, and the claims as they were known after it was found. */
+/** Everything found, and the claims as read afterwards. */
 export interface GarbageSnapshot {
   readonly virtualMachines: readonly FoundVm[]
   readonly networkInterfaces: readonly FoundPart[]
@@ -44,7 +44,7 @@ export interface GarbageSnapshot {
   readonly claims: readonly KnownClaim[]
 }
 
-/** What seems to belong to nobody. Each is looked at once more, live, before it goes. */
+/** Resources that seem to have no owner. Each is checked again, live, before its deletion. */
 export interface GarbageSuspects {
   readonly virtualMachines: readonly FoundVm[]
   readonly networkInterfaces: readonly FoundPart[]
@@ -56,20 +56,20 @@ export interface GarbageSuspects {
 }
 
 /**
- * A VM that names no claim's UID is judged by its claim's name and its age: 15 minutes for a launch, and 5 for clocks that differ.
- * One that names a UID needs no age: its claim was there before it, and no other claim will ever have that UID.
+ * A VM without a claim's UID is judged by its claim's name and its age: 15 minutes for a launch, and 5 for clocks that differ. A VM with a UID needs
+ * no age: its claim existed before it, and no other claim can have that UID.
  */
 const unnamedAgeMs = 20 * 60_000
 
-/** So many VMs without any claim in the cluster are no leak but a sign that the claims are looked for in the wrong place. */
+/** With more VMs than this and no claim at all in the cluster, the claims were probably read in the wrong place. */
 const mostWithoutAnyClaim = 10
 
-/** So many NodeClaims whose VMs are not listed may have lost them one by one; a few more at once put the list in doubt. */
+/** NodeClaims with unlisted VMs, up to this number, may have lost them one by one. More at once put the list in doubt. */
 const mostMissing = 2
 
 /**
- * Why the list of VMs is in doubt: most registered NodeClaims have no VM of their own in it, as with a wrong resource group, a wrong cluster name or an
- * empty answer. One or two whose VMs are not listed, and whose Nodes are silent too, are not enough for that.
+ * Returns why the list of VMs is in doubt: most registered NodeClaims have no VM of their own in it. Causes are a wrong resource group, a wrong
+ * cluster name or an empty answer. One or two unlisted VMs with silent Nodes are no reason for doubt.
  */
 export function doubtOf(claims: readonly KnownClaim[]): string | undefined {
   const settled = claims.filter(({ isRegistered, isBeingDeleted }) => isRegistered && !isBeingDeleted)
@@ -94,8 +94,8 @@ const listedTexts = {
 const nothing: GarbageSuspects = { virtualMachines: [], networkInterfaces: [], disks: [], nodeClaims: [] }
 
 /**
- * What no lifecycle owns any more. What is found must have been found before the claims were read, since a claim always exists before
- * what is made for it. In doubt nothing is a suspect (docs/architecture.md "Invariants").
+ * Returns resources that no lifecycle owns. They must be found before the claims are read, since a claim always exists before its resources. In doubt
+ * nothing is a suspect (docs/architecture.md "Invariants").
  */
 export function garbageIn(snapshot: GarbageSnapshot, now: number): GarbageSuspects {
   const { claims } = snapshot
@@ -131,15 +131,15 @@ interface Claims {
 }
 
 function isOrphan(vm: FoundVm, { byUid, byName }: Claims, now: number): boolean {
-  // A later claim of the same name makes room for its VM itself.
+  // A later claim of the same name removes this VM itself.
   if (vm.isBeingDeleted || byName.has(vm.claimName)) return false
   if (vm.claimUid !== undefined) return !byUid.has(vm.claimUid)
   return vm.isAbandoned || (vm.createdAtMs !== undefined && now - vm.createdAtMs > unnamedAgeMs)
 }
 
 /**
- * A part without a VM is nobody's when its claim is gone; also while the claim lives, once it is registered: then no launch is under way, and
- * what its VM does not use is left from an earlier attempt.
+ * Whether a part without a VM has no owner: its claim is gone, or is registered. After registration no launch is under way, so a part that its VM
+ * does not use is left from an earlier attempt.
  */
 function isUnowned(
   { name, claimName, claimUid }: FoundPart,
@@ -148,6 +148,6 @@ function isUnowned(
   if (vm?.parts.has(name.toLowerCase()) === true) return false
   const claim = claimUid === undefined ? byName.get(claimName) : byUid.get(claimUid)
   if (claim !== undefined) return claim.isRegistered && !claim.isBeingDeleted && vm?.isBeingDeleted === false
-  // The VM may be about to take it along.
+  // The deletion of the VM may delete it as well.
   return vm === undefined || (vm.claimUid !== undefined && claimUid !== undefined && vm.claimUid !== claimUid)
 }

@@ -3,7 +3,7 @@ import { describeInstallation, installationText, ownershipOf } from './installat
 
 const own = { release: 'joiner', namespace: 'joiner', uid: 'u1' }
 
-describe('whose the CRDs are', () => {
+describe('the owner of the CRDs', () => {
   test.each([
     ['no annotation', undefined, 'unclaimed'],
     ['an empty annotation', '', 'unclaimed'],

@@ -3,17 +3,17 @@ export interface Installation {
   /** Name of the Helm release. */
   readonly release: string
   readonly namespace: string
-  /** UID of that Namespace: a namespace that was deleted and made again has another one. */
+  /** UID of that Namespace: a namespace that was deleted and created again has another one. */
   readonly uid: string
 }
 
 /** Annotation of the CRD `nodepools.karpenter.sh` that names the one installation that works in the cluster. */
 export const installationAnnotation = 'joiner.sh/installation'
 
-/** Whose the CRDs are. */
+/** Owner of the CRDs. */
 export type Ownership =
   | { readonly kind: 'ours' }
-  /** Nobody has claimed them, or it can be proved that the claimer is gone: a namespace of this name can exist only once. */
+  /** No installation has claimed them, or the claimer is proven to be gone: only one namespace of a name exists at a time. */
   | { readonly kind: 'unclaimed' }
   /** Another installation's. `owner` is its annotation. */
   | { readonly kind: 'foreign'; readonly owner: string }
@@ -23,7 +23,7 @@ export function installationText({ release, namespace, uid }: Installation): str
   return JSON.stringify({ release, namespace, uid })
 }
 
-/** Whose the CRDs are, by the annotation. What cannot be read is somebody else's. */
+/** Returns the owner of the CRDs by the annotation. An unreadable one is foreign. */
 export function ownershipOf(annotation: string | undefined, own: Installation): Ownership {
   if (annotation === undefined || annotation === '') return { kind: 'unclaimed' }
   const owner = parse(annotation)
@@ -31,10 +31,10 @@ export function ownershipOf(annotation: string | undefined, own: Installation): 
   return owner.uid === own.uid ? { kind: 'ours' } : { kind: 'unclaimed' }
 }
 
-/** An installation in words, from its annotation. */
+/** Returns a description of an installation, from its annotation. */
 export function describeInstallation(annotation: string): string {
   const owner = parse(annotation)
-  // Quoted as JSON, so that what somebody wrote there cannot move the cursor of a terminal.
+  // Quoted as JSON, so that foreign text cannot move the cursor of a terminal.
   if (owner?.release === undefined || owner.namespace === undefined) return JSON.stringify(annotation.slice(0, 200))
   return `release ${JSON.stringify(owner.release)} in namespace ${JSON.stringify(owner.namespace)}`
 }

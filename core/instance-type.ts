@@ -10,19 +10,19 @@ export interface Offering {
   readonly price: number
   readonly available: boolean
   readonly reservationCapacity?: number
-  /** Amounts that replace the type's where it is bought so. */
+  /** Amounts that replace the type's for this offering. */
   readonly capacityOverride?: Resources
   readonly overheadOverride?: Overhead
 }
 
-/** What a node keeps for itself. */
+/** What a node reserves for itself. */
 export interface Overhead {
   readonly kubeReserved?: Resources
   readonly systemReserved?: Resources
   readonly evictionThreshold?: Resources
 }
 
-/** A kind of VM with what it can hold and how it can be bought. */
+/** A VM size with its capacity and its offerings. */
 export interface InstanceType {
   readonly name: string
   readonly requirements: Requirements
@@ -35,7 +35,7 @@ export interface InstanceType {
 
 const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>()
 
-/** The type of that name in a list; undefined: it is not there. A list is looked through once. */
+/** Returns the type of a name in a list; undefined when it is missing. A list is indexed once. */
 export function typeNamed(types: readonly InstanceType[], name: string | undefined): InstanceType | undefined {
   let known = typesByName.get(types)
   if (known === undefined) {
@@ -51,7 +51,7 @@ const totalOverhead = ({
   evictionThreshold = noResources,
 }: Overhead): Resources => mergeResources(kubeReserved, systemReserved, evictionThreshold)
 
-/** Capacity less overhead; huge pages come out of memory, which is never negative (reference/karpenter-core.md 1.8). */
+/** Returns capacity less overhead; huge pages are taken from memory, which is never negative (reference/karpenter-core.md 1.8). */
 export function allocatable({ capacity, overhead }: InstanceType): Resources {
   return withoutOverhead(capacity, totalOverhead(overhead))
 }
@@ -75,7 +75,7 @@ export interface AllocatableGroup {
 
 const groupsOfType = new WeakMap<InstanceType, readonly AllocatableGroup[]>()
 
-/** A type's healthy offerings by what a node has for pods; the first group has the type's own amounts, perhaps without an offering. */
+/** Returns a type's healthy offerings by allocatable amounts. The first group has the type's own amounts and may have no offering. */
 export function allocatableGroups(type: InstanceType): readonly AllocatableGroup[] {
   let groups = groupsOfType.get(type)
   if (groups === undefined) {
@@ -104,12 +104,12 @@ export function isLaunchable(offering: Offering): boolean {
   return offering.available && (capacityTypeOf(offering) !== 'reserved' || (offering.reservationCapacity ?? 0) > 0)
 }
 
-/** `spot`, `on-demand` or `reserved`; empty when an offering does not say. */
+/** Returns `spot`, `on-demand` or `reserved`; empty when an offering has none. */
 export function capacityTypeOf(offering: Offering): string {
   return singleValue(offering.requirements, labels.capacityType)
 }
 
-/** The zone label of an offering; empty when it does not say. */
+/** Returns the zone label of an offering; empty when it has none. */
 export function zoneOf(offering: Offering): string {
   return singleValue(offering.requirements, labels.zone)
 }
@@ -119,7 +119,7 @@ function singleValue(sets: Requirements, key: string): string {
   return set !== undefined && operatorOf(set) === 'In' && set.values.size === 1 ? ([...set.values][0] as string) : ''
 }
 
-/** The offerings that a request may use: custom keys of an offering must be defined by the request. */
+/** Returns the offerings that a request may use: the request must define custom keys of an offering. */
 export function compatibleOfferings(
   type: InstanceType,
   wanted: Requirements,
@@ -128,12 +128,12 @@ export function compatibleOfferings(
   return type.offerings.filter((offering) => isCompatible(wanted, offering.requirements, wellKnown))
 }
 
-/** Types with a healthy offering that a request may use, in the order given. */
+/** Returns types with a healthy offering that a request may use, in the order given. */
 export function compatibleTypes(types: readonly InstanceType[], wanted: Requirements): readonly InstanceType[] {
   return types.filter((type) => compatibleOfferings(type, wanted).some((offering) => offering.available))
 }
 
-/** The lowest price at which a type can be launched for a request; undefined when it cannot. */
+/** Returns the lowest price at which a type can be launched for a request; undefined when it cannot. */
 export function cheapestPrice(
   type: InstanceType,
   wanted: Requirements,
@@ -147,7 +147,7 @@ export function cheapestPrice(
   return best
 }
 
-/** Types by their lowest launchable price, else in the order given; those that cannot be launched come last (reference/karpenter-1.15.md 1). */
+/** Sorts types by their lowest launchable price, else in the order given; those that cannot be launched come last (reference/karpenter-1.15.md 1). */
 export function orderByPrice(
   types: readonly InstanceType[],
   wanted: Requirements,
@@ -166,7 +166,7 @@ const capacityTypes = ['reserved', 'spot', 'on-demand'].map(
 )
 
 /**
- * The most that a launch could cost: the highest price among the first of reserved, spot and on-demand that has compatible offerings
+ * Returns the highest possible price of a launch: the highest price among the first of reserved, spot and on-demand that has compatible offerings
  * (reference/karpenter-core.md 4.7). Undefined when there is none.
  */
 export function worstLaunchPrice(
@@ -185,13 +185,13 @@ export function worstLaunchPrice(
 export interface MinValuesResult {
   /** How many types, in the order given, are needed until every minValues holds; all of them when it never does. */
   readonly needed: number
-  /** Keys that stay below their minValues, with the number of distinct values there are. */
+  /** Keys that stay below their minValues, with the number of their distinct values. */
   readonly unsatisfied: ReadonlyMap<string, number>
 }
 
 /**
- * Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (reference/karpenter-1.15.md 2).
- * Without types there is nothing to check and nothing is unsatisfied, as upstream.
+ * Checks minValues over types in their order. A value counts only where the narrowed requirement admits it (reference/karpenter-1.15.md 2). As
+ * upstream, nothing is unsatisfied when there are no types.
  */
 export function minValues(types: readonly InstanceType[], wanted: Requirements): MinValuesResult {
   const open = [...wanted.values()].filter((set) => set.minValues !== undefined)
@@ -210,7 +210,7 @@ export function minValues(types: readonly InstanceType[], wanted: Requirements):
   return { needed, unsatisfied: new Map(open.filter(isShort).map((set) => [set.key, seen.get(set.key)?.size ?? 0])) }
 }
 
-/** The cheapest `max` types; undefined when cutting would break minValues. */
+/** Returns the cheapest `max` types; undefined when cutting would break minValues. */
 export function truncate(
   types: readonly InstanceType[],
   wanted: Requirements,
@@ -220,7 +220,7 @@ export function truncate(
   return minValues(cut, wanted).unsatisfied.size > 0 ? undefined : cut
 }
 
-/** Whether a type's own labels can meet a request (custom keys that it does not define are ignored). */
+/** Whether a type's own labels can meet a request; custom keys that the type does not define are ignored. */
 export function typeMatches(type: InstanceType, wanted: Requirements): boolean {
   return sharedKeysIntersect(type.requirements, wanted)
 }

@@ -10,7 +10,7 @@ it.each<[object]>([
   [{ name: 'a.b-c', labels: { 'x.y/z': '' }, annotations: { 'X.y/Z': 'any\nthing' }, finalizers: ['a/b'] }],
   [{ name: 'a', ownerReferences: [owner, { ...owner, controller: true }] }],
   [{ name: 'a', annotations: { a: 'x'.repeat(256 * 1024 - 1) } }],
-])('metadata %j is taken', (metadata) => {
+])('metadata %j is accepted', (metadata) => {
   expect(metadataErrors(metadata)).toEqual([])
 })
 

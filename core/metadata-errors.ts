@@ -8,7 +8,7 @@ const maxAnnotationBytes = 256 * 1024
 
 /**
  * Returns what the API server refuses in the metadata of a cluster-wide object: name, labels, annotations, finalizers and owners
- * (kubernetes/apimachinery, ValidateObjectMeta). Values that are no texts are refused as well.
+ * (kubernetes/apimachinery, ValidateObjectMeta). Values that are not strings are refused as well.
  */
 export function metadataErrors(metadata: unknown): readonly FieldError[] {
   if (!isObject(metadata)) return [{ path: ['metadata'], message: 'is missing; give the object a name' }]
@@ -32,7 +32,7 @@ export function metadataErrors(metadata: unknown): readonly FieldError[] {
   ]
 }
 
-/** Returns what is wrong with the annotations of an object. Upper case is taken in the domain of a key. */
+/** Returns an object's annotation errors. Upper case is accepted in the domain of a key. */
 export function annotationErrors(annotations: unknown, path: FieldError['path'] = ['metadata', 'annotations']) {
   const entries = entriesOf(annotations)
   const bytes = entries.reduce((sum, [key, value]) => sum + utf8Length(key) + utf8Length(value), 0)
@@ -49,7 +49,7 @@ function nameErrors(name: unknown, generateName: unknown): readonly FieldError[]
   const given = name ?? generateName
   if (typeof given !== 'string' || given === '')
     return [{ path: ['metadata', 'name'], message: 'is missing; give the object a name' }]
-  // The API server adds letters and digits to it.
+  // The API server appends letters and digits to it.
   const complete = name === undefined ? `${given}x` : given
   return subdomainErrors(complete).length === 0
     ? []
@@ -90,7 +90,7 @@ const listOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? lis
 
 const quoted = (text: string) => JSON.stringify(shortened(text))
 
-/** Bytes of a text in UTF-8; there is no encoder in a pure function's reach. */
+/** Returns the bytes of a text in UTF-8; `core` may not use an encoder. */
 export function utf8Length(text: string): number {
   let bytes = 0
   for (const character of text) {

@@ -51,7 +51,7 @@ export interface Toleration {
 
 export type RequirementOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt' | 'Gte' | 'Lte'
 
-/** A requirement as it stands in a NodePool, a NodeClaim or a node affinity term. */
+/** A requirement of a NodePool, a NodeClaim or a node affinity term. */
 export interface RequirementSpec {
   readonly key: string
   readonly operator: RequirementOperator
@@ -120,15 +120,15 @@ export interface ContainerPort {
   readonly protocol?: string
 }
 
-/** What of a pod is more than the scheduler looks at. */
+/** Parts of a pod beyond the scheduler's limits. */
 export interface PodExcess {
-  /** Why the pod is not planned at all: what it requires is too much. */
+  /** Why the pod is not planned at all: its requirements are too many. */
   readonly refused?: string
   /** Preferences that are left out. */
   readonly dropped?: string
 }
 
-/** A pod, decoded once: what placing, evicting and counting it needs. `requests` includes `pods: 1`. */
+/** A pod, decoded once: the fields for placing, evicting and counting it. `requests` includes `pods: 1`. */
 export interface Pod {
   readonly kind: 'Pod'
   readonly metadata: ObjectMeta
@@ -142,7 +142,7 @@ export interface Pod {
   readonly nodeSelector: Readonly<Record<string, string>>
   /** Without preferred node affinity terms that no node can meet. */
   readonly affinity?: Affinity
-  /** What is wrong with the first term that was left out, and how many others were; absent: none was. */
+  /** The error of the first term that was left out, and the number of others; unset when there was none. */
   readonly ignoredPreferences?: string
   readonly tolerations: readonly Toleration[]
   readonly topologySpreadConstraints: readonly TopologySpreadConstraint[]
@@ -153,7 +153,7 @@ export interface Pod {
   readonly priority?: number
   readonly priorityClassName?: string
   readonly terminationGracePeriodSeconds: number
-  /** What of it is more than the scheduler looks at, and is missing here. */
+  /** Parts of it beyond the scheduler's limits, which are missing here. */
   readonly excess?: PodExcess
 }
 
@@ -168,7 +168,7 @@ export interface Node {
   readonly conditions: readonly Condition[]
   /** Such as `v1.34.2`. */
   readonly kubeletVersion?: string
-  /** A condition of it announces the end of its VM. Not the API server's word but the watch cache's, which knows such conditions. */
+  /** A condition announces the end of its VM. The watch cache sets this, not the API server. */
   readonly isInterrupted?: true
 }
 
@@ -178,7 +178,7 @@ export interface NodeClassRef {
   readonly name: string
 }
 
-/** What a NodePool's template and a NodeClaim's spec share. Durations are Kubernetes texts ("720h", "Never"). */
+/** Common fields of a NodePool's template and a NodeClaim's spec. Durations are Kubernetes texts ("720h", "Never"). */
 export interface NodeClaimSpec {
   readonly taints: readonly Taint[]
   readonly startupTaints: readonly Taint[]
@@ -217,7 +217,7 @@ export interface NodePool {
     readonly labels: Readonly<Record<string, string>>
     readonly annotations: Readonly<Record<string, string>>
     readonly spec: NodeClaimSpec
-    /** The drift hash of the template as it is stored (`nodePoolHash`). The pool's annotation follows it a moment later. */
+    /** The drift hash of the stored template (`nodePoolHash`). The pool's annotation is updated a moment later. */
     readonly hash?: string
   }
   readonly disruption: {
@@ -231,13 +231,13 @@ export interface NodePool {
   /** How many nodes a static pool keeps. */
   readonly replicas?: number
   readonly conditions: readonly Condition[]
-  /** What its status counts; absent: nobody has counted yet. */
+  /** Resources that its status counts; unset before the first count. */
   readonly resources?: Resources
   readonly nodes?: number
   readonly nodeClassObservedGeneration?: number
 }
 
-/** What of an AKSNodeClass's spec is judged here; `api/objects.ts` has all of it. Sizes and durations are Kubernetes texts. */
+/** Parts of an AKSNodeClass's spec that are validated here; `api/objects.ts` has all of it. Sizes and durations are Kubernetes texts. */
 export interface JudgedNodeClassSpec {
   readonly vnetSubnetID?: string
   readonly kubelet?: {
@@ -302,11 +302,11 @@ export interface Namespace {
 export interface Service {
   readonly kind: 'Service'
   readonly metadata: ObjectMeta
-  /** Absent: it selects nothing. */
+  /** Unset when it selects nothing. */
   readonly selector?: Readonly<Record<string, string>>
 }
 
-/** What makes pods of one kind, as far as it tells which pods are its own. */
+/** A controller of pods, as far as needed to find its pods. */
 export interface PodController {
   readonly kind: 'ReplicaSet' | 'StatefulSet' | 'ReplicationController'
   readonly metadata: ObjectMeta
@@ -326,7 +326,7 @@ export interface PersistentVolume {
   readonly metadata: ObjectMeta
   /** The CSI driver that serves it, in-tree disks of a known driver included. */
   readonly driver?: string
-  /** Whether it lies on one machine, so that its hostname says nothing about where it may be made anew. */
+  /** Whether it is on one machine, so that its hostname does not limit where it may be created again. */
   readonly isLocal: boolean
   readonly nodeSelectorTerms: readonly { readonly matchExpressions?: readonly RequirementSpec[] }[]
 }

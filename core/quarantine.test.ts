@@ -48,7 +48,7 @@ test('causes are short', () => {
   expect(entries.get(web.id)?.cause.length).toBe(500)
 })
 
-test('the second crash of an object with the same spec is one too many', () => {
+test('the second crash of an object with the same spec is reported', () => {
   const counts = new CrashCounts()
   expect([counts.add('a', 'h1'), counts.add('b', 'h1'), counts.add('a', 'h2'), counts.add('a', 'h2')]).toEqual([
     false,

@@ -1,16 +1,16 @@
-/** An object is left out for this long at most. */
+/** The longest time for which an object is left out. */
 const quarantineMs = 60 * 60_000
 /** Entries that are kept; a ConfigMap takes 1 MiB. */
 const mostEntries = 200
 const longestCause = 500
 
-/** An object that is left out of planning, because it crashed passes. */
+/** An object that is left out of planning because it crashed passes. */
 export interface QuarantineEntry {
   /** Such as `Pod/default/web-1` or `StorageClass/fast`. */
   readonly id: string
-  /** Fingerprint of the object's spec: when that is another, the quarantine is over. Pods of one shape share it, and are left out together. */
+  /** Fingerprint of the object's spec: the quarantine ends when it changes. Pods of one shape share it, and are left out together. */
   readonly hash: string
-  /** What happened. */
+  /** The cause of the crash. */
   readonly cause: string
   /** Epoch ms. */
   readonly sinceMs: number
@@ -31,7 +31,7 @@ export function objectOf(id: string): { readonly kind: string; readonly key: str
   return { kind: id.slice(0, slash), key: id.slice(slash + 1) }
 }
 
-/** Returns the entries with one more from `now` (epoch ms) on; where they are too many, without the oldest. */
+/** Returns the entries with one more from `now` (epoch ms) on. Beyond the limit the oldest are dropped. */
 export function withEntry(
   entries: QuarantineEntries,
   { id, hash, cause }: Pick<QuarantineEntry, 'id' | 'hash' | 'cause'>,
@@ -43,8 +43,8 @@ export function withEntry(
 }
 
 /**
- * Returns the entries that still hold. `hashOf`: the fingerprint of an object as it is now, undefined when it is gone; pods that are gone may have been
- * made anew under another name.
+ * Returns the entries that still hold. `hashOf`: the present fingerprint of an object, undefined when it is gone. A pod that is gone may have been
+ * created again under another name.
  */
 export function inForce(
   entries: QuarantineEntries,
@@ -59,11 +59,11 @@ export function inForce(
   )
 }
 
-/** Counts crashes by object: the second one with the same spec is one too many. */
+/** Counts crashes by object: the second crash with the same spec leads to quarantine. */
 export class CrashCounts {
   readonly #hashes = new Map<string, string>()
 
-  /** Notes that an object crashed a pass. Returns whether it did so before. */
+  /** Records that an object crashed a pass. Returns whether it did so before. */
   add(id: string, hash: string): boolean {
     if (this.#hashes.get(id) === hash) {
       this.#hashes.delete(id)
@@ -81,7 +81,7 @@ export function formatEntry({ id, hash, cause, sinceMs, untilMs }: QuarantineEnt
   return JSON.stringify({ id, hash, cause, since: time(sinceMs), until: time(untilMs) })
 }
 
-/** Returns the entries of texts, the oldest first. A text that is no entry is left out. */
+/** Returns the entries of texts, the oldest first. Invalid texts are left out. */
 export function parseEntries(texts: Iterable<string>): QuarantineEntries {
   const entries = [...texts].flatMap((text) => parseEntry(text) ?? []).sort((a, b) => a.sinceMs - b.sinceMs)
   return new Map(entries.map((entry) => [entry.id, entry]))

@@ -9,12 +9,12 @@ import {
 } from './values/quantity.ts'
 import { emptyRecord, entryOf } from './values/records.ts'
 
-/** Amounts by resource name. A resource that is not named counts as zero. */
+/** Amounts by resource name. A missing resource counts as zero. */
 export type Resources = Readonly<Record<string, Quantity>>
 
 export const noResources: Resources = {}
 
-/** Parses amounts as they stand in an object. Errors: throws when an amount is not a quantity, naming it. */
+/** Parses amounts of an object. Errors: throws when an amount is not a quantity, naming it. */
 export function parseResources(amounts: Readonly<Record<string, string | number>> | null | undefined): Resources {
   return Object.fromEntries(
     Object.entries(amounts ?? {}).map(([name, amount]) => {
@@ -25,12 +25,12 @@ export function parseResources(amounts: Readonly<Record<string, string | number>
   )
 }
 
-/** Amounts as they are written into an object. */
+/** Returns amounts in the form that objects hold. */
 export function formatResources(amounts: Resources): Record<string, string> {
   return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, formatQuantity(amount)]))
 }
 
-/** The sum, per resource. */
+/** Returns the sum, per resource. */
 export function mergeResources(...lists: readonly Resources[]): Resources {
   const sum = emptyRecord<Quantity>()
   for (const list of lists) {
@@ -43,7 +43,7 @@ export function mergeResources(...lists: readonly Resources[]): Resources {
   return sum
 }
 
-/** first - others, for the resources that the first names. */
+/** Returns first - others, for the resources of the first. */
 export function subtractResources(first: Resources, ...others: readonly Resources[]): Resources {
   const result = emptyRecord<Quantity>()
   for (const name in first) {
@@ -57,7 +57,7 @@ export function subtractResources(first: Resources, ...others: readonly Resource
   return result
 }
 
-/** The larger amount, per resource. */
+/** Returns the larger amount, per resource. */
 export function maxResources(...lists: readonly Resources[]): Resources {
   const result = emptyRecord<Quantity>()
   for (const list of lists) {
@@ -70,7 +70,7 @@ export function maxResources(...lists: readonly Resources[]): Resources {
   return result
 }
 
-/** The smaller amount, for the resources that every list names. */
+/** Returns the smaller amount, for the resources that every list has. */
 export function minResources(...lists: readonly Resources[]): Resources {
   const [first, ...rest] = lists
   const result = emptyRecord<Quantity>()
@@ -93,7 +93,7 @@ export function fits(wanted: Resources, available: Resources): boolean {
   return true
 }
 
-/** Why `usage` is above `limits`, for the first such resource by name; an unlimited resource never is (reference/karpenter-core.md 3.6). */
+/** Returns why `usage` exceeds `limits`, for the first such resource by name; an unlimited resource never does (reference/karpenter-core.md 3.6). */
 export function limitExcess(limits: Resources, usage: Resources): string | undefined {
   for (const name of Object.keys(usage).sort()) {
     const limit = entryOf(limits, name)

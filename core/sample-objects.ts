@@ -3,7 +3,7 @@ import type { Condition, Node, NodeClaim, NodePool, ObjectMeta, Pod, Requirement
 import { requirements } from './requirements/requirements.ts'
 import { parseResources } from './resources.ts'
 
-/** Objects for tests: valid ones with as little in them as possible, and what a test changes. */
+/** Sample objects for tests: minimal valid ones, with the changes that a test makes. */
 
 type Amounts = Readonly<Record<string, string | number>>
 
@@ -85,7 +85,7 @@ export function sampleNode(name: string, { metadata, allocatable, ...change }: N
   }
 }
 
-/** A condition that became what it is at `at` (epoch ms). */
+/** Returns a condition whose status changed at `at` (epoch ms). */
 export function sampleCondition(type: string, status: Condition['status'] = 'True', at = sampleTime): Condition {
   return { type, status, reason: type, message: '', lastTransitionTime: new Date(at).toISOString() }
 }

@@ -66,7 +66,7 @@ describe('taints', () => {
     expect(tolerates({ key: 'size', operator, value: wanted }, one)).toBe(expected)
   })
 
-  it('are not tolerated through an operator that nobody knows', () => {
+  it('are not tolerated through an unknown operator', () => {
     const odd = { key: 'a', operator: 'Unknown', value: '1' } as unknown as Toleration
     expect(tolerates(odd, { key: 'a', value: '1', effect: 'NoSchedule' })).toBe(false)
   })

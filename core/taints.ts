@@ -1,6 +1,8 @@
 import type { Taint, Toleration } from './objects.ts'
 
-/** Whether a toleration covers a taint, numeric comparisons included (reference/karpenter-core.md 2, "Taints"). An unknown operator covers nothing. */
+/**
+ * Whether a toleration covers a taint, numeric comparisons included (reference/karpenter-core.md 2, "Taints"). An unknown operator covers nothing.
+ */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false
   if (toleration.key && toleration.key !== taint.key) return false
@@ -38,7 +40,7 @@ function parseDecimal(text: string): bigint | undefined {
   return value > maxInt64 || value < minInt64 ? undefined : value
 }
 
-/** The taints that no toleration covers. PreferNoSchedule counts: it is hard until it is relaxed. */
+/** Returns the taints that no toleration covers. PreferNoSchedule counts: it is hard until it is relaxed. */
 export function untolerated(taints: readonly Taint[], tolerations: readonly Toleration[]): readonly Taint[] {
   return taints.filter((taint) => !tolerations.some((toleration) => tolerates(toleration, taint)))
 }
@@ -53,12 +55,12 @@ export function describeTaint({ key, value, effect }: Taint): string {
   return `${key}${value ? `=${value}` : ''}:${effect}`
 }
 
-/** Same key and effect: the value does not tell taints apart. */
+/** Whether key and effect are equal: taints are identified without their values. */
 export function sameTaint(a: Taint, b: Taint): boolean {
   return a.key === b.key && a.effect === b.effect
 }
 
-/** The first list, and those of the second whose key and effect are new. */
+/** Returns the first list, and the taints of the second whose key and effect are new. */
 export function mergeTaints(taints: readonly Taint[], added: readonly Taint[]): readonly Taint[] {
   const merged = [...taints]
   for (const taint of added) if (!merged.some((other) => sameTaint(other, taint))) merged.push(taint)
@@ -73,7 +75,7 @@ const ephemeral: readonly Taint[] = [
   { key: 'karpenter.sh/unregistered', effect: 'NoExecute' },
 ]
 
-/** Expected to vanish while a node starts (reference/karpenter-core.md 1.5). */
+/** Whether a taint is expected to vanish while a node starts (reference/karpenter-core.md 1.5). */
 export function isEphemeralTaint(taint: Taint): boolean {
   return taint.key.startsWith('readiness.k8s.io/') || ephemeral.some((known) => sameTaint(known, taint))
 }

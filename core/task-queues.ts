@@ -1,23 +1,23 @@
 /** The task queues of one cluster's Joiner (one Temporal namespace may serve many clusters). */
 export type TaskQueueRole = 'core' | 'azure' | 'plan' | 'wait'
 
-/** `joiner-<role>-<cluster>`. A durable, public name: workflows in flight hold it. */
+/** Returns `joiner-<role>-<cluster>`. A durable, public name: workflows in flight hold it. */
 export function taskQueue(role: TaskQueueRole, cluster: string): string {
   return `joiner-${role}-${cluster}`
 }
 
-/** Id of the lifecycle of one NodeClaim. The UID keeps a late poke from reviving a finished life under a reused name. */
+/** Returns the id of a NodeClaim's lifecycle. The UID keeps a late poke from reviving a closed lifecycle under a reused name. */
 export function lifecycleId(cluster: string, claim: { readonly name: string; readonly uid: string }): string {
   return `nodeclaim/${cluster}/${claim.name}/${claim.uid}`
 }
 
-/** The name of the NodeClaim that a workflow is the lifecycle of. Undefined: it is none. */
+/** Returns the name of a lifecycle's NodeClaim; undefined for other workflows. */
 export function claimOfLifecycle(workflowId: string): string | undefined {
   const [kind, , name] = workflowId.split('/')
   return kind === 'nodeclaim' ? name : undefined
 }
 
-/** Ids of the workflows of which a cluster has one each. */
+/** Ids of the workflows that a cluster has once each. */
 export const singletonIds = {
   provisioningLoop: (cluster: string) => `provisioning/${cluster}`,
   disruptionLoop: (cluster: string) => `disruption/${cluster}`,
@@ -25,7 +25,7 @@ export const singletonIds = {
   inPlaceUpdates: (cluster: string) => `inplaceupdates/${cluster}`,
 } as const
 
-/** Id of one disruption command. */
+/** Returns the id of one disruption command. */
 export function disruptionCommandId(cluster: string, commandId: string): string {
   return `disrupt/${cluster}/${commandId}`
 }

@@ -5,12 +5,12 @@ import type { KubernetesActivities } from '../activities/kubernetes/contract.ts'
 import type { ProvisioningActivities } from '../activities/provisioning/contract.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 
-/** The queue of another role, from the name of the core queue this workflow runs on. */
+/** Returns the queue of another role, from the name of the core queue this workflow runs on. */
 function queueOf(role: TaskQueueRole): string {
   return taskQueue(role, workflowInfo().taskQueue.slice(taskQueue('core', '').length))
 }
 
-// Work that was cut off is to go on soon, after a crash at once and after a long outage as well: whoever waits for a node waits for this too.
+// Work that was cut off resumes soon, both after a crash and after a long outage: a pod that waits for a node waits for this too.
 const steadyRetry = { initialInterval: '500ms', backoffCoefficient: 1.5, maximumInterval: '10s' } as const
 
 /** Single Kubernetes reads and writes. */
@@ -23,14 +23,14 @@ export const kubernetes = () =>
     retry: steadyRetry,
   })
 
-/** A look that costs one event. It is not tried for long: what lasts is for the ordinary activity. */
+/** Observations that cost one event. They are retried briefly: the ordinary activity covers longer failures. */
 export const looks = () =>
   proxyLocalActivities<Pick<KubernetesActivities, 'observe'>>({
     startToCloseTimeout: '2s',
     retry: { initialInterval: '100ms', maximumAttempts: 3 },
   })
 
-/** Taking back what a command has done, however many nodes it has. */
+/** Undoing what a command has done, however many nodes it has. */
 export const undoing = () =>
   proxyActivities<Pick<KubernetesActivities, 'undoCommand'>>({
     taskQueue: queueOf('core'),
@@ -39,7 +39,7 @@ export const undoing = () =>
     retry: steadyRetry,
   })
 
-/** Waits on cluster state: answered from the watch cache, so they cost no request and no event while they last. */
+/** Waits on cluster state. The watch cache answers them, so they cost no request and no event while they last. */
 export const waits = () =>
   proxyActivities<
     Pick<KubernetesActivities, 'awaitInitialization' | 'drain' | 'awaitReplacements' | 'deleteCandidates'>
@@ -72,7 +72,7 @@ export const azure = () =>
     retry: steadyRetry,
   })
 
-/** An operator waits for the answer, so it comes soon, be it a failure. */
+/** Retry options for work whose answer an operator waits for: the answer comes soon, even if it is a failure. */
 const answeredSoon = {
   startToCloseTimeout: '1m',
   scheduleToCloseTimeout: '2m',
@@ -86,11 +86,11 @@ export const forcing = () =>
     heartbeatTimeout: '10s',
   })
 
-/** The end of a life whose VM is gone, where an operator waits for it. */
+/** The end of a lifecycle whose VM is gone, when an operator waits for it. */
 export const forcedEnds = () =>
   proxyActivities<Pick<KubernetesActivities, 'finalize'>>({ ...answeredSoon, taskQueue: queueOf('core') })
 
-/** A look at one VM. It gives up soon: who asks goes on without an answer. */
+/** Checks of one VM. They give up soon: the caller goes on without an answer. */
 export const instanceLooks = () =>
   proxyActivities<Pick<AzureActivities, 'findInstance'>>({
     taskQueue: queueOf('azure'),
@@ -108,7 +108,7 @@ export const sweeps = () =>
     retry: { ...steadyRetry, maximumAttempts: 5 },
   })
 
-/** The status of node classes and pools. It does not give up: pools that are not ready wait for it, so it goes on soon after an outage. */
+/** The status of node classes and pools. It is retried for ever at short intervals: pools that are not ready depend on it. */
 export const statusPasses = () =>
   proxyActivities<Pick<AzureActivities, 'refreshNodeClasses'>>({
     taskQueue: queueOf('azure'),
@@ -117,7 +117,7 @@ export const statusPasses = () =>
     retry: steadyRetry,
   })
 
-/** Changes of VMs that exist. They may wait for the budget of ARM writes, so the limit is wide; what was done is not done again. */
+/** Changes of existing VMs. They may wait for the budget of ARM writes, so the limit is wide. Completed changes are not repeated. */
 export const vmUpdates = () =>
   proxyActivities<Pick<AzureActivities, 'updateInPlace'>>({
     taskQueue: queueOf('azure'),
@@ -136,7 +136,7 @@ export const polls = () =>
     retry: { initialInterval: '500ms', backoffCoefficient: 1 },
   })
 
-/** The commit of disruptions: the only writer, so its outcome is awaited whatever happens. */
+/** The commit of disruptions. It is the only writer, so its outcome is always awaited. */
 export const commits = () =>
   proxyActivities<Pick<DisruptionActivities, 'commitDisruptions'>>({
     taskQueue: queueOf('plan'),
@@ -145,7 +145,7 @@ export const commits = () =>
     retry: steadyRetry,
   })
 
-/** What an operator waits for: it ends, one way or the other. */
+/** Work that an operator waits for: it ends, with success or failure. */
 export const plans = () =>
   proxyActivities<Pick<DisruptionActivities, 'planDisruption' | 'checkPlan'>>({
     taskQueue: queueOf('plan'),

@@ -12,7 +12,7 @@ import {
   resumeSignal,
 } from './messages.ts'
 
-/** After so many events the server suggests to continue as new. By default it does after 4096. */
+/** Number of events after which the server suggests to continue as new. Its default is 4096. */
 const suggestedAt = 30
 
 let world: World
@@ -36,7 +36,7 @@ interface Run {
   readonly events: readonly Event[]
 }
 
-/** The runs of a workflow, the first one first, along their links. */
+/** Returns the runs of a workflow along their links, the first one first. */
 async function runs(workflowId: string): Promise<readonly Run[]> {
   const found: Run[] = []
   let runId: string | null | undefined = (await world.temporal.workflow.getHandle(workflowId).describe()).runId
@@ -48,7 +48,7 @@ async function runs(workflowId: string): Promise<readonly Run[]> {
   return found
 }
 
-/** The fields of workflow and activity inputs that are looked at here. */
+/** The fields of workflow and activity inputs that these tests check. */
 interface Input {
   readonly state?: Readonly<Record<string, unknown>>
   readonly attempt?: number
@@ -61,13 +61,13 @@ function firstOf(input: Payloads): Input | undefined {
   return data ? (JSON.parse(Buffer.from(data).toString()) as Input) : undefined
 }
 
-/** What a run was given by the one before. */
+/** Returns the input that a run got from the previous one. */
 function carried(run: Run | undefined) {
   const started = run?.events[0]?.workflowExecutionStartedEventAttributes
   return firstOf(started?.input)?.state
 }
 
-/** Inputs of all calls of an activity, over all runs. */
+/** Returns inputs of all calls of an activity, over all runs. */
 function inputs(chain: readonly Run[], activity: string): readonly (Input | undefined)[] {
   return chain.flatMap(({ events }) =>
     events.flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
@@ -76,7 +76,7 @@ function inputs(chain: readonly Run[], activity: string): readonly (Input | unde
   )
 }
 
-/** Sends bursts of pauses and resumes, each when the last one is in force, until so many more runs have begun. Returns what was sent. */
+/** Sends bursts of pauses and resumes, each when the last one is in force, until this many more runs have begun. Returns what was sent. */
 async function storm(name: 'provisioning' | 'disruption', more: number): Promise<readonly (string | undefined)[]> {
   const loop = world.loop(name)
   const sent: (string | undefined)[] = []
@@ -98,7 +98,7 @@ async function storm(name: 'provisioning' | 'disruption', more: number): Promise
   return sent
 }
 
-/** Pauses again and again, each time when the last one is in force, until a run has begun with a pause. */
+/** Pauses repeatedly, each time when the last pause is in force, until a run has begun with a pause. */
 async function pauseIntoNewRun(name: 'provisioning' | 'disruption'): Promise<string> {
   const loop = world.loop(name)
   const before = (await loop.describe()).runId
@@ -114,7 +114,7 @@ async function pauseIntoNewRun(name: 'provisioning' | 'disruption'): Promise<str
   }
 }
 
-test('a life that continued as new keeps its attempts and the last capacity failure, and ends with its VM', async () => {
+test('a lifecycle that continued as new keeps its attempts and the last capacity failure, and ends with its VM', async () => {
   await world.fault({ kind: 'failSync', code: 'SkuNotAvailable', count: 1 })
   await world.fault({ kind: 'failAsync', code: 'AllocationFailed', count: 1 })
   await world.scale('inflate', 1)
@@ -129,7 +129,7 @@ test('a life that continued as new keeps its attempts and the last capacity fail
   expect(launched.length).toBeGreaterThan(1)
   expect(status.attempt).toBe(3)
   expect(status.lastCapacityFailure).toMatch(/AllocationFailure/)
-  // Attempts are counted on, so none is tried twice.
+  // Attempts continue their count, so none is tried twice.
   const attempts = inputs(launched, 'launch').map((input) => input?.attempt)
   expect(attempts).toEqual([1, 2, 3])
 
@@ -173,7 +173,7 @@ test.each(['provisioning', 'disruption'] as const)(
       pause: { reason: expect.stringMatching(/^calm/) },
     })
     expect((await loop.query(loopStatusQuery)).pause?.reason).toBe(reason)
-    // The one place where planners look, too.
+    // Planners read only this place, too.
     const map = await world.operator.kubectl(['get', 'configmaps', '-n', 'joiner', '-o', 'yaml'])
     expect(map).toContain(reason)
     await loop.signal(resumeSignal)
@@ -189,7 +189,7 @@ test('a loop that continued as new still carries the UID of its cluster', async 
   }
 })
 
-test('a pause carried to a new run holds, and the resume after it is acted on', async () => {
+test('a pause carried to a new run holds, and the resume after it is carried out', async () => {
   await pauseIntoNewRun('provisioning')
   await world.scale('inflate', 2)
   await world.until('two pods wait', async () => (await world.list('pods')).length === 2)

@@ -12,15 +12,15 @@ export interface DisruptionCommandInput extends Omit<CommandWork, 'commandId'> {
   readonly readyByMs: number
 }
 
-/** How a command ended: its nodes are gone, or all that was done for it is taken back. */
+/** How a command ended: its nodes are gone, or everything done for it is undone. */
 export interface CommandResult {
   readonly outcome: 'done' | 'undone'
   readonly message: string
 }
 
 /**
- * One committed disruption: wait for the replacements, delete the candidates and wait until they are gone. Their lifecycles drain them. Whatever
- * fails before the first deletion is undone.
+ * Runs one committed disruption: waits for the replacements, deletes the candidates and waits until they are gone. Their lifecycles drain them. Any
+ * failure before the first deletion undoes the command.
  */
 export async function disruptionCommand(input: DisruptionCommandInput): Promise<CommandResult> {
   const { id, reason, method, decision, candidates, replacements, savings, readyByMs } = input

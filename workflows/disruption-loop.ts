@@ -26,9 +26,9 @@ import { LoopPause } from './pausing.ts'
 import { type LoopInput, untilCommand } from './provisioning-loop.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** Between a proposal and its commit, so that pods about to land on a candidate save it (reference/karpenter-core.md 4.9). */
+/** Time between a proposal and its commit, so that pods about to land on a candidate save it (reference/karpenter-core.md 4.9). */
 const validationDelayMs = 15_000
-/** Proposals that one commit begins. */
+/** Most proposals that one commit begins. */
 const mostAtOnce = 10
 
 /** A proposal that waits to be committed. */
@@ -41,13 +41,13 @@ interface Validating {
 export interface DisruptionLoopInput {
   readonly cluster: string
   readonly state?: NonNullable<LoopInput['state']> & {
-    /** Forced evaluations that were asked for and have not begun. */
+    /** Requested forced evaluations that have not begun. */
     readonly requests?: readonly ConsolidateRequest[]
     readonly validating?: readonly Validating[]
   }
 }
 
-/** For ever: evaluate, wait out the validation delays, commit, start the commands. The loop is the only committer. */
+/** Runs for ever: evaluates, waits out the validation delays, commits, starts the commands. The loop is the only committer. */
 export async function disruptionLoop(input: DisruptionLoopInput): Promise<void> {
   await new DisruptionLoop(input).run()
 }
@@ -128,7 +128,7 @@ class DisruptionLoop {
     if (outcome?.kind === 'proposed') await this.#take(outcome.proposals)
   }
 
-  /** What waits is dropped, not kept for the resume: a pause forbids it, and after the pause the cluster is another. */
+  /** Waiting proposals are dropped, not kept for the resume: a pause forbids them, and the cluster has changed when it ends. */
   async #rest(pause: Pause): Promise<void> {
     this.#requests.refuseAll(pauseText('disruption', pause))
     this.#drop(() => true)
@@ -136,7 +136,7 @@ class DisruptionLoop {
     await this.#pause.untilChanged(() => this.#requests.areWaiting || workflowInfo().continueAsNewSuggested)
   }
 
-  /** The long poll ends when an operator asks for something, and when a proposal is due. */
+  /** The long poll ends when an operator sends a request, and when a proposal is due. */
   async #evaluate(): Promise<DisruptionOutcome | undefined> {
     const waiting = this.#validating
     this.#enter(waiting.length === 0 ? 'evaluating' : `evaluating, and ${waiting.map(textOf).join(', ')} wait`)
@@ -155,7 +155,7 @@ class DisruptionLoop {
     )
   }
 
-  /** Nothing that an operator asks for ends the loop: what fails is the answer. */
+  /** No operator's request ends the loop: a failure is returned as the answer. */
   async #answerTo({ kind, request }: DisruptionRequest): Promise<RequestAnswer> {
     try {
       return kind === 'apply' ? await this.#apply(request) : await this.#consolidate(request)
@@ -193,7 +193,7 @@ class DisruptionLoop {
     return check.kind === 'holds' ? this.#begin(check.proposals, { changes: check.changes, pauses: [] }) : check
   }
 
-  /** Commits what an operator asked for, as long as nobody pauses. */
+  /** Commits what an operator requested, unless a pause is in force. */
   async #begin(
     proposals: readonly DisruptionProposal[],
     told: Pick<DoneAnswer, 'changes' | 'pauses'>,
@@ -224,7 +224,7 @@ class DisruptionLoop {
     return { kind: 'done', started, rejected, ...told }
   }
 
-  /** Some methods' commands are committed at once; others wait to be validated again, lest pods are about to come. */
+  /** Commands of some methods are committed at once. Others wait to be validated again, in case pods are about to arrive. */
   async #take(proposals: readonly DisruptionProposal[]): Promise<void> {
     const dueMs = Date.now() + validationDelayMs
     const isUrgent = ({ method }: DisruptionProposal) => methodFacts[method].validation === 'immediate'
@@ -242,7 +242,7 @@ class DisruptionLoop {
     const outcomes = await this.#pause.applyWhile(
       commits().commitDisruptions.executeWithOptions({ summary: summary.slice(0, 200) }, [{ proposals }]),
     )
-    // Nodes can be spoken for twice: by what waits, and by what an operator asked for meanwhile.
+    // Nodes can be reserved twice: by waiting proposals, and by an operator's request in the meantime.
     const names = new Set(proposals.flatMap(({ candidates }) => candidates.map(({ name }) => name)))
     this.#drop((each) => each.proposal.candidates.some(({ name }) => names.has(name)))
     await Promise.all(proposals.map((proposal, at) => this.#start(proposal, outcomes[at] as CommitOutcome)))
@@ -302,7 +302,7 @@ function textOf({ proposal: { id, candidates } }: Pick<Validating, 'proposal'>):
   return `${id} (${candidates.length} nodes)`
 }
 
-/** One pool and one node are told by name; of several neither can be. */
+/** A single pool and a single node are recorded by name; several are not. */
 function attributesOf(cluster: string, candidates: DisruptionProposal['candidates']) {
   const [first, ...rest] = candidates
   const isOnePool = first !== undefined && rest.every(({ nodePool }) => nodePool === first.nodePool)

@@ -11,30 +11,30 @@ import { plans } from './activities.ts'
 import { applyUpdate, consolidateNowSignal, consolidateUpdate, planUpdate, type RequestAnswer } from './messages.ts'
 import { refuse, type SignalHandlers } from './pausing.ts'
 
-/** Requests that wait at once; a flood of them is not worth a pass each. */
+/** Most requests that wait at once. More of them are not worth a pass each. */
 const mostWaiting = 20
 
 type Asked =
   | { readonly kind: 'consolidate'; readonly request: ConsolidateRequest }
   | { readonly kind: 'apply'; readonly request: ApplyRequest }
 
-/** What an operator asks for; whoever waits for the answer gets it once it stands here. */
+/** An operator's request. `answer` is set once it is known, for the update that waits for it. */
 export type DisruptionRequest = Asked & { readonly isAwaited: boolean; answer?: RequestAnswer }
 
 /**
- * What operators ask of disruption by hand. Handlers only queue it: the loop is the only one that commits, and does so one after the other.
- * A plan changes nothing, so it waits for nobody.
+ * Operators' disruption requests. Handlers only queue them: the loop is the only committer and handles one after the other. A plan changes nothing,
+ * so it waits for no other request.
  */
 export class DisruptionRequests {
   #waiting: DisruptionRequest[]
   #closed: string | undefined
 
-  /** `carried`: what the run before had not begun. */
+  /** `carried`: requests that the previous run had not begun. */
   constructor(carried: readonly ConsolidateRequest[] = []) {
     this.#waiting = carried.map((request) => ({ kind: 'consolidate', request, isAwaited: false }))
   }
 
-  /** Handlers of the signals by name, for those that came before this run's first task. */
+  /** Handlers of the signals by name, for signals that arrived before this run's first task. */
   get signals(): SignalHandlers {
     return { [consolidateNowSignal.name]: (payload) => this.#consolidateNow(payload) }
   }
@@ -70,7 +70,7 @@ export class DisruptionRequests {
     return this.#waiting.length > 0
   }
 
-  /** What the next run begins with: updates do not outlive a run. */
+  /** Requests that the next run begins with. Updates do not outlive a run. */
   get carried(): readonly ConsolidateRequest[] {
     return this.#waiting.flatMap((each) => (each.kind === 'consolidate' && !each.isAwaited ? [each.request] : []))
   }
@@ -79,12 +79,12 @@ export class DisruptionRequests {
     return this.#waiting.shift()
   }
 
-  /** Drops all that wait, and answers whoever waits for it: nothing is done. */
+  /** Drops all waiting requests and answers their callers: nothing is done. */
   refuseAll(message: string): void {
     for (const each of this.#waiting.splice(0)) each.answer = { kind: 'refused', message }
   }
 
-  /** Before a run ends: whoever waits for an answer has to ask the next one. */
+  /** Before a run ends: callers that wait for an answer are asked to send the request to the next run. */
   close(message: string): void {
     this.#closed = message
     for (const each of this.#waiting) if (each.isAwaited) each.answer = { kind: 'refused', message }

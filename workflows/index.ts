@@ -1,4 +1,4 @@
-// Before the others, which make promises.
+// Imported before the others, which create promises.
 import './stack-traces.ts'
 
 export { disruptionCommand } from './disruption-command.ts'

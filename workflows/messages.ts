@@ -6,17 +6,17 @@ import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } fr
 import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
 
-/** "Look again": carries nothing, so lost, doubled and reordered pokes change nothing. */
+/** Asks the receiver to poll again. A poke carries nothing, so lost, doubled and reordered pokes change nothing. */
 export const pokeSignal = defineSignal('poke')
 
 export const pauseSignal = defineSignal<[(PauseRequest | null)?]>('pause')
 export const resumeSignal = defineSignal<[(ResumeRequest | null)?]>('resume')
 
-/** What the updates `pause` and `resume` answer once the cluster's ConfigMap holds what was asked for. */
+/** Answer of the updates `pause` and `resume` once the cluster's ConfigMap holds the requested pauses. */
 export interface PauseAnswer {
-  /** What is so now, in words. */
+  /** The current state, in words. */
   readonly message: string
-  /** The pauses in force that were replaced or lifted. */
+  /** Pauses in force that were replaced or lifted. */
   readonly before: readonly Pause[]
   /** All pauses of the loop that are in force now. */
   readonly inForce: readonly Pause[]
@@ -26,27 +26,27 @@ export const pauseUpdate = defineUpdate<PauseAnswer, [PauseRequest | null]>('pau
 export const resumeUpdate = defineUpdate<PauseAnswer, [ResumeRequest | null]>('resume')
 export const consolidateNowSignal = defineSignal<[(ConsolidateRequest | null)?]>('consolidateNow')
 
-/** Answers with what a history holds of the plan; the plan itself stands in a ConfigMap of Joiner's namespace. */
+/** Answers with the summary that a history holds of the plan. The plan itself is in a ConfigMap of Joiner's namespace. */
 export const planUpdate = defineUpdate<PlanSummary, [PlanRequest | null]>('plan')
 
 /** A disruption command that was begun. */
 export interface StartedCommand {
   readonly id: string
   readonly reason: string
-  /** Names of the Nodes that go. */
+  /** Names of the Nodes that are removed. */
   readonly nodes: readonly string[]
-  /** Names of the NodeClaims that come. */
+  /** Names of the NodeClaims that are created. */
   readonly replacements: readonly string[]
   /** USD an hour. */
   readonly savings: number
 }
 
-/** What came of a request that an operator made by hand. */
+/** Outcome of an operator's request. */
 export type RequestAnswer =
   | {
       readonly kind: 'done'
       readonly started: readonly StartedCommand[]
-      /** What did not hold at the last live look. */
+      /** Commands that the last live validation rejected. */
       readonly rejected: readonly {
         readonly id: string
         readonly nodes: readonly string[]
@@ -54,27 +54,27 @@ export type RequestAnswer =
       }[]
       /** Why commands of a plan were left out. */
       readonly changes: readonly string[]
-      /** Pauses of a part of the cluster, in words: nothing was begun there. */
+      /** Pauses of a part of the cluster, in words: nothing was started there. */
       readonly pauses: readonly string[]
     }
-  /** The plan is not what it was, and nothing was done. */
+  /** The plan no longer holds, and nothing was done. */
   | { readonly kind: 'changed'; readonly changes: readonly string[] }
-  /** Nothing was done: what forbids it, such as a pause. */
+  /** Nothing was done. `message` is the obstacle, such as a pause. */
   | { readonly kind: 'refused'; readonly message: string }
 
 export const applyUpdate = defineUpdate<RequestAnswer, [ApplyRequest]>('apply')
 export const consolidateUpdate = defineUpdate<RequestAnswer, [ConsolidateRequest | null]>('consolidate')
 
-/** What came of a message to a lifecycle. */
+/** Outcome of a message to a lifecycle. */
 export type NodeAnswer =
   | {
       readonly kind: 'done'
-      /** What is so now, in words. */
+      /** The current state, in words. */
       readonly message: string
       /** Resource id of a VM that was left to garbage collection. */
       readonly vm?: string
     }
-  /** Nothing was done; why, and the remedy. */
+  /** Nothing was done. `message` is the reason and the remedy. */
   | { readonly kind: 'refused'; readonly message: string }
 
 export const retryNowSignal = defineSignal<[(RetryRequest | null)?]>('retryNow')
@@ -93,7 +93,7 @@ export interface LifecycleStatus {
   /** What the lifecycle waits for, in words. */
   readonly waitingFor: string
   readonly lastCapacityFailure?: string
-  /** The hold that stood on the NodeClaim at the last look, in words. */
+  /** The hold on the NodeClaim at the last observation, in words. */
   readonly hold?: string
   /** What holds up the drain, and since when: pods with their PodDisruptionBudgets or annotations, and volumes. */
   readonly drain?: DrainWaits
@@ -106,7 +106,7 @@ export interface LoopStatus {
   readonly sinceMs: number
   /** The pause of the whole loop. */
   readonly pause?: Pause
-  /** Pauses of a part: the loop goes on without it. Those whose time is over are ignored and may still stand here. */
+  /** Pauses of a part: the loop goes on without it. Expired pauses are ignored and may still be listed. */
   readonly partialPauses?: readonly Pause[]
   readonly rounds: number
   /** Proposals that wait out their validation delay. */
@@ -123,7 +123,7 @@ interface ValidatingStatus {
 export const loopStatusQuery = defineQuery<LoopStatus>('status')
 
 export interface CommandStatus {
-  /** What it does now, in words. */
+  /** The current activity, in words. */
   readonly doing: string
   readonly sinceMs: number
   readonly reason: string

@@ -23,12 +23,12 @@ import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messag
 import { NodeRequests } from './node-requests.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
 
-/** The whole state of a life: everything else is read from the cluster. */
+/** The whole state of a lifecycle: everything else is read from the cluster. */
 export interface LifecycleInput {
   readonly cluster: string
   readonly name: string
   readonly uid: string
-  /** Epoch ms of the creation of a claim that its creator starts at once: nothing can have happened to it, so the first look is spared. */
+  /** Epoch ms of the claim's creation, when its creator starts this at once: nothing can have changed, so the first observation is skipped. */
   readonly createdAtMs?: number
   readonly state?: LifecycleState
 }
@@ -40,12 +40,12 @@ interface LifecycleState {
 
 type Phase = 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Draining' | 'Terminating' | 'Gone'
 
-/** However many offerings are left, a claim that has no node after this long makes room for another plan. */
+/** A claim without a node after this time gives way to another plan, however many offerings are left. */
 const launchLimitMs = 15 * 60_000
 
 /**
- * The life of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows).
- * Each step is an activity that observes and acts; this function holds only the order.
+ * The lifecycle of one NodeClaim: launch, register, initialize, steady, drain, terminate (design: workflows). Each step is an activity that observes
+ * and acts; this function holds only the order.
  */
 export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
   const life = new Lifecycle(input)
@@ -65,7 +65,7 @@ class Lifecycle {
   #drainWaits: DrainWaits | undefined
   #poked = false
   readonly #requests: NodeRequests
-  /** What an operator had cut short, for the look that follows. */
+  /** The work that an operator's request interrupted, for the next observation. */
   #retried: (Asked & { readonly what: string }) | undefined
   #hold: string | undefined
   readonly #attributes = new Map<SearchAttributeName, string>()
@@ -106,7 +106,7 @@ class Lifecycle {
     }
   }
 
-  /** One look and one step, which an operator's messages may cut short. */
+  /** Runs one observation and one step, which an operator's messages may interrupt. */
   async #takeHearing(step: NextStep | undefined): Promise<NextStep | undefined> {
     const heard = await this.#requests.beside(
       async () => this.#take(step ?? (await this.#observe())),
@@ -122,7 +122,7 @@ class Lifecycle {
     return `${this.#phase} (it waited for ${this.#waitingFor} since ${new Date(this.#sinceMs).toISOString()})`
   }
 
-  /** Takes one step. Returns the next one where this one's outcome already tells it; otherwise the world is observed. */
+  /** Runs one step. Returns the next one where the outcome decides it; otherwise the world is observed. */
   async #take(step: NextStep): Promise<NextStep | undefined> {
     switch (step.kind) {
       case 'launch':
@@ -155,7 +155,7 @@ class Lifecycle {
     return observation.step
   }
 
-  /** A look without an activity of its own; undefined when the API server does not answer at once. */
+  /** Observes without a separate activity; undefined when the API server does not answer at once. */
   async #lookAtOnce(look: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
     try {
       return await looks().observe(look)
@@ -165,7 +165,7 @@ class Lifecycle {
     }
   }
 
-  /** Tries offerings of this same NodeClaim until one launches. Each attempt stands in the history with its outcome. */
+  /** Tries offerings of the same NodeClaim until one launches. The history records each attempt with its outcome. */
   async #launch(startedAtMs: number): Promise<NextStep | undefined> {
     this.#enter('Launching', 'Azure to accept a VM')
     if (Date.now() > startedAtMs + launchLimitMs) {
@@ -182,7 +182,7 @@ class Lifecycle {
       ])
     } catch (error) {
       if (isCancellation(error)) throw error
-      // The attempt's own time is over; whether the claim's is, is decided at the top of the next one.
+      // The attempt's own time limit has passed. The next attempt checks the claim's limit first.
       this.#lastCapacityFailure = causeMessage(error)
       return this.#poked ? undefined : { kind: 'launch', startedAtMs }
     }
@@ -204,7 +204,7 @@ class Lifecycle {
     }
   }
 
-  /** A node that joined wins over whatever Azure still says of its VM. */
+  /** A node that joined takes precedence over anything Azure still reports of its VM. */
   async #register(): Promise<NextStep | undefined> {
     this.#enter('Registering', 'the Node to join')
     const outcome = await azure().awaitNode.executeWithOptions({ summary: 'VM is created, Node joins' }, [
@@ -266,7 +266,7 @@ class Lifecycle {
     return { kind: 'finished' }
   }
 
-  /** One activity, unless something holds up the drain for long: then it comes back to tell what. `cutShort`: a new run is due. */
+  /** Runs one activity. If something delays the drain for long, it returns to report the cause. `cutShort`: a new run is due. */
   async #drain(): Promise<'drained' | 'vmGone' | 'cutShort'> {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
@@ -287,7 +287,7 @@ class Lifecycle {
     }
   }
 
-  /** Whether Azure says that there is no VM. Without an answer the node is drained like any. */
+  /** Whether Azure reports that the VM is gone. Without an answer the node is drained as usual. */
   async #isVmGone(): Promise<boolean> {
     try {
       const found = await instanceLooks().findInstance.executeWithOptions({ summary: 'does the VM exist?' }, [

@@ -33,7 +33,7 @@ import {
 } from './messages.ts'
 import { refuse, type SignalHandlers } from './pausing.ts'
 
-/** Messages that wait at once: more are a mistake of whoever sends them. */
+/** Most messages that wait at once. More are a mistake of the sender. */
 const mostWaiting = 20
 
 type Wanted =
@@ -44,17 +44,17 @@ type Wanted =
 
 type NodeRequest = Wanted & { readonly asked: Asked; answer?: NodeAnswer }
 
-/** How the work that an operator's messages were heard beside has ended. */
+/** How work ended that ran while an operator's messages were handled. */
 export type Heard<Result> =
   | { readonly kind: 'done'; readonly result: Result }
-  /** It was cut short: the step is to begin anew. */
+  /** The work was interrupted: the step starts again. */
   | { readonly kind: 'retry'; readonly retried: Asked & { readonly what: string } }
-  /** Nothing is left to do: the life was ended by force. */
+  /** Nothing is left to do: the lifecycle was ended by force. */
   | { readonly kind: 'forced' }
 
 /**
- * What operators ask of one life. Handlers only queue it; the lifecycle carries it out in order while its step goes on, so a step that hangs keeps
- * no message from being heard. A history without such messages is the same as if nobody listened.
+ * Operators' messages to one lifecycle. Handlers only queue them. The lifecycle carries them out in order while its step runs, so a step that hangs
+ * blocks no message. Without messages the history is the same as without this listener.
  */
 export class NodeRequests {
   readonly #claim: ClaimRef
@@ -66,8 +66,8 @@ export class NodeRequests {
   }
 
   /**
-   * As with pauses, what came before the first task is taken in its order: a release after a hold must not be carried out before it. `others`:
-   * handlers of other signals by name, which may have come before it as well.
+   * Handles messages that came before the first task in their order, as pauses do: a release must not overtake the hold before it. `others`: handlers
+   * of other signals by name, which may have come before the first task as well.
    */
   listen(others: SignalHandlers): void {
     const signals: SignalHandlers = {
@@ -104,7 +104,7 @@ export class NodeRequests {
     })
   }
 
-  /** Does work and carries out messages beside it. `doing`: what it is about, in words, at any moment. */
+  /** Runs work and carries out messages meanwhile. `doing`: describes the work in words, at any moment. */
   async beside<Result>(work: () => Promise<Result>, doing: () => string): Promise<Heard<Result>> {
     const scope = new CancellationScope()
     let isDone = false
@@ -131,7 +131,7 @@ export class NodeRequests {
     }
   }
 
-  /** Before a run ends: `why` is told to whoever still waits, and to who comes now. */
+  /** Before a run ends: answers waiting and new messages with `why`. */
   async close(why: string): Promise<void> {
     this.#closed = why
     for (const request of this.#waiting.splice(0)) request.answer = { kind: 'refused', message: why }
@@ -214,7 +214,7 @@ const described = [
   },
 ] as const
 
-/** Cancels work and waits until it has ended, however it does. */
+/** Cancels work and waits until it has ended, with any outcome. */
 async function cutShort(scope: CancellationScope, running: Promise<unknown>): Promise<void> {
   scope.cancel()
   await running.catch((error: unknown) => {

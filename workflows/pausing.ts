@@ -6,20 +6,19 @@ import { kubernetes } from './activities.ts'
 import { type PauseAnswer, pauseSignal, pauseUpdate, resumeSignal, resumeUpdate } from './messages.ts'
 
 interface Command {
-  /** The pauses of the same scope that it replaces, as this run knows them; set when it is its turn. */
+  /** The pauses of the same scope that this one replaces, as this run knows them. Set when its turn comes. */
   replaced?: readonly Pause[]
   readonly change: Omit<PauseChange, 'loop'>
   /** Present once it is carried out. */
   written?: PausesWritten
 }
 
-/** What handlers of other signals take: whatever the payload holds. */
+/** Payloads that handlers of other signals accept: any. */
 export type SignalHandlers = Readonly<Record<string, (request: unknown) => void>>
 
 /**
- * The pauses of one loop. Handlers only queue what the operator asked for; the loop's first act writes it to the
- * ConfigMap that planners re-read before they write, so a pause outlives this run, its worker and its history.
- * Only a pause of the whole loop is `current` and stops it; those of a part are planners' matter.
+ * The pauses of one loop. Handlers only queue commands; the loop's first act writes them to the ConfigMap. Planners read it again before they write,
+ * so a pause outlives this run, its worker and its history. Only a pause of the whole loop is `current` and stops it; planners apply those of a part.
  */
 export class LoopPause {
   readonly #loop: LoopName
@@ -34,8 +33,8 @@ export class LoopPause {
   }
 
   /**
-   * Begins to take an operator's commands. What came before this run's first task waits in one queue, from which each named handler would
-   * take its own: a pause after a resume would be carried out before it. So that queue is emptied first, in its order.
+   * Begins to accept an operator's commands. Commands that came before this run's first task wait in one queue, from which each named handler would
+   * take its own. A pause after a resume would be carried out before it, so that queue is emptied first, in order.
    */
   listen(descriptions: { readonly pause: string; readonly resume: string }, others: SignalHandlers = {}): void {
     setDefaultSignalHandler((name, request) => {
@@ -68,17 +67,17 @@ export class LoopPause {
     }
   }
 
-  /** True while a command waits to be written: the loop must interrupt what it waits for. */
+  /** True while a command waits to be written: the loop must interrupt its wait. */
   get hasCommands(): boolean {
     return this.#queue.length > 0
   }
 
-  /** Takes whatever an operator's payload holds: a handler that throws would stop the loop. */
+  /** Accepts any payload: a handler that throws would stop the loop. */
   pause(request: unknown): Command {
     return this.#enqueue({ change: { pause: pauseAskedFor(request, this.#loop, Date.now()) } })
   }
 
-  /** Undefined: what it is to lift cannot be read, so all stays paused. */
+  /** Undefined when the scope to lift cannot be read: everything stays paused. */
   resume(request?: unknown): Command | undefined {
     const lift = liftAskedFor(request, this.#loop)
     if (lift !== undefined) return this.#enqueue({ change: { lift } })
@@ -86,7 +85,7 @@ export class LoopPause {
     return undefined
   }
 
-  /** Writes queued commands in order. A pause whose time is over is cleared the same way. */
+  /** Writes queued commands in order. An expired pause is cleared the same way. */
   async apply(): Promise<void> {
     if (this.#queue.length === 0 && this.#isOver()) this.#queue.push({ change: {} })
     while (this.#queue.length > 0) {
@@ -102,7 +101,7 @@ export class LoopPause {
     }
   }
 
-  /** A new run without carried state takes over the pauses that stand in the cluster. */
+  /** Reads the pauses from the cluster when a new run has no carried state. */
   async recover(): Promise<void> {
     const found = await kubernetes().readPause.executeWithOptions({ summary: 'pauses in force' }, [
       { loop: this.#loop },
@@ -111,7 +110,7 @@ export class LoopPause {
     this.#partial = found.partial ?? []
   }
 
-  /** Awaits work that commands must not wait for: they are written while it runs, so that it sees the pause before its next write. */
+  /** Awaits work that commands must not wait for. They are written while it runs, so that it sees a pause before its next write. */
   async applyWhile<Result>(work: Promise<Result>): Promise<Result> {
     let isDone = false
     const finished = work.finally(() => {
@@ -133,7 +132,7 @@ export class LoopPause {
     else await condition(changed, Math.max(untilMs - Date.now(), 1))
   }
 
-  /** Before a run ends: carries out every command and answers whoever waits for one. */
+  /** Before a run ends: carries out every command and answers all waiting callers. */
   async finish(): Promise<void> {
     do {
       await this.apply()

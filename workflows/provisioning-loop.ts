@@ -22,7 +22,7 @@ export interface LoopInput {
   }
 }
 
-/** For ever: wait for pending pods, plan, create NodeClaims (design: workflows, provisioningLoop). */
+/** Runs for ever: waits for pending pods, plans, creates NodeClaims (design: workflows, provisioningLoop). */
 export async function provisioningLoop(input: LoopInput): Promise<void> {
   const pause = new LoopPause('provisioning', input.state?.pause)
   let rounds = input.state?.rounds ?? 0
@@ -62,7 +62,7 @@ export async function provisioningLoop(input: LoopInput): Promise<void> {
   })
 }
 
-/** Runs a long poll; an operator's command cancels it, and so does `untilMs` (epoch ms). Undefined when it was cut short. */
+/** Runs a long poll. An operator's command cancels it, and so does `untilMs` (epoch ms). Undefined when the poll was interrupted. */
 export async function untilCommand<Outcome extends ProvisioningOutcome | { readonly kind: string }>(
   pause: LoopPause,
   poll: () => Promise<Outcome>,
@@ -87,7 +87,7 @@ export async function untilCommand<Outcome extends ProvisioningOutcome | { reado
     if (!isDone) scope.cancel()
     return await running
   } catch (error) {
-    // Only what a command has cut short: the loop's own cancellation ends it.
+    // Applies only to a command's interruption: cancellation of the loop itself ends it.
     if (isCancellation(error) && !CancellationScope.current().consideredCancelled) return undefined
     throw error
   }

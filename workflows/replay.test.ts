@@ -24,7 +24,7 @@ beforeAll(async () => {
   ;[code, histories] = await Promise.all([buildWorkflowBundle(), recordedHistories()])
 }, 60_000)
 
-/** Replays histories with a bundle. Returns by name what went wrong. */
+/** Replays histories with a bundle. Returns the failures by name. */
 async function failures(bundle: string, recorded: readonly RecordedHistory[]): Promise<Record<string, Error>> {
   const found: Record<string, Error> = {}
   const inputs = recorded.map(({ name, text }) => ({ workflowId: name, history: historyFromJSON(JSON.parse(text)) }))
@@ -39,7 +39,7 @@ function recorded(name: string): RecordedHistory {
   return found
 }
 
-/** The bundle with the calls of two activities swapped. Errors: one is not called in exactly one place. */
+/** Returns the bundle with the calls of two activities swapped. Errors: throws unless each is called in exactly one place. */
 function swapped(one: string, other: string): string {
   const call = (activity: string) => `.${activity}.executeWithOptions(`
   for (const activity of [one, other]) {
@@ -49,7 +49,10 @@ function swapped(one: string, other: string): string {
   return code.replace(call(one), '\0').replace(call(other), call(one)).replace('\0', call(other))
 }
 
-/** The bundle with a timer before all other steps of a lifecycle; behind `patched()` where a patch is named. Errors: the place is not found. */
+/**
+ * Returns the bundle with a timer before all other steps of a lifecycle; behind `patched()` when a patch is named. Errors: throws when the place is
+ * not found.
+ */
 function withNewStep(patch?: string): string {
   const begin = 'await life.run();'
   const sdk = /\(0,(_temporalio_workflow__\w+)\.setHandler\)\([^;]+pokeSignal, \(\)=>life/.exec(code)?.[1]
@@ -104,7 +107,7 @@ describe.each(kept)('version $version', ({ bundle, histories: released }: KeptVe
     expect(await failures(code, released)).toEqual({})
   }, 60_000)
 
-  test('is guarded: the gate fails on a change that its lives cannot follow', async () => {
+  test('is guarded: the gate fails on a change that its lifecycles cannot replay', async () => {
     const lives = released.filter(({ workflowType }) => workflowType === 'nodeClaimLifecycle')
     const found = await failures(swapped('drain', 'deleteInstance'), lives)
     expect(Object.keys(found).toSorted()).toEqual(lives.map(({ name }) => name))
@@ -117,7 +120,7 @@ describe.each(kept)('version $version', ({ bundle, histories: released }: KeptVe
 })
 
 describe('kept versions', () => {
-  test('are there: without one nothing is held against what users run', () => {
+  test('exist: without one nothing is compared with released versions', () => {
     expect(kept).not.toEqual([])
   })
 
@@ -137,13 +140,13 @@ describe('kept versions', () => {
 })
 
 describe('the gate fails', () => {
-  test('on workflow code that takes its steps in another order', async () => {
+  test('on workflow code that runs its steps in another order', async () => {
     const bundle = swapped('drain', 'deleteInstance')
     const found = await failures(bundle, [recorded('nodeClaimLifecycle.plain')])
     expect(found['nodeClaimLifecycle.plain']).toBeInstanceOf(DeterminismViolationError)
   })
 
-  test('on a loop that asks for another activity', async () => {
+  test('on a loop that calls another activity', async () => {
     const bundle = swapped('nextProvisioning', 'collectGarbage')
     const found = await failures(bundle, [recorded('provisioningLoop.pause')])
     expect(found['provisioningLoop.pause']).toBeInstanceOf(DeterminismViolationError)

@@ -2,7 +2,7 @@ import { setHandler } from '@temporalio/workflow'
 import { statusPasses, sweeps, vmUpdates } from './activities.ts'
 import { pokeSignal } from './messages.ts'
 
-/** Deletes what no lifecycle owns: an alarm, should it find anything. Started by a Schedule. */
+/** Deletes resources that no lifecycle owns. Any find is an alarm. Started by a Schedule. */
 export async function garbageCollection(): Promise<void> {
   await sweeps().collectGarbage.executeWithOptions({ summary: 'VMs, NICs, tokens without a claim' }, [])
 }
@@ -15,8 +15,8 @@ export function nodeClassStatus(): Promise<void> {
 }
 
 /**
- * Brings tags and identities of VMs up to what their node classes ask for. Started by a Schedule, and at once when a node class changes or a
- * process of another configuration takes over.
+ * Applies the tags and identities of node classes to their VMs. Started by a Schedule. Also started at once when a node class changes or a process
+ * with another configuration takes over.
  */
 export function inPlaceUpdates(): Promise<void> {
   return untilUnchanged(() =>
@@ -24,12 +24,12 @@ export function inPlaceUpdates(): Promise<void> {
   )
 }
 
-/** Reads instance types, usages and prices anew. Started by a Schedule. */
+/** Reads instance types, usages and prices again. Started by a Schedule. */
 export async function catalogRefresh(): Promise<void> {
   await sweeps().refreshCatalogue.executeWithOptions({ summary: 'SKUs, usages, prices' }, [])
 }
 
-/** A change that comes while the pass runs, and may have been missed by it, makes it run again. */
+/** A change during a pass, which the pass may have missed, makes it run again. */
 async function untilUnchanged(pass: () => Promise<unknown>): Promise<void> {
   let changed = true
   setHandler(pokeSignal, () => {

@@ -32,7 +32,7 @@ const annotations = fc.dictionary(
       '{"kind":"AKSNodeClass","name":"a"}',
     ),
   ),
-  // The API server leaves an empty list of annotations out.
+  // The API server omits an empty list of annotations.
   { minKeys: 1, maxKeys: 3 },
 )
 const requirement = fc.record({
@@ -118,7 +118,7 @@ const oldObjects = fc.oneof(
 )
 
 describe('conversion there and back', () => {
-  it('gives the same v1 object, also a second time', () => {
+  it('gives the same v1 object, and again on repetition', () => {
     fc.assert(
       fc.property(newObjects, (given) => {
         const old = to(oldVersion, given)
@@ -130,7 +130,7 @@ describe('conversion there and back', () => {
     )
   })
 
-  it('gives the same v1beta1 object, also a second time', () => {
+  it('gives the same v1beta1 object, and again on repetition', () => {
     fc.assert(
       fc.property(oldObjects, (given) => {
         const converted = to(newVersion, given)

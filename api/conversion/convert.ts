@@ -3,9 +3,9 @@ import { newNodeClaim, oldNodeClaim } from './node-claim.ts'
 import { newNodePool, oldNodePool } from './node-pool.ts'
 import { applied, changes, type Groups, isObject, type Json, readChanges, without } from './residue.ts'
 
-/** On a v1beta1 object: what v1 had and v1beta1 has no field for. */
+/** On a v1beta1 object: v1 fields that v1beta1 does not have. */
 const newResidue = 'joiner.sh/v1-fields'
-/** On a v1 object: what v1beta1 had and v1 has no field for, besides what upstream has annotations of its own for. */
+/** On a v1 object: v1beta1 fields that v1 does not have, except those for which upstream has annotations. */
 const oldResidue = 'joiner.sh/v1beta1-fields'
 
 const group = 'karpenter.sh'
@@ -25,8 +25,8 @@ export type Conversion =
   | { readonly kind: 'refused'; readonly path: string; readonly message: string }
 
 /**
- * A NodePool or NodeClaim in the wanted API version. What that version has no field for goes into annotations, so that the way back
- * gives the same object; a field that was changed in between keeps the change. Nothing but annotations is changed in the metadata.
+ * Converts a NodePool or NodeClaim to an API version. Fields that the version does not have go into annotations, so that converting back gives the
+ * same object. A field that was changed in between keeps the change. In the metadata only annotations change.
  */
 export function convert(object: unknown, wanted: string): Conversion {
   const checked = check(object, wanted)
@@ -45,7 +45,10 @@ export function convert(object: unknown, wanted: string): Conversion {
   }
 }
 
-/** The newest form of a manifest, for good: no annotation for a way back. Undefined where it is newest already, or not of Karpenter. */
+/**
+ * Returns the newest form of a manifest without annotations for converting back. Undefined for the newest version, and for objects that are not
+ * Karpenter's.
+ */
 export function toNewest(object: Json): Conversion | undefined {
   const { apiVersion, kind } = object
   if (kind === 'AKSNodeClass' && apiVersion === 'karpenter.azure.com/v1alpha2')
@@ -86,7 +89,7 @@ function check(object: unknown, wanted: string): Checked {
   return { kind: 'checked', source: object, change: changers[target], back: changers[other], target }
 }
 
-/** Never fails, as `String` would on a map with a key such as `toString`. */
+/** Never throws, as `String` would on a map with a key such as `toString`. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }

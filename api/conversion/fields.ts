@@ -1,14 +1,14 @@
-// Fields that NodePools and NodeClaims share, from one version to the other.
+// Conversion of the fields that NodePools and NodeClaims share.
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { isEqual, isObject, type Json, parsed, without } from './residue.ts'
 
-/** Where upstream keeps a v1beta1 `nodeClassRef` as it was written. */
+/** Annotation in which upstream keeps a v1beta1 `nodeClassRef` as written. */
 export const nodeClassAnnotation = 'compatibility.karpenter.sh/v1beta1-nodeclass-reference'
 
 const defaultGroup = 'karpenter.azure.com'
 const defaultKind = 'AKSNodeClass'
 
-/** Calls the function on the value under the key, where there is one of that shape. */
+/** Calls the function on the value of the key, if it has that shape. */
 export function mapObject(object: Json, key: string, change: (value: Json) => Json): Json {
   const value = object[key]
   return isObject(value) ? { ...object, [key]: change(value) } : object
@@ -25,14 +25,14 @@ export function annotationsOf(object: Json): Json {
   return isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {}
 }
 
-/** The object with these annotations; none at all leave no empty field. */
+/** Returns the object with these annotations, and without the field when there are none. */
 export function withAnnotations(object: Json, annotations: Json): Json {
   const metadata = isObject(object['metadata']) ? object['metadata'] : {}
   const rest = without(metadata, 'annotations')
   return { ...object, metadata: Object.keys(annotations).length === 0 ? rest : { ...rest, annotations } }
 }
 
-/** `name` alone means the AKSNodeClass of that name. */
+/** A `name` alone means the AKSNodeClass of that name. */
 function newReference(reference: Json): Json {
   const { kind, apiVersion } = reference
   const group = typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion.split('/')[0] : defaultGroup
@@ -53,7 +53,7 @@ interface Converted {
   readonly annotations: Json
 }
 
-/** The spec of a v1beta1 template or NodeClaim as v1 has it, and the annotations for what v1 has no field for. */
+/** Returns the spec of a v1beta1 template or NodeClaim in v1, and the annotations for fields that v1 does not have. */
 export function newNodeSpec(spec: Json, annotations: Json): Converted {
   const { kubelet, nodeClassRef } = spec
   const reference = isObject(nodeClassRef) ? newReference(nodeClassRef) : undefined
@@ -71,7 +71,7 @@ export function newNodeSpec(spec: Json, annotations: Json): Converted {
   }
 }
 
-/** The way back. An annotation that speaks of another node class than the spec is out of date and stays what it is. */
+/** Converts back. An annotation about another node class than the spec's is out of date and stays unchanged. */
 export function oldNodeSpec(spec: Json, annotations: Json): Converted {
   const kubelet = parsed(annotations[kubeletAnnotation])
   const { nodeClassRef } = spec
@@ -92,7 +92,7 @@ export function oldNodeSpec(spec: Json, annotations: Json): Converted {
   }
 }
 
-/** v1beta1 knows no Gte and Lte; among whole numbers Gt and Lt can say the same. */
+/** v1beta1 does not have Gte and Lte; for whole numbers Gt and Lt are equivalent. */
 function oldRequirement(entry: Json): Json {
   const { operator, values } = entry
   if (operator !== 'Gte' && operator !== 'Lte') return entry
@@ -100,7 +100,7 @@ function oldRequirement(entry: Json): Json {
   if (typeof text !== 'string' || !/^[0-9]+$/.test(text)) return entry
   const bound = BigInt(text)
   if (operator === 'Lte') return { ...entry, operator: 'Lt', values: [String(bound + 1n)] }
-  // No number is below 0, and v1beta1 takes no negative bound.
+  // No number is below 0, and v1beta1 accepts no negative bound.
   if (bound === 0n) return { ...without(entry, 'values'), operator: 'Exists' }
   return { ...entry, operator: 'Gt', values: [String(bound - 1n)] }
 }

@@ -2,8 +2,8 @@ import { annotationsOf, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } f
 import { isObject, type Json, without } from './residue.ts'
 
 /**
- * A v1beta1 NodeClaim as v1 has it. There the age at which a node was replaced stood in the pool alone; the default of v1 could end a
- * node whose pool says `Never`, so it is `Never`.
+ * Returns a v1beta1 NodeClaim in v1. In v1beta1 only the pool held the age of replacement. v1's default could end a node whose pool says `Never`, so
+ * it is `Never`.
  */
 export function newNodeClaim(claim: Json): Json {
   if (!isObject(claim['spec'])) return claim
@@ -11,7 +11,7 @@ export function newNodeClaim(claim: Json): Json {
   return withAnnotations({ ...claim, spec: { ...spec, expireAfter: 'Never' } }, annotations)
 }
 
-/** A v1 NodeClaim as v1beta1 has it, without what v1beta1 has no field for. */
+/** Returns a v1 NodeClaim in v1beta1, without the fields that v1beta1 does not have. */
 export function oldNodeClaim(claim: Json): Json {
   if (!isObject(claim['spec'])) return claim
   const { spec, annotations } = oldNodeSpec(claim['spec'], annotationsOf(claim))

@@ -1,7 +1,7 @@
 import { annotationsOf, mapList, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } from './fields.ts'
 import { isObject, type Json, without } from './residue.ts'
 
-/** A v1beta1 NodePool as v1 has it, without what v1 has no field for. */
+/** Returns a v1beta1 NodePool in v1, without the fields that v1 does not have. */
 export function newNodePool(pool: Json): Json {
   const { template, disruption } = isObject(pool['spec']) ? pool['spec'] : {}
   const node = isObject(template) && isObject(template['spec']) ? template['spec'] : {}
@@ -21,8 +21,8 @@ export function newNodePool(pool: Json): Json {
 }
 
 /**
- * `WhenUnderutilized` consolidated at once. `Never` switched consolidation off there too and keeps doing so, as does a `WhenEmpty` that
- * says no time, which the API server of v1beta1 refused.
+ * `WhenUnderutilized` consolidated at once. `Never` disabled consolidation there too and still does. A `WhenEmpty` without a time also disables it;
+ * v1beta1's API server refused it.
  */
 function newDisruption(disruption: Json): Json {
   const { consolidationPolicy: policy, consolidateAfter: after, ...rest } = without(disruption, 'expireAfter')
@@ -43,7 +43,7 @@ function newDisruption(disruption: Json): Json {
   }
 }
 
-/** A v1 NodePool as v1beta1 has it, without what v1beta1 has no field for. */
+/** Returns a v1 NodePool in v1beta1, without the fields that v1beta1 does not have. */
 export function oldNodePool(pool: Json): Json {
   const { template } = isObject(pool['spec']) ? pool['spec'] : {}
   const node = isObject(template) && isObject(template['spec']) ? template['spec'] : {}
@@ -63,7 +63,7 @@ export function oldNodePool(pool: Json): Json {
   )
 }
 
-/** v1beta1 knows no waiting before a node that is badly used is consolidated, and no budgets for single reasons. */
+/** v1beta1 does not have a delay before an underutilized node is consolidated, and no budgets for single reasons. */
 function oldDisruption(disruption: Json): Json {
   const {
     consolidationPolicy: policy,

@@ -1,5 +1,5 @@
-// What one version has no field for travels in an annotation of the object in the other version, as a list of guarded changes: each is
-// undone to the original only where the converted value still stands, so that an edit made in the other version wins.
+// Fields that one version does not have travel in an annotation of the object in the other version, as a list of guarded changes. Each is reverted
+// only where the converted value is unchanged, so that an edit made in the other version wins.
 
 import { isDeeper, mostLevels } from '../../core/values/shape.ts'
 
@@ -10,7 +10,7 @@ type Change =
   | { readonly path: readonly string[]; readonly keys: readonly string[]; readonly from: Json; readonly to: Json }
   | { readonly path: readonly string[]; readonly element: number; readonly from: unknown; readonly to: unknown }
 
-/** Keys whose values mean something only together: they are put back together or not at all. */
+/** Keys whose values are only meaningful together: all of them are restored or none. */
 export interface Groups {
   readonly at: string
   readonly keys: readonly string[]
@@ -20,7 +20,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The object without some keys. */
+/** Returns the object without some keys. */
 export function without(object: Json, ...keys: readonly string[]): Json {
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
 }
@@ -39,7 +39,7 @@ export function isEqual(one: unknown, other: unknown): boolean {
   )
 }
 
-/** The changes that lead from one object to another. */
+/** Returns the changes that lead from one object to another. */
 export function changes(from: Json, to: Json, groups: readonly Groups[]): Change[] {
   return changesAt({ from, to }, groups, [])
 }
@@ -68,7 +68,7 @@ function keyChanges(
   if (Object.hasOwn(from, key) === Object.hasOwn(to, key)) {
     if (isEqual(before, after)) return []
     const inner = [...path, key]
-    // A reference is one thing: half of an old one and half of a new one would mean a third.
+    // A reference is one unit: half of an old one and half of a new one would name a third object.
     if (isObject(before) && isObject(after) && key !== 'nodeClassRef')
       return changesAt({ from: before, to: after }, groups, inner)
     if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
@@ -87,7 +87,7 @@ function pick(object: Json, keys: readonly string[]): Json {
   return Object.fromEntries(Object.entries(object).filter(([key]) => keys.includes(key)))
 }
 
-/** Makes those of the changes whose guard holds. */
+/** Applies the changes whose guard holds. */
 export function applied(object: Json, list: readonly Change[]): Json {
   return list.reduce((result, change) => at(result, change.path, change) as Json, object)
 }
@@ -100,7 +100,7 @@ function at(value: unknown, [key, ...rest]: readonly string[], change: Change): 
   return { ...without(value, ...change.keys), ...change.to }
 }
 
-/** The element may have moved, when others were put in or taken out in between. */
+/** The element may have moved when others were inserted or removed in between. */
 function withElement(list: readonly unknown[], change: Change & { readonly element: number }): readonly unknown[] {
   const found = isEqual(list[change.element], change.from)
     ? change.element
@@ -108,10 +108,10 @@ function withElement(list: readonly unknown[], change: Change & { readonly eleme
   return found < 0 ? list : list.with(found, change.to)
 }
 
-/** An object has a field or two that the other version does not know; each change costs a look at all of it. */
+/** The other version lacks only a field or two of an object; each change requires a scan of all of it. */
 const mostChanges = 1000
 
-/** The changes in an annotation. What somebody spoilt is as if it were not there: an object must stay readable. */
+/** Reads the changes of an annotation. An invalid one is ignored: an object must stay readable. */
 export function readChanges(text: unknown): readonly Change[] {
   const list = parsed(text)
   return Array.isArray(list) && list.length <= mostChanges ? list.filter(isChange) : []
@@ -128,7 +128,7 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((text) => typeof text === 'string')
 }
 
-/** JSON, or undefined where the value is no text, no JSON, or nested deeper than an object may be. */
+/** Parses JSON; undefined when the value is no text, no JSON, or nested deeper than an object may be. */
 export function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return undefined
   try {

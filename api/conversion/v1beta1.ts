@@ -1,4 +1,4 @@
-// NodePool and NodeClaim as v1beta1 had them, for manifests of those years.
+// NodePool and NodeClaim in v1beta1, for old manifests.
 import { z } from 'zod'
 import {
   budgetDuration,

@@ -1,6 +1,6 @@
 import { bool, double, int32, message, oneOf, string } from './field.ts'
 
-/** The cluster that a node belongs to, as its configuration tells it. */
+/** The cluster of a node, in the node's configuration. */
 export const clusterConfig = message({
   cluster_network_config: message({
     vnet_name: string,

@@ -1,6 +1,6 @@
 /**
- * One field of a protobuf message in its JSON form. `json` is its name there besides the one in the table, where that is not simply the table's
- * name in camel case. Whether an absent field differs from its zero value does not matter to who writes a configuration or reads it.
+ * One field of a protobuf message in its JSON form. `json` is its JSON name where that is not the table's name in camel case. Readers and writers of
+ * a configuration need not distinguish an absent field from its zero value.
  */
 export type Field =
   | { readonly kind: 'string' | 'bool' | 'int32' | 'int64' | 'double'; readonly json?: string }
@@ -13,7 +13,7 @@ export interface Fields {
   readonly [name: string]: Field
 }
 
-/** What a field holds, as TypeScript. */
+/** The TypeScript type of a field. */
 type Value<F> = F extends { readonly kind: 'string' }
   ? string
   : F extends { readonly kind: 'bool' }
@@ -30,7 +30,7 @@ type Value<F> = F extends { readonly kind: 'string' }
               ? Readonly<Record<string, Value<Item>>>
               : never
 
-/** A message as TypeScript; every field may be absent. */
+/** The TypeScript type of a message; every field may be absent. */
 export type Message<F> = { readonly [Name in keyof F]?: Value<F[Name]> }
 
 export const string = { kind: 'string' } as const
@@ -59,12 +59,12 @@ export function map<const Item extends Field>(of: Item): { readonly kind: 'map';
   return { kind: 'map', of }
 }
 
-/** The same field under a JSON name of its own. */
+/** Returns the same field under its own JSON name. */
 export function named<const Of extends Field>(json: string, field: Of): Of & { readonly json: string } {
   return { ...field, json }
 }
 
-/** The JSON name of a field: the one it has been given, else its own in camel case. */
+/** Returns a field's JSON name: the given one, else its own in camel case. */
 export function jsonName(name: string, field: Field): string {
   return field.json ?? name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }

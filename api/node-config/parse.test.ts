@@ -24,7 +24,7 @@ describe('a node configuration', () => {
       'local_dns_profile.vnet_dns_overrides["."].x',
       'field',
     ],
-  ])('leaves out %s that is not known, and says so', (_, json, path, what) => {
+  ])('leaves out %s that is not known, and reports it', (_, json, path, what) => {
     const { config, problems } = parseNodeConfig(json)
     expect(problems).toEqual([{ path, kind: 'unknown', what }])
     expect(JSON.stringify(config)).not.toContain('uture')

@@ -1,24 +1,24 @@
 import { type Field, type Fields, jsonName } from './field.ts'
 import { type NodeConfig, nodeConfigSchema, requiredFields } from './schema.ts'
 
-/** Something in a configuration that the schema does not know. A node ignores what is `unknown` and refuses what is `invalid`. */
+/** A part of a configuration that the schema does not have. A node ignores `unknown` parts and refuses `invalid` ones. */
 interface NodeConfigProblem {
-  /** Where it stands, such as `cluster_config.vm_type`. */
+  /** Path of the part, such as `cluster_config.vm_type`. */
   readonly path: string
   readonly kind: 'unknown' | 'invalid'
-  /** What it is, without its value: a configuration holds a token. */
+  /** Description without the value: a configuration holds a token. */
   readonly what: string
 }
 
 export interface ParsedNodeConfig {
-  /** The known part, under the names of the protocol. */
+  /** The known part, under the protocol's names. */
   readonly config: NodeConfig
   readonly problems: readonly NodeConfigProblem[]
 }
 
 /**
- * Reads a configuration as the node does: names in snake case or camel case, and whatever is not known left out. Every field and enum
- * value that was left out is among the problems, so a strict reader asks for none.
+ * Reads a configuration as the node does: names in snake case or camel case, unknown parts left out. Every field and enum value that was left out is
+ * reported, so a strict reader requires that there are no problems.
  */
 export function parseNodeConfig(json: unknown): ParsedNodeConfig {
   const problems: NodeConfigProblem[] = []
@@ -26,7 +26,7 @@ export function parseNodeConfig(json: unknown): ParsedNodeConfig {
   return { config: config ?? {}, problems }
 }
 
-/** The fields without which the reference validation refuses a configuration; none is success. */
+/** Returns the missing fields without which the reference validation refuses a configuration; empty on success. */
 export function missingFields(config: NodeConfig): readonly string[] {
   return requiredFields.filter((path) => {
     const value = path
@@ -36,7 +36,7 @@ export function missingFields(config: NodeConfig): readonly string[] {
   })
 }
 
-/** Where a value stands, and the problems that have been found so far. */
+/** Path of a value, and the problems found so far. */
 interface Place {
   readonly path: string
   readonly problems: NodeConfigProblem[]
@@ -54,7 +54,7 @@ function readMessage(json: unknown, fields: Fields, place: Place): unknown {
       problems.push({ path, kind: 'unknown', what: 'field' })
       continue
     }
-    // In protobuf's JSON null stands for absence.
+    // In protobuf's JSON null means absence.
     if (value === null) continue
     const read = readValue(value, fields[name] as Field, { path, problems })
     if (read !== undefined) result[name] = read
@@ -94,7 +94,7 @@ function readValue(value: unknown, field: Field, place: Place): unknown {
   }
 }
 
-/** Protobuf's JSON takes numbers as text too. */
+/** Protobuf's JSON accepts numbers as text too. */
 function readNumber(value: unknown, kind: 'int32' | 'int64' | 'double'): number | undefined {
   const number =
     typeof value === 'number' ? value : typeof value === 'string' && value !== '' ? Number(value) : Number.NaN
@@ -106,7 +106,7 @@ function readNumber(value: unknown, kind: 'int32' | 'int64' | 'double'): number 
 
 const knownNames = new WeakMap<Fields, ReadonlyMap<string, string>>()
 
-/** The names under which the fields of a message may be given: that of the protocol and that of JSON. */
+/** Returns the accepted names of a message's fields: those of the protocol and of JSON. */
 function namesOf(fields: Fields): ReadonlyMap<string, string> {
   let names = knownNames.get(fields)
   if (names === undefined) {

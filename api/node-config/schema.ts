@@ -2,9 +2,9 @@ import { clusterConfig } from './cluster-schema.ts'
 import { bool, int32, int64, list, type Message, map, message, oneOf, string } from './field.ts'
 import { kubeletConfig } from './kubelet-schema.ts'
 
-/*
- * AKSNodeConfig, version 1: what a client tells the node controller of an AKS node image (reference/bootstrap.md 4). The tables are the one
- * place that knows the fields: types are derived from them, and both who writes a configuration and who reads it check against them.
+/**
+ * AKSNodeConfig, version 1: the client's input to the node controller of an AKS node image (reference/bootstrap.md 4). The tables are the only
+ * definition of the fields: types are derived from them, and writers and readers of a configuration check against them.
  */
 
 const bootstrappingConfig = message({
@@ -208,7 +208,7 @@ export const nodeConfigSchema = message({
 /** AKSNodeConfig as the node reads it. */
 export type NodeConfig = Message<typeof nodeConfigSchema.fields>
 
-/** What the reference validation of a configuration asks for, as paths (reference/bootstrap.md 4). */
+/** Paths that the reference validation of a configuration requires (reference/bootstrap.md 4). */
 export const requiredFields: readonly string[] = [
   'version',
   'auth_config.subscription_id',

@@ -15,7 +15,7 @@ function policy(change: Partial<AdmissionPolicy['spec']>): AdmissionPolicy {
   return { metadata: { name: 'p' }, spec: { ...spec, ...change } }
 }
 
-/** The messages of what a policy that denies says to a request. */
+/** Returns the messages of a denying policy for a request. */
 function denials(change: Partial<AdmissionPolicy['spec']>, request: Partial<AdmissionRequest> = {}): readonly string[] {
   const { denied, warnings } = admissionOf({ ...creationOf(object), ...request }, [
     { policy: policy(change), actions: ['Deny'] },
@@ -98,7 +98,7 @@ describe('a policy', () => {
     expect(denials(change)).toEqual(expected)
   })
 
-  it('tells each violation, with variables that are evaluated where they are used', () => {
+  it('reports each violation, and evaluates variables where they are used', () => {
     const variables = [
       { name: 'size', expression: 'object.spec.size' },
       { name: 'double', expression: 'variables.size * 2' },
@@ -151,7 +151,7 @@ describe("the chart's policies", () => {
     expect(chartAdmission({})).toEqual(none)
   })
 
-  it('say nothing where an expression fails', () => {
+  it('give no message where an expression fails', () => {
     expect(chartAdmission({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'a' } })).toEqual({
       denied: [],
       warnings: [],

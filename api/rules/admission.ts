@@ -1,14 +1,14 @@
-// ValidatingAdmissionPolicies as the API server evaluates them, without one.
+// Evaluates ValidatingAdmissionPolicies as the API server does, without a server.
 import { utf8Length } from '../../core/metadata-errors.ts'
 import { type CelExpression, CelScope, compileCel } from './cel.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** As much of a ValidatingAdmissionPolicy as the API server decides by. Expressions are CEL. */
+/** The parts of a ValidatingAdmissionPolicy that determine the API server's decision. Expressions are CEL. */
 export interface AdmissionPolicy {
   readonly metadata: { readonly name: string }
   readonly spec: {
-    /** What an expression that fails means: `Ignore`: nothing; `Fail`, the default: the request is denied. */
+    /** Effect of an expression that fails. `Ignore`: none; `Fail`, the default: the request is denied. */
     readonly failurePolicy?: 'Fail' | 'Ignore'
     readonly matchConstraints: {
       readonly resourceRules: readonly ResourceRule[]
@@ -44,7 +44,7 @@ export interface BoundPolicy {
   readonly actions: readonly string[]
 }
 
-/** What is asked of the API server, as the variable `request` has it. */
+/** A request to the API server, as the variable `request` has it. */
 export interface AdmissionRequest {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly resource: { readonly group: string; readonly version: string; readonly resource: string }
@@ -62,7 +62,7 @@ interface Violation {
   readonly message: string
 }
 
-/** What the policies do with a request. One that nothing denies is admitted. */
+/** The policies' decision on a request. A request that no policy denies is admitted. */
 export interface Admission {
   readonly denied: readonly Violation[]
   readonly warnings: readonly Violation[]
@@ -81,7 +81,7 @@ export function admissionOf(request: AdmissionRequest, policies: readonly BoundP
   return { denied: by('Deny'), warnings: by('Warn') }
 }
 
-/** Returns the messages of what a request violates in a policy. */
+/** Returns the messages of a policy's violations by a request. */
 function violationsOf(policy: AdmissionPolicy, request: AdmissionRequest): readonly string[] {
   requireSupported(policy)
   const { failurePolicy = 'Fail', matchConstraints, matchConditions = [], variables = [], validations } = policy.spec
@@ -110,14 +110,14 @@ function isMatch(
 
 type Match = { readonly kind: 'matches' | 'other' } | { readonly kind: 'failed'; readonly message: string }
 
-/** A condition that is false decides, even where another one fails. */
+/** A false condition decides, even where another one fails. */
 function matchOf(conditions: readonly NamedExpression[], scope: CelScope): Match {
   const results = conditions.map(({ expression }) => compileCel(expression).evaluate(scope))
   if (results.some((result) => result.kind === 'value' && result.value !== true)) return { kind: 'other' }
   return results.find((result) => result.kind === 'failed') ?? { kind: 'matches' }
 }
 
-/** A message expression that fails, is empty, too long or of several lines is passed over. */
+/** Skips a message expression that fails, is empty, too long or has several lines. */
 function messageOf({ expression, message = '', messageExpression }: Validation, scope: CelScope): string {
   const made = messageExpression === undefined ? '' : textOf(compileCel(messageExpression), scope)
   const isUsable = made.trim() !== '' && !made.includes('\n') && utf8Length(made) <= longestMessage
@@ -130,7 +130,7 @@ function textOf(expression: CelExpression, scope: CelScope): string {
   return result.kind === 'value' && typeof result.value === 'string' ? result.value : ''
 }
 
-/** Parts that need a cluster, or that no policy of the chart has. The API server writes selectors that select all into each policy. */
+/** Rejects parts that need a cluster, or that no policy of the chart has. The API server writes selectors that select everything into each policy. */
 function requireSupported({ metadata, spec }: AdmissionPolicy): void {
   const { matchConstraints } = spec
   const parts: Json = {

@@ -4,12 +4,12 @@ import { strings } from '@bufbuild/cel/ext'
 
 const { INT, STRING } = CelScalar
 
-/** Of the library's string functions those that are the API server's; the others count UTF-16 units instead of characters. */
+/** The library's string functions that match the API server's; the others count UTF-16 units instead of characters. */
 const exact: ReadonlySet<string> = new Set(['join', 'split'])
 
 const int64 = { least: -(1n << 63n), most: (1n << 63n) - 1n }
 
-/** Go's `strconv.ParseInt` in base 10. The library also reads the empty text and `0b1`. */
+/** Parses as Go's `strconv.ParseInt` in base 10. The library also accepts the empty text and `0b1`. */
 function integerOf(text: string): bigint {
   if (/^[+-]?[0-9]+$/.test(text)) {
     const value = BigInt(text.replace('+', ''))
@@ -27,15 +27,15 @@ function substring(this: string, from: bigint, to?: bigint): string {
   return characters.slice(Number(from), end).join('')
 }
 
-/** Kubernetes' `find`: the first match, or an empty text. The library's RE2 only tells whether there is a match. */
+/** Kubernetes' `find`: the first match, or an empty text. The library's RE2 only reports whether there is a match. */
 function find(this: string, pattern: string): string {
-  // RE2 and JavaScript read these differently.
+  // RE2 and JavaScript interpret these differently.
   if (/[\\.]|\(\?/.test(pattern))
     throw new Error(`find("${pattern}"): escapes, "." and "(?" are not supported; write classes such as [^/]`)
   return new RegExp(pattern, 'u').exec(this)?.[0] ?? ''
 }
 
-/** To be registered beside the library's standard functions. */
+/** Functions to register beside the library's standard ones. */
 export const kubernetesFunctions: CelFunc[] = [
   ...strings.filter(({ name }) => exact.has(name)),
   celFunc('int', [STRING], INT, integerOf),

@@ -24,7 +24,7 @@ describe('an expression', () => {
     expect(evaluate(text, { self })).toEqual({ kind: 'value', value: self })
   })
 
-  it('takes a field that is undefined for one that is missing', () => {
+  it('treats an undefined field as missing', () => {
     expect(evaluate('has(self.a)', { self: { a: undefined } })).toEqual({ kind: 'value', value: false })
   })
 
@@ -49,7 +49,7 @@ describe('an expression', () => {
     expect(() => compileCel(text)).toThrow(/function "\w+" is unknown; add it to api\/rules\/cel-functions\.ts/)
   })
 
-  it.each(['\\\\s', '.', '(?i)a'])('find("%s") is refused, since JavaScript would find another part', (pattern) => {
+  it.each(['\\\\s', '.', '(?i)a'])('find("%s") is refused, since JavaScript would match another part', (pattern) => {
     expect(evaluate(`'a'.find('${pattern}')`)).toEqual({ kind: 'failed', message: expect.stringContaining('find(') })
   })
 

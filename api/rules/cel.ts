@@ -14,7 +14,7 @@ import { kubernetesFunctions } from './cel-functions.ts'
 
 const env = celEnv({ funcs: kubernetesFunctions })
 
-/** What an expression results in, as JSON; integers are numbers. */
+/** Result of an expression, as JSON; integers are numbers. */
 export type CelResult =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly message: string }
@@ -27,7 +27,7 @@ export interface CelExpression {
   /** Its free and bound variables, such as `self` and `oldSelf`. */
   readonly identifiers: ReadonlySet<string>
   readonly evaluate: (scope: CelScope) => CelResult
-  /** Returns whether the result is `true`. A rule that fails is broken, as in the API server. */
+  /** Returns whether the result is `true`. As in the API server, a rule that fails is violated. */
   readonly holds: (scope: CelScope) => boolean
 }
 
@@ -39,9 +39,7 @@ export class CelScope {
     for (const [name, value] of Object.entries(variables)) this.#values[name] = fromJson(value)
   }
 
-  /**
-   * Adds a variable of a policy, used as `variables.NAME`. It is evaluated at its first use; if that fails, each use of it fails.
-   */
+  /** Adds a variable of a policy, used as `variables.NAME`. It is evaluated at its first use; if that fails, each use of it fails. */
   define(name: string, text: string): void {
     const expression = compiledOf(text)
     let result: LibraryResult | undefined
@@ -53,7 +51,7 @@ export class CelScope {
     })
   }
 
-  /** As the library takes them. */
+  /** Returns the variables in the library's types. */
   get values(): Record<string, CelInput> {
     return this.#values
   }
@@ -65,7 +63,7 @@ interface Compiled extends CelExpression {
 
 const compiled = new Map<string, Compiled>()
 
-/** Parses an expression; each text is parsed once. Errors: a syntax error, or a function that is unknown here. */
+/** Parses an expression; each text is parsed once. Errors: throws on a syntax error or an unknown function. */
 export function compileCel(text: string): CelExpression {
   return compiledOf(text)
 }
@@ -123,7 +121,7 @@ function collectNames(node: unknown, names: Names): void {
   for (const child of Object.values(node)) collectNames(child, names)
 }
 
-/** Objects become maps: the library takes an object with a key such as `constructor` for an instance of a class. */
+/** Objects become maps: the library would treat an object with a key such as `constructor` as an instance of a class. */
 function fromJson(value: unknown): CelInput {
   if (Array.isArray(value)) return value.map(fromJson)
   if (typeof value === 'object' && value !== null)
@@ -132,7 +130,7 @@ function fromJson(value: unknown): CelInput {
         .filter(([, field]) => field !== undefined)
         .map(([key, field]) => [key, fromJson(field)]),
     )
-  // No field of the CRDs has the type number, so what has no fraction is an integer.
+  // No field of the CRDs has the type number, so a value without a fraction is an integer.
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
   return value as CelInput
 }

@@ -4,8 +4,8 @@ import { type Admission, type AdmissionRequest, admissionOf } from './admission.
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Returns what the chart's admission policies do when a person creates an object, given as the API server would store it. The policies that bind
- * Joiner's own accounts are not among them: their match conditions exclude everybody else.
+ * Returns the decision of the chart's admission policies when a person creates an object, given as the API server would store it. Policies that bind
+ * Joiner's own accounts are left out: their match conditions exclude all other users.
  */
 export function chartAdmission(object: Json): Admission {
   return admissionOf(creationOf(object), chartPolicies)

@@ -10,7 +10,7 @@ const crds = globSync('*.yaml', { cwd: folder }).map(
   (name) => parse(readFileSync(`${folder}${name}`, 'utf8')) as unknown,
 )
 
-/** All values below a node that stand under a key. */
+/** Returns all values below a node that have a key. */
 function under(key: string, node: unknown): readonly unknown[] {
   if (typeof node !== 'object' || node === null) return []
   return Object.entries(node).flatMap(([name, value]) => [...(name === key ? [value] : []), ...under(key, value)])

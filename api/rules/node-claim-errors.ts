@@ -6,12 +6,12 @@ import { judge } from './schema-errors.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Characters of a NodeClaim as JSON. etcd takes objects of 1.5 MiB, and conditions and managed fields come on top. */
+/** Characters of a NodeClaim as JSON. etcd accepts objects of 1.5 MiB, which include conditions and managed fields. */
 const maxSize = 1_000_000
 
 /**
- * Returns what is wrong with a NodeClaim (`karpenter.sh/v1`) before it is created: what the API server would refuse, values that its node could
- * not have, and a size that etcd does not take.
+ * Returns the errors of a NodeClaim (`karpenter.sh/v1`) before its creation: those of the API server, values that its node could not have, and a size
+ * that etcd refuses.
  */
 export function nodeClaimErrors(body: Json): readonly FieldError[] {
   const refused = refusals(body)
@@ -26,7 +26,7 @@ export function nodeClaimErrors(body: Json): readonly FieldError[] {
   })
 }
 
-/** Returns what the API server refuses in a new NodeClaim: its metadata, and its spec by the CRD. */
+/** Returns the API server's errors for a new NodeClaim: those of its metadata, and of its spec by the CRD. */
 export function refusals({ metadata, spec }: Json): readonly FieldError[] {
   return [...metadataErrors(metadata), ...judge(nodeClaimSpec, spec, ['spec']).errors]
 }

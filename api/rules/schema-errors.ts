@@ -7,16 +7,16 @@ import { CelScope, compileCel } from './cel.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What the API server makes of a part of an object; no errors: it accepts it. */
+/** The API server's result for a part of an object; without errors it is accepted. */
 interface Judgement {
   readonly errors: readonly FieldError[]
-  /** What it would store, with defaults and without unknown fields; absent where types or patterns are wrong. */
+  /** The value that it would store, with defaults and without unknown fields; unset when types or patterns are wrong. */
   readonly known?: unknown
 }
 
 /**
- * Judges a value by a schema of `api/` as the API server does by the CRD that is generated of it: types, patterns, bounds and CEL rules, but for
- * rules about changes, since there is no earlier object. Nulls are fields that are not there. Paths begin with `path`.
+ * Validates a value by a schema of `api/` as the API server does by the generated CRD: types, patterns, bounds and CEL rules. Rules about changes are
+ * skipped, since there is no earlier object. Nulls count as missing fields. Paths begin with `path`.
  */
 export function judge(schema: z.ZodType, given: unknown, path: FieldError['path']): Judgement {
   const json = jsonSchemaOf(schema)
@@ -31,7 +31,7 @@ export function judge(schema: z.ZodType, given: unknown, path: FieldError['path'
   return { errors: ruleErrors(json, parsed.data, path), known: parsed.data }
 }
 
-/** To the API server a null is a field that is not there. */
+/** Removes nulls: to the API server a null is a missing field. */
 export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value
@@ -56,7 +56,7 @@ function propertyOf({ properties, additionalProperties }: Json, key: string): un
 
 const jsonSchemas = new WeakMap<z.ZodType, Json>()
 
-/** The schema as JSON, with what JSON Schema has no word for under `x-extensions`. It is the same each time, and made once. */
+/** Returns the schema as JSON, with our extensions under `x-extensions`. It is constant, and made once. */
 function jsonSchemaOf(schema: z.ZodType): Json {
   let json = jsonSchemas.get(schema)
   if (json === undefined) {
@@ -71,7 +71,7 @@ function withExtensions({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSch
   if (extensions !== undefined) (jsonSchema as Record<string, unknown>)['x-extensions'] = extensions
 }
 
-/** What zod does not check by itself. */
+/** Returns the errors that zod does not find by itself. */
 function ruleErrors(schema: unknown, value: unknown, path: FieldError['path']): FieldError[] {
   if (!isObject(schema) || value === undefined) return []
   const own = [...celErrors(schema, value), ...boundErrors(schema, value)].map((message) => ({ path, message }))
@@ -109,7 +109,7 @@ function boundErrors(schema: Json, value: unknown): readonly string[] {
     return [`must have at most ${most} entries`]
   if (schema['format'] === 'date-time' && !isDateTime(String(value)))
     return [`"${shortened(String(value))}" is not a time such as 2026-01-31T12:00:00Z`]
-  // Zod checks its own patterns; this is one that only Go's syntax can write.
+  // Zod checks its own patterns; this one needs Go's syntax.
   const { pattern } = schema
   if (
     typeof pattern === 'string' &&
@@ -128,7 +128,7 @@ function boundErrors(schema: Json, value: unknown): readonly string[] {
 
 const extensionsOf = (schema: Json) => (schema['x-extensions'] ?? {}) as CrdExtensions
 
-/** As the API server judges the format (k8s.io/kube-openapi, strfmt.IsDateTime): the day has to exist, and zones are not looked at. */
+/** Checks the format as the API server does (k8s.io/kube-openapi, strfmt.IsDateTime): the day must exist, and zones are ignored. */
 function isDateTime(text: string): boolean {
   const [, year = '', month = '', day = '', hour = '', minute = '', second = ''] =
     /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:[zZ]|[+-]\d{2}:\d{2})$/.exec(text) ?? []

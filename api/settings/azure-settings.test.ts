@@ -23,7 +23,7 @@ function read(env: Env) {
   return result.kind === 'config' ? result.config : result.errors
 }
 
-/** The environment that upstream's own script for values writes, with its names and its empty values. */
+/** The environment that upstream's own values script writes, with its names and its empty values. */
 const upstream = {
   DISABLE_LEADER_ELECTION: 'true',
   CLUSTER_NAME: 'karpenter',
@@ -84,7 +84,7 @@ describe("settings by upstream's names", () => {
     expect(notes.every((note) => note.includes(': '))).toBe(true)
   })
 
-  test('without any of them there is nothing to say', () => {
+  test('without any of them there are no notes', () => {
     expect(readConfig(required)).toMatchObject({ kind: 'config', notes: [] })
   })
 
@@ -157,7 +157,7 @@ describe("settings by upstream's names", () => {
       { CLUSTER_NAME: '', NETWORK_PLUGIN: 'x', PROVISION_MODE: 'y' },
       ['CLUSTER_NAME', 'NETWORK_PLUGIN', 'PROVISION_MODE'],
     ],
-  ])('%j: all that is wrong is told at once', (env, names) => {
+  ])('%j: all errors are reported at once', (env, names) => {
     const errors = read(env)
     expect(errors).toEqual(names.map((name) => expect.stringContaining(`environment variable ${name}`)))
   })
@@ -178,7 +178,7 @@ describe('the file that describes a cloud', () => {
     galleryEndpoint: 'https://gallery.local',
   }
 
-  test('is read; what is not needed is ignored', () => {
+  test('is read; unneeded fields are ignored', () => {
     expect(parseEnvironmentFile('/env.json', JSON.stringify(content))).toMatchObject({
       tokenAudience: content.tokenAudience,
     })

@@ -17,7 +17,7 @@ const identities = commaList.superRefine((ids, context) => {
       )
 })
 
-/** `key=value` pairs between commas. Azure keeps tags without regard to the case of their names. */
+/** `key=value` pairs separated by commas. Azure ignores the case of tag names. */
 const tagList = commaList.transform((pairs, context) => {
   const tags: Record<string, string> = {}
   const seen = new Map<string, string>()
@@ -37,7 +37,7 @@ const tagList = commaList.transform((pairs, context) => {
 const guid = (what: string) =>
   z.union([z.literal(''), z.guid(`is not a GUID; take ${what}, or leave it empty`)]).default('')
 
-/** Settings of Azure by the names that Karpenter's Azure provider has for them, with its rules (reference/azure-provider.md 9.1). */
+/** Settings of Azure under the names of Karpenter's Azure provider, with its rules (reference/azure-provider.md 9.1). */
 export const azureSettings = {
   CLUSTER_NAME: required('the name of the AKS cluster'),
   CLUSTER_ENDPOINT: required('the URL of the API server that nodes join').refine(
@@ -116,7 +116,7 @@ export const azureSettings = {
   SIG_ACCESS_TOKEN_SERVER_URL: z.string().default(''),
   JOINER_BILLING_EXTENSION: flag(false),
   JOINER_AZURE_REPLICAS: z.coerce.number().int().min(1).default(1),
-  // Other clusters and people use the subscription's limits as well; the rest is theirs.
+  // Other clusters and people also use the subscription's limits; the rest is theirs.
   JOINER_ARM_BUDGET_SHARE: z.coerce
     .number("is not a number; write the share of Azure's request limits that is Joiner's, such as 0.9")
     .gt(0, "leaves no requests; write the share of Azure's request limits that is Joiner's, such as 0.9")
@@ -133,7 +133,7 @@ export const azureSettings = {
     .default(0.075),
 }
 
-/** What AZURE_TOKEN_CREDENTIALS may name: the names of Azure's SDKs. `prod` and `dev` stand for several, tried in a fixed order. */
+/** Allowed values of AZURE_TOKEN_CREDENTIALS: the names of Azure's SDKs. `prod` and `dev` stand for several, tried in a fixed order. */
 const credentialNames = [
   'EnvironmentCredential',
   'WorkloadIdentityCredential',
@@ -143,7 +143,7 @@ const credentialNames = [
   'dev',
 ] as const
 
-/** How a setting holds a certificate: as PEM, or PEM in base64; undefined: neither. */
+/** Returns the form of a certificate in a setting: PEM, or PEM in base64; undefined for neither. */
 export function certificateForm(text: string): 'pem' | 'base64' | undefined {
   if (text.includes('-----BEGIN CERTIFICATE-----')) return 'pem'
   return text.trim().startsWith('LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t') ? 'base64' : undefined
@@ -156,7 +156,7 @@ interface Conflict {
   readonly message: string
 }
 
-/** What is wrong with several settings together, beside what is wrong with each. */
+/** Returns conflicts between settings, beside the errors of each. */
 export function azureConflicts(env: Environment): readonly Conflict[] {
   const conflicts: Conflict[] = []
   if (isTrue(env['USE_SIG']))

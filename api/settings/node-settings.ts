@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { commaList, optionalText } from './setting-types.ts'
 
-/** Nodes put both into a shell's quotes; what is special there is written as %24 and the like in a URL. */
+/** Nodes put both into a shell's quotes; special characters are written as %24 and the like in a URL. */
 const proxyCharacters = /^https?:\/\/[A-Za-z0-9._~%:@/[\]-]+$/
 const noProxyCharacters = /^[A-Za-z0-9._:*/[\]-]+$/
 
@@ -22,7 +22,7 @@ const file = optionalText.refine(
   'is not an absolute path; write it from / on',
 )
 
-/** What nodes trust and go out through, besides what their image brings. */
+/** Certificates and proxies of nodes, besides those of their image. */
 export const nodeSettings = {
   JOINER_NODE_CUSTOM_CA_FILE: file,
   JOINER_NODE_HTTP_PROXY: proxyUrl,
@@ -31,7 +31,7 @@ export const nodeSettings = {
   JOINER_NODE_PROXY_CA_FILE: file,
 }
 
-/** The certificates of a PEM file, each in PEM of its own; none when there is none. */
+/** Returns the certificates of a PEM file, each in its own PEM; empty when there are none. */
 export function certificatesOf(pem: string): readonly string[] {
   const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
   return pem.split(end).flatMap((part, index, parts) => {

@@ -3,7 +3,7 @@ import { qualifiedNameErrors } from '../../core/requirements/label-syntax.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 import { readOneYaml } from '../yaml/read.ts'
 
-/** The gates that Karpenter knows, as they stand when nobody sets them (reference/karpenter-core.md 7). */
+/** Karpenter's feature gates with their defaults (reference/karpenter-core.md 7). */
 const gateDefaults: Readonly<Record<string, boolean>> = {
   NodeRepair: false,
   ReservedCapacity: true,
@@ -15,7 +15,7 @@ const gateDefaults: Readonly<Record<string, boolean>> = {
 
 const supportedGates: ReadonlySet<string> = new Set(['NodeRepair', 'ReservedCapacity', 'SpotToSpotConsolidation'])
 
-/** `Key=true` or `Key=false`, separated by commas; gates that are not named stay as they are. */
+/** `Key=true` or `Key=false`, separated by commas; other gates keep their defaults. */
 export const featureGates = z
   .string()
   .transform((text, context): Readonly<Record<string, boolean>> => {
@@ -30,7 +30,7 @@ export const featureGates = z
   })
   .default(gateDefaults)
 
-/** What to warn of: gates that nobody knows, and those that are on and change nothing. */
+/** Returns warnings for unknown gates, and for enabled gates without effect. */
 export function gateWarnings(gates: Readonly<Record<string, boolean>>): readonly string[] {
   const named = (name: string) => `environment variable FEATURE_GATES "${name}=${String(gates[name])}"`
   return Object.keys(gates).flatMap((name) => {

@@ -8,11 +8,11 @@ export const duration = z.string().transform((text, context) => {
   return Number((nanoseconds ?? 0n) / 1_000_000n)
 })
 
-/** Text that must be there. `what` ends the sentence "set it to". */
+/** Required text. `what` ends the sentence "set it to". */
 export const required = (what: string) =>
   z.string({ error: `is missing: set it to ${what}` }).min(1, `is empty: set it to ${what}`)
 
-/** Text that may be absent; empty counts as absent. */
+/** Optional text; empty counts as absent. */
 export const optionalText = z
   .string()
   .optional()
@@ -27,7 +27,7 @@ export const commaList = z.string().transform((text) =>
     .filter((part) => part !== ''),
 )
 
-/** A switch in the spellings that Go knows; empty means `otherwise`, as unset does. */
+/** A boolean in Go's spellings; empty means `otherwise`, as unset does. */
 export const flag = (otherwise: boolean) =>
   z
     .string()
@@ -35,7 +35,7 @@ export const flag = (otherwise: boolean) =>
     .refine((text) => text === '' || /^(true|false|1|0|t|f)$/i.test(text), 'is not a switch; use true or false')
     .transform((text) => (text === '' ? otherwise : isTrue(text)))
 
-/** Whether a switch in the environment is on. */
+/** Whether a boolean of the environment is on. */
 export function isTrue(text: string | undefined): boolean {
   return /^(true|1|t)$/i.test(text ?? '')
 }

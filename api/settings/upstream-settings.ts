@@ -2,7 +2,7 @@ import { isTrue } from './setting-types.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Two names of one setting: the second is read where the first is not set. */
+/** Two names of one setting: the second is read where the first is unset. */
 const synonyms: readonly (readonly [string, string])[] = [
   ['ARM_SUBSCRIPTION_ID', 'AZURE_SUBSCRIPTION_ID'],
   ['AZURE_TENANT_ID', 'ARM_TENANT_ID'],
@@ -18,7 +18,7 @@ const machines = 'nodes are VMs; AKS machines are not made'
 const credentials = 'AZURE_TOKEN_CREDENTIALS chooses the credential; without it the log says which one was found'
 const galleries = 'only USE_SIG, SIG_SUBSCRIPTION_ID and SIG_ACCESS_TOKEN_SERVER_URL are read of shared galleries'
 
-/** Settings of Karpenter for Azure that Joiner accepts and does not read: why it needs none (reference/azure-provider.md 9.1). */
+/** Settings of Karpenter for Azure that Joiner accepts and ignores, each with the reason (reference/azure-provider.md 9.1). */
 const unread: Readonly<Record<string, string>> = {
   KUBELET_BOOTSTRAP_TOKEN: 'every node gets a token of its own, which ends soon after the node should have joined',
   DISABLE_LEADER_ELECTION: 'replicas share the work through Temporal; only the watches have a leader, always',
@@ -52,7 +52,7 @@ const unread: Readonly<Record<string, string>> = {
   MEMORY_LIMIT: 'set NODE_OPTIONS=--max-old-space-size to limit the heap',
 }
 
-/** The environment with each synonym under the name that is read. */
+/** Returns the environment with each synonym under the name that is read. */
 export function withSynonyms(env: Environment): Environment {
   const result: Record<string, string | undefined> = { ...env }
   for (const [name, other] of synonyms) if (!result[name] && result[other]) result[name] = result[other]
@@ -64,7 +64,7 @@ interface Refusal {
   readonly message: string
 }
 
-/** Values that Karpenter for Azure accepts and with which Joiner would do something else than asked. */
+/** Returns values that Karpenter for Azure accepts and that would have another effect with Joiner. */
 export function refusedSettings(env: Environment): readonly Refusal[] {
   const refusals: Refusal[] = []
   for (const [name, other] of synonyms)
@@ -89,7 +89,7 @@ export function refusedSettings(env: Environment): readonly Refusal[] {
 
 const provisionModes = new Set(['aksmachineapi', 'aksmachineapiheaderbatch', 'bootstrappingclient'])
 
-/** One line for each setting of Karpenter for Azure that is set and not read. Values are left out: one of them is a token. */
+/** Returns one line for each setting of Karpenter for Azure that is set and ignored. Values are left out: one of them is a token. */
 export function settingNotes(env: Environment): readonly string[] {
   const notes = Object.entries(unread)
     .filter(([name]) => env[name])

@@ -1,15 +1,15 @@
 import { flag, optionalText } from './setting-types.ts'
 
-/** Which workflow code a process runs, and what Temporal is told of it. The two TEMPORAL_ names are set by Temporal's Worker Controller. */
+/** The workflow code that a process runs, and the version that it reports to Temporal. Temporal's Worker Controller sets the two TEMPORAL_ names. */
 export const versionSettings = {
   JOINER_WORKER_VERSIONING: flag(false),
   TEMPORAL_DEPLOYMENT_NAME: optionalText,
   TEMPORAL_WORKER_BUILD_ID: optionalText,
-  /** A kept bundle (`test/bundles/`) instead of the one that belongs to this version. */
+  /** A kept bundle (`test/bundles/`) instead of this version's own. */
   JOINER_WORKFLOW_BUNDLE: optionalText,
 }
 
-/** Names that Temporal's Worker Controller sets go together. */
+/** Returns conflicts: names that Temporal's Worker Controller sets go together. */
 export function versionConflicts(
   env: Readonly<Record<string, string | undefined>>,
 ): readonly { readonly name: string; readonly message: string }[] {

@@ -3,7 +3,9 @@ import { isMap, isNode, isScalar, isSeq, type LineCounter, type ParsedNode } fro
 /** Keys and indexes that lead to a field. */
 export type Path = readonly (string | number)[]
 
-/** The line of a field's key or of a list's element; of one that is missing, of the nearest that should hold it. Undefined: of none. */
+/**
+ * Returns the line of a field's key or of a list's element. A missing one has the line of its nearest existing parent; undefined when there is none.
+ */
 export function lineOfPath(contents: ParsedNode | null, path: Path, lines: LineCounter): number | undefined {
   let node: unknown = contents
   let offset: number | undefined

@@ -7,7 +7,7 @@ const values = (source: string) => readYaml(source).map(({ value }) => value)
 const problems = (source: string) =>
   readYaml(source).flatMap((document) => document.problems.map(({ line, message }) => `${line}: ${message}`))
 
-describe('what YAML means', () => {
+describe('the values of YAML', () => {
   test.each([
     ['', []],
     ['# nothing\n', []],
@@ -37,7 +37,7 @@ describe('what YAML means', () => {
     expect(Object.keys(merged.b)).toEqual(['__proto__'])
   })
 
-  test('what is written is what is read', () => {
+  test('a written value is read back', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
         expect(values(stringify(value))).toEqual([value])
@@ -46,7 +46,7 @@ describe('what YAML means', () => {
   })
 })
 
-describe('what is refused, with its line', () => {
+describe('refused YAML, with its line', () => {
   test.each([
     ['a: 1\na: 2', '2: the key "a" stands there twice; remove one of them'],
     ['a: {b: 1, "b": 2}', '1: the key "b" stands there twice; remove one of them'],
@@ -86,7 +86,7 @@ describe('what is refused, with its line', () => {
   })
 })
 
-describe('what would take too much is refused', () => {
+describe('YAML that would take too much time or memory is refused', () => {
   const bomb = Array.from({ length: 20 }, (_, at) => `a${at + 1}: &a${at + 1} [${`*a${at}, `.repeat(9)}]`).join('\n')
   test.each([
     ['a bomb of aliases', `a0: &a0 [x]\n${bomb}`, /^\d: aliases repeat more than 1048576 characters/],
@@ -129,7 +129,7 @@ describe('what would take too much is refused', () => {
   })
 })
 
-test('long JSON is read as JSON, with lines for what is asked', () => {
+test('long JSON is read as JSON, with lines on demand', () => {
   const list = Array.from({ length: 20_000 }, (_, at) => ({ name: `name-${at}` }))
   const [document, ...more] = readYaml(JSON.stringify({ list }, undefined, 1))
   expect([document?.value, document?.problems, more]).toEqual([{ list }, [], []])
@@ -157,7 +157,7 @@ describe('lines', () => {
     expect(first?.lineOf(path)).toBe(line)
   })
 
-  test('of what an alias stands for: that of the alias', () => {
+  test("of an alias' value: that of the alias", () => {
     expect(second?.line).toBe(8)
     expect(second?.lineOf(['z', 'y'])).toBe(10)
   })

@@ -6,26 +6,26 @@ import { mostProblems, valueOf, type YamlProblem } from './value.ts'
 
 /** A document of a YAML text. JSON is YAML too, and reads far faster with `JSON.parse`. */
 export interface YamlDocument {
-  /** Plain data: texts, numbers, true, false, null, lists, and maps whose keys are all their own. Undefined where there are problems. */
+  /** Plain data: texts, numbers, true, false, null, lists, and maps with own keys only. Undefined when there are problems. */
   readonly value: unknown
-  /** Why it cannot be read; empty: it can. */
+  /** Why it cannot be read; empty when it can. */
   readonly problems: readonly YamlProblem[]
-  /** Where its contents start. */
+  /** First line of its contents. */
   readonly line: number
-  /** The line on which a field stands; of one that is missing, that of the nearest that should hold it. */
+  /** Returns the line of a field; for a missing one, that of its nearest existing parent. */
   readonly lineOf: (path: Path) => number
-  /** As it was written, with comments, anchors and styles; undefined where it is all of a text in JSON, or cannot be read. */
+  /** The document as written, with comments, anchors and styles; undefined for a text that is entirely JSON, and for an unreadable one. */
   readonly tree: Document.Parsed | undefined
 }
 
 /** The parser needs some 140 bytes of memory for each character. */
 const mostCharacters = 32 * 1024 * 1024
 const mostDocuments = 10_000
-/** Keys, values, signs and line breaks: manifests have up to 0.4 of them for each character. Each needs up to 600 bytes of memory. */
+/** Tokens are keys, values, signs and line breaks: manifests have up to 0.4 of them for each character. Each needs up to 600 bytes of memory. */
 const mostTokens = (characters: number) => 100_000 + 0.4 * characters
 /**
- * What begins like JSON and is longer is read by `JSON.parse`, with a hundredth of the effort: the last one of a key that stands there twice counts,
- * and YAML in braces of that length is none.
+ * Longer texts that begin like JSON are read by `JSON.parse`, at a hundredth of the cost. Of duplicate keys the last one counts then, and YAML in
+ * braces is not supported at that length.
  */
 const longJson = 100_000
 /** A level of nesting holds a collection and the value that is being read. */
@@ -34,19 +34,19 @@ const longestMessage = 200
 
 const schema = new Schema({ schema: 'core', resolveKnownTags: false })
 const options = { schema, uniqueKeys: false, prettyErrors: false } as const
-/** What YAML allows outside of escapes, as kubectl's parser has it. */
+/** Characters that YAML forbids outside of escapes, as in kubectl's parser. */
 const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 
 /**
- * The documents of a text that may have been written to do harm: time and memory grow with its length alone. A text that goes beyond the limits ends
- * with a document whose problem says so.
+ * Reads the documents of a possibly hostile text: time and memory grow only with its length. A text beyond the limits ends with a document whose
+ * problem says so.
  */
 export function readYaml(source: string): readonly YamlDocument[] {
   const json = source.length > longJson && /^\s*[[{]/.test(source) ? readJson(source) : undefined
   return json === undefined ? readDocuments(source) : [json]
 }
 
-/** Undefined: it holds several documents, of which each may be JSON. */
+/** Undefined for several documents, of which each may be JSON. */
 function readJson(source: string): YamlDocument | undefined {
   let value: unknown
   try {
@@ -59,7 +59,7 @@ function readJson(source: string): YamlDocument | undefined {
     return { value: undefined, problems: [problem], line, lineOf: () => line, tree: undefined }
   }
   const problems = isDeeper(value, mostLevels) ? [{ line: 1, message: tooDeep }] : []
-  // Lines are asked for where something is wrong, and hardly ever.
+  // Lines are needed only for errors, which are rare.
   let document: YamlDocument | undefined
   const lineOf = (path: Path) => {
     document ??= readDocuments(source)[0]
@@ -79,7 +79,7 @@ function readDocuments(source: string): readonly YamlDocument[] {
   return [...documents, { value: undefined, problems: [stopped], line, lineOf: () => line, tree: undefined }]
 }
 
-/** The value of the only document of a text; `refused`: why there is none. */
+/** Returns the value of a text's only document; `refused`: why there is none. */
 export function readOneYaml(
   source: string,
 ): { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'refused'; readonly message: string } {
@@ -106,7 +106,7 @@ function stopReason(source: string): YamlProblem | undefined {
   }
 }
 
-/** Hands on each document; what it returns is why it stopped before the end. */
+/** Passes on each document. Returns why it stopped before the end. */
 function compose(source: string, lines: LineCounter, take: (tree: Document.Parsed) => void): YamlProblem | undefined {
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)

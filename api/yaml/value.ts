@@ -8,13 +8,13 @@ export interface YamlProblem {
   readonly message: string
 }
 
-/** What aliases may add to a document, in characters of what they repeat. */
+/** Most characters that aliases may repeat in a document. */
 const mostRepeated = 1024 * 1024
-/** Of one document; the first few tell the rest. */
+/** Most problems of one document; the first few are enough. */
 export const mostProblems = 20
 const longestName = 60
 
-/** What a document's contents mean, with what an anchor stands for shared by its aliases; the value means nothing where there are problems. */
+/** Returns the value of a document's contents, with anchors' values shared by their aliases. The value is meaningless when there are problems. */
 export function valueOf(
   contents: ParsedNode | null,
   lines: LineCounter,
@@ -35,7 +35,7 @@ type MapNode = Extract<ParsedNode, { items: readonly { key: unknown }[] }>
 class Reading {
   readonly problems: YamlProblem[] = []
   readonly #lines: LineCounter
-  /** `open`: what it stands for is being read. */
+  /** `open`: its value is being read. */
   readonly #anchors = new Map<string, Anchored | 'open'>()
   #size = 0
   #repeated = 0
@@ -114,9 +114,9 @@ class Reading {
     return key === null ? '' : String(key)
   }
 
-  /** Where a key is missing the first of the merged maps that has it counts. */
+  /** Of the merged maps that have a missing key, the first one counts. */
   #merge(node: ParsedNode | null, value: unknown): readonly unknown[] {
-    // An alias that was refused has its problem already.
+    // A refused alias already has its problem.
     if (value === undefined) return []
     const maps: readonly unknown[] = Array.isArray(value) ? value : [value]
     if (maps.every(isMapValue)) return maps
@@ -135,7 +135,7 @@ function isMapValue(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** As data, also where the name is that of a setter. */
+/** Defines data properties, even under the name of a setter. */
 function define(map: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(map, name, { value, writable: true, enumerable: true, configurable: true })

@@ -5,13 +5,16 @@ import type { Candidate, DisruptionView } from './candidates.ts'
 import { priceNow, rescheduleCost } from './costs.ts'
 import { isApproved, type Score, scoreOf } from './score.ts'
 
-/** What a pool's nodes cost in all, in USD an hour, and what it would cost to disrupt them all. */
+/** Total cost of a pool's nodes in USD an hour, and the total cost of disrupting them. */
 interface PoolTotals {
   readonly cost: number
   readonly disruption: number
 }
 
-/** The policy Balanced: whether what a move saves is worth the disruption, both as parts of their pool's whole (reference/karpenter-core.md 4.8). */
+/**
+ * The policy Balanced: decides whether a move's savings are worth the disruption, both as shares of their pool's total (reference/karpenter-core.md
+ * 4.8).
+ */
 export class BalancedPolicy {
   readonly #totals: ReadonlyMap<string, PoolTotals>
 
@@ -20,7 +23,7 @@ export class BalancedPolicy {
     this.#totals = totalsOf(eligible, view)
   }
 
-  /** The scores of the pools that have the policy; a move goes ahead when all of them approve. */
+  /** Returns the scores of the pools that have the policy. A move goes ahead when all of them approve. */
   scores(candidates: readonly Candidate[], savings: number): readonly Score[] {
     const byPool = Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)
     const whole = priceOf(candidates)
@@ -31,7 +34,7 @@ export class BalancedPolicy {
     })
   }
 
-  /** Whether at least deleting the node without a replacement would be approved. */
+  /** Whether deleting the node without a replacement would be approved. */
   mayPass(candidate: Candidate): boolean {
     const pool = candidate.nodePool.metadata.name
     if (!isBalanced(candidate) || (this.#totals.get(pool)?.cost ?? 0) <= 0) return true
@@ -55,7 +58,7 @@ function priceOf(candidates: readonly Candidate[]): number {
   return candidates.reduce((sum, { price }) => sum + price, 0)
 }
 
-/** What a pool's nodes cost and are disrupted by in all, also those that cannot be disrupted now. */
+/** Totals of a pool's nodes, including those that cannot be disrupted now. */
 function totalsOf(eligible: readonly Candidate[], view: DisruptionView): ReadonlyMap<string, PoolTotals> {
   const known = new Map(eligible.map((candidate) => [candidate.nodeClaim, candidate]))
   const totals = new Map<string, { cost: number; disruption: number }>()

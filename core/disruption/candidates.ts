@@ -12,52 +12,52 @@ import { nodePrice, rescheduleCost } from './costs.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
 import type { Cause, PodBlock } from './verdicts/cause.ts'
 
-/** What disruption decides on, read at one moment. */
+/** The cluster that disruption decides on, read at one moment. */
 export interface DisruptionView {
-  /** Nodes with their claims, and either alone. */
+  /** Nodes with their claims, Nodes alone and claims alone. */
   readonly nodes: readonly StateNode[]
   /** Bound pods by Node name. */
   readonly podsOn: (node: string) => readonly Pod[]
   /** By name. */
   readonly nodePools: ReadonlyMap<string, NodePool>
-  /** What each pool can buy; a pool without an entry is not ours. */
+  /** Instance types that each pool can buy; a pool without an entry is not ours. */
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[]
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
-  /** Names of NodeClaims that are spoken for: they are no candidates, and use up budgets. */
+  /** Names of NodeClaims that are reserved: they are no candidates, and use up budgets. */
   readonly spokenFor?: ReadonlySet<string>
   /** Epoch ms. */
   readonly now: number
-  /** What an operator has paused; absent: nothing. */
+  /** Pauses that operators requested; unset when there are none. */
   readonly pauses?: Pauses
-  /** Whether `controller.kubernetes.io/pod-deletion-cost` says what an eviction costs. Default true. */
+  /** Whether `controller.kubernetes.io/pod-deletion-cost` sets the cost of an eviction. Default true. */
   readonly deletionCosts?: boolean
 }
 
-/** A managed node that may be disrupted, with all that belongs to it. */
+/** A managed node that may be disrupted, with everything that belongs to it. */
 export interface Candidate {
   readonly nodeClaim: NodeClaim
   readonly node: Node
   readonly nodePool: NodePool
   /** All pods that are bound to it. */
   readonly pods: readonly Pod[]
-  /** Those that need another place when it goes. */
+  /** Pods that need another place when the node goes. */
   readonly reschedulable: readonly Pod[]
-  /** Absent: its pool cannot buy it any more. */
+  /** Unset when its pool can no longer buy it. */
   readonly instanceType: InstanceType | undefined
-  /** USD an hour; 0 when not known. */
+  /** USD an hour; 0 when unknown. */
   readonly price: number
-  /** What moving its pods costs; 1 without any. */
+  /** Cost of moving its pods; 1 without any. */
   readonly disruptionCost: number
 }
 
-/** Whether moving the pods of a node costs nothing: as upstream, that is what makes it empty (reference/karpenter-core.md 4.3). */
+/** Whether moving the pods of a node costs nothing: upstream defines an empty node so (reference/karpenter-core.md 4.3). */
 export function isEmpty({ disruptionCost }: Candidate): boolean {
   return disruptionCost <= 1
 }
 
-/** Something that cannot be disrupted, and the event on it that says so. */
+/** A node that cannot be disrupted, and the event that reports it. */
 export interface Blocked {
   readonly object: { readonly kind: 'NodeClaim' | 'NodePool'; readonly name: string; readonly nodeName?: string }
   readonly reason: 'DisruptionBlocked' | 'Unconsolidatable'
@@ -66,13 +66,13 @@ export interface Blocked {
 
 export type Eligibility =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
-  /** Not ours, or a Node without a claim: nobody is told. */
+  /** Not ours, or a Node without a claim: no event is published. */
   | { readonly kind: 'other' }
   | { readonly kind: 'blocked'; readonly blocked: Blocked }
 
 /**
- * Whether a node may be disrupted, or the first thing that forbids it (reference/karpenter-core.md 4.2, reference/karpenter-1.15.md 4.2).
- * `isGraceful`: every pod is waited for, also where a terminationGracePeriod would end the wait.
+ * Returns whether a node may be disrupted, or the first obstacle (reference/karpenter-core.md 4.2, reference/karpenter-1.15.md 4.2). `isGraceful`:
+ * every pod is waited for, even where a terminationGracePeriod would end the wait.
  */
 export function eligibility(one: StateNode, view: DisruptionView, isGraceful: boolean): Eligibility {
   const { node, claim } = one
@@ -105,7 +105,7 @@ function nodeBlock({ node, claim }: StateNode, view: DisruptionView): Cause | un
   return metadata.labels[labels.nodePool] === undefined ? { kind: 'no-node-pool-label' } : undefined
 }
 
-/** The node as a candidate, whatever its pods say; or why it is none. */
+/** Returns the node as a candidate regardless of its pods, or why it is none. */
 function candidateOf(one: StateNode, view: DisruptionView): Candidate | Cause {
   const node = one.node as Node
   const nodeClaim = one.claim as NodeClaim
@@ -129,7 +129,7 @@ function candidateOf(one: StateNode, view: DisruptionView): Candidate | Cause {
   }
 }
 
-/** Whether a node is on its way out, or spoken for. */
+/** Whether a node is terminating or reserved. */
 export function isMarked(claim: NodeClaim, node: Node, { spokenFor }: Pick<DisruptionView, 'spokenFor'>): boolean {
   return spokenFor?.has(claim.metadata.name) === true || isLeaving(claim, node)
 }
@@ -159,20 +159,20 @@ export function blockedBy(
   }
 }
 
-/** A pool's nodes as its budgets count them. */
+/** Counts of a pool's nodes for its budgets. */
 export interface PoolCount {
   /** Managed nodes that are initialized and not terminating. */
   readonly nodes: number
-  /** Names of the NodeClaims among them that use up budgets: not ready, on their way out, or spoken for. */
+  /** Names of the NodeClaims among them that use up budgets: not ready, terminating or reserved. */
   readonly disrupted: readonly string[]
 }
 
 type BudgetUse = 'none' | 'counted' | 'disrupted'
 
 /**
- * How budgets see each node: not at all, as one of its pool's nodes, or as one that uses them up (reference/karpenter-core.md 4.10,
- * reference/karpenter-1.15.md 4.10). A node and its replacement are one node: otherwise the replacements of a rollout would raise a percentage,
- * and 10 % of 100 nodes would be 11.
+ * Returns how budgets count each node: not at all, as one of its pool's nodes, or as one that uses them up (reference/karpenter-core.md 4.10,
+ * reference/karpenter-1.15.md 4.10). A node and its replacement count as one. Otherwise a rollout's replacements would raise a percentage: 10 % of
+ * 100 nodes would be 11.
  */
 export function budgetUses(
   nodes: readonly StateNode[],
@@ -195,7 +195,7 @@ function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'spoke
   return !isReady(node) || isRebooting || isMarked(claim, node, view) ? 'disrupted' : 'counted'
 }
 
-/** What the budgets of each pool count. */
+/** Returns what the budgets of each pool count. */
 export function poolCounts(view: DisruptionView): ReadonlyMap<string, PoolCount> {
   const counts = new Map<string, { nodes: number; disrupted: string[] }>()
   for (const [one, use] of budgetUses(view.nodes, view)) {

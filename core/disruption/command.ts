@@ -2,26 +2,26 @@ import type { PlannedNodeClaim, SchedulingPlan } from '../scheduling/snapshot.ts
 import type { Candidate } from './candidates.ts'
 import type { Score } from './score.ts'
 
-/** Why a node is disrupted, as budgets and the condition DisruptionReason name it. */
+/** Reason for a node's disruption, as budgets and the condition DisruptionReason name it. */
 export type DisruptionReason = 'Empty' | 'Drifted' | 'Underutilized'
 
-/** What is true of a method whatever the cluster looks like; workflows and metrics need no more of it. */
+/** Properties of a method that do not depend on the cluster; workflows and metrics need no more of it. */
 export interface MethodFacts {
   readonly reason: DisruptionReason
-  /** A graceful method waits for every pod; an eventual one overrules pods of a node that has a terminationGracePeriod. */
+  /** A graceful method waits for every pod. An eventual one overrules pods of a node that has a terminationGracePeriod. */
   readonly isGraceful: boolean
-  /** `delayed`: a command is validated again after a while, lest pods are about to come; `immediate`: it is committed at once. */
+  /** `delayed`: a command is validated again after a while, in case pods are about to arrive. `immediate`: it is committed at once. */
   readonly validation: 'immediate' | 'delayed'
-  /** Whether a command goes on with those of its candidates that still hold; else it is given up when one does not. */
+  /** Whether a command proceeds with the candidates that still hold. Otherwise it is dropped when one does not. */
   readonly holdsInPart: boolean
-  /** What metrics call it, as upstream. */
+  /** Value of upstream's metric label. */
   readonly consolidationType: string
 }
 
 const drifted = { reason: 'Drifted', isGraceful: false, validation: 'immediate', holdsInPart: false } as const
 const underutilized = { reason: 'Underutilized', isGraceful: true, validation: 'delayed', holdsInPart: false } as const
 
-/** The ways in which disruption looks for something to do, in the order in which they are tried (reference/karpenter-core.md 4.1, 4.9). */
+/** The disruption methods, in the order in which they are tried (reference/karpenter-core.md 4.1, 4.9). */
 const facts = {
   emptiness: {
     reason: 'Empty',
@@ -49,17 +49,17 @@ export const methodNames = Object.keys(facts) as readonly DisruptionMethod[] as 
 /** `terminate-first` deletes a node that has to make room for its own replacement (reference/karpenter-1.15.md 4.8b). */
 export type Decision = 'delete' | 'replace' | 'terminate-first'
 
-/** Nodes to disrupt together, and what has to be there before. */
+/** Nodes to disrupt together, and the replacements that must exist before. */
 export interface DisruptionCommand {
   readonly method: DisruptionMethod
   readonly decision: Decision
   readonly candidates: readonly Candidate[]
   readonly replacements: readonly PlannedNodeClaim[]
-  /** What the nodes cost less what their replacements do, in USD an hour; unknown prices count as nothing. */
+  /** Prices of the nodes less those of their replacements, in USD an hour; unknown prices count as nothing. */
   readonly savings: number
-  /** Where the pods go; absent where nothing was simulated because no pod has to move. */
+  /** Where the pods go; unset when nothing was simulated because no pod has to move. */
   readonly plan?: SchedulingPlan
-  /** How the pools with the policy Balanced see it. */
+  /** Scores by the pools with the policy Balanced. */
   readonly scores?: readonly Score[]
 }
 
@@ -67,7 +67,7 @@ export function reasonOf({ method }: Pick<DisruptionCommand, 'method'>): Disrupt
   return methodFacts[method].reason
 }
 
-/** What a command costs and saves: the prices of its candidates less those of its replacements, in USD an hour. */
+/** Returns what a command saves: the prices of its candidates less those of its replacements, in USD an hour. */
 export function savingsOf(candidates: readonly Candidate[], replacements: readonly PlannedNodeClaim[]): number {
   return candidates.reduce((sum, { price }) => sum + price, 0) - replacements.reduce((sum, { price }) => sum + price, 0)
 }

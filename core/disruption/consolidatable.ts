@@ -3,7 +3,7 @@ import type { NodeClaim, NodePool } from '../objects.ts'
 import { durationMs } from '../values/duration.ts'
 
 /**
- * When a node has been left alone for its pool's consolidateAfter, in epoch ms; from this very moment on it is consolidatable. Undefined when
+ * Returns when a node has been unchanged for its pool's consolidateAfter, in epoch ms; it is consolidatable from this moment on. Undefined when
  * consolidation is disabled or the node is not initialized. The policy does not matter (reference/karpenter-core.md 4.4).
  */
 export function consolidatableAt(claim: NodeClaim, pool: NodePool): number | undefined {

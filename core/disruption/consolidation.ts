@@ -15,14 +15,14 @@ import {
 import { type Simulator, withoutPlace } from './simulation.ts'
 import type { Hindrance } from './verdicts/cause.ts'
 
-/** Cheaper types that a spot node must have before it is replaced by another spot node, and how many of them are asked for. */
+/** Cheaper types that a spot node needs before another spot node replaces it, and how many of them are requested. */
 const spotToSpotTypes = 15
 
 export interface ConsolidationSettings extends Market {
   readonly spotToSpot: boolean
 }
 
-/** What becomes of nodes together: they go, they are replaced by one that is cheaper, or nothing can be done. */
+/** Outcome for nodes together: they go, one cheaper node replaces them, or nothing can be done. */
 export type Consolidation =
   | { readonly kind: 'delete'; readonly plan: SchedulingPlan }
   | { readonly kind: 'replace'; readonly plan: SchedulingPlan; readonly replacement: Replacement }
@@ -35,13 +35,13 @@ interface Hindered {
 
 const hindered = (cause: Hindrance): Hindered => ({ kind: 'none', cause })
 
-/** Whether the nodes can go, perhaps for one cheaper node in their place (reference/karpenter-core.md 4.7). */
+/** Whether the nodes can go, possibly with one cheaper node in their place (reference/karpenter-core.md 4.7). */
 export function consolidate(
   candidates: readonly Candidate[],
   simulator: Simulator,
   settings: ConsolidationSettings,
 ): Consolidation {
-  // Of one node the number of those that it would take is told; of many, it is enough to know that it is more than one.
+  // For one node, the number of replacements is reported. For several nodes, it is enough to know that more than one is needed.
   const { plan, problems } = simulator.without(candidates, {
     isConsolidation: true,
     ...(candidates.length > 1 ? { maxNewClaims: 1 } : {}),
@@ -66,7 +66,7 @@ function cheaper(claim: PlannedNodeClaim, candidates: readonly Candidate[], sett
     return spotToSpot(replacement, { price, isSingle: candidates.length === 1 }, settings)
   const fitted = within(replacement, price, settings)
   if (fitted.kind === 'none') return fitted
-  // What saves as spot need not save on demand: then the launch shall fail rather than cost more.
+  // Savings on spot need not be savings on demand: the launch must fail rather than cost more.
   const isOpen = allowsCapacityType(fitted.replacement, 'spot') && allowsCapacityType(fitted.replacement, 'on-demand')
   return isOpen ? { kind: 'fits', replacement: asSpot(fitted.replacement) } : fitted
 }
@@ -79,8 +79,8 @@ function within(replacement: Replacement, price: number, market: Market): Fitted
 }
 
 /**
- * A single spot node is replaced by spot only where there are many cheaper types, and the cheapest of them are asked for: else the cloud's
- * choice among many would be replaced again and again by one that is a little cheaper.
+ * A single spot node is replaced by spot only where there are many cheaper types, and the cheapest of them are requested. Otherwise slightly cheaper
+ * nodes would replace the cloud's choice again and again.
  */
 function spotToSpot(
   replacement: Replacement,
@@ -97,7 +97,7 @@ function spotToSpot(
   return { kind: 'fits', replacement: { ...fitted.replacement, types: types.slice(0, most) } }
 }
 
-/** The replacements of a consolidation as NodeClaims to create. */
+/** Returns the replacements of a consolidation as NodeClaims to create. */
 export function replacementsOf(consolidation: Consolidation, market: Market): readonly PlannedNodeClaim[] {
   return consolidation.kind === 'replace' ? [finished(consolidation.replacement, market)] : []
 }

@@ -22,7 +22,7 @@ it.each([
   expect(rescheduleCost([costing(annotations, priority)])).toBe(cost)
 })
 
-it('leaves the cost for ReplicaSets to whoever manages it', () => {
+it('ignores the cost for ReplicaSets when another party manages it', () => {
   expect(rescheduleCost([costing({ [replicaSets]: '2147483647' })], false)).toBe(2)
 })
 

@@ -36,7 +36,7 @@ const pool = (disruption: Partial<NodePool['disruption']> = {}) =>
     disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }], ...disruption },
   })
 
-/** A node of a type, left alone for long enough, perhaps drifted. */
+/** A node of a type, unchanged for long enough, optionally drifted. */
 function node(name: string, type = 'four', conditions: readonly string[] = ['Consolidatable']) {
   const labels = {
     'karpenter.sh/nodepool': 'default',
@@ -57,7 +57,7 @@ function node(name: string, type = 'four', conditions: readonly string[] = ['Con
   }
 }
 
-/** The same node as one of the nodes of a command, or as one of its replacements. */
+/** The same node as one of a command's nodes, or as one of its replacements. */
 const marked = (one: ReturnType<typeof node>, annotation: string) => ({
   ...one,
   claim: { ...one.claim, metadata: { ...one.claim.metadata, annotations: { [annotation]: 'x' } } },
@@ -112,11 +112,11 @@ const found = (one: DisruptionWorld, change: Partial<EvaluationSettings> = {}) =
   )
 
 describe('evaluate', () => {
-  it('takes all empty nodes in one command, and what is underutilized besides', () => {
+  it('takes all empty nodes in one command, and underutilized ones besides', () => {
     const nodes = [node('a'), node('b'), node('c', 'eight')]
     expect(found(world(nodes, { pods: [pod('p', 'c', '1')] }))).toEqual([
       'emptiness delete a,b',
-      // As spot, which it may be, even a node of its own size is cheaper.
+      // Spot is allowed, so even a node of its own size is cheaper.
       'single-node replace c by two|four|eight',
     ])
   })
@@ -124,11 +124,11 @@ describe('evaluate', () => {
   it('does not count on nodes that an earlier command takes away', () => {
     const nodes = [node('a', 'four', ['Drifted']), node('b')]
     const pods = [pod('p', 'a', '3')]
-    // The pod would fit on b, which is empty and goes.
+    // The pod would fit on b, which is empty and removed.
     expect(found(world(nodes, { pods }))).toEqual(['emptiness delete b', 'drift replace a by four|eight'])
   })
 
-  it('leaves pods that wait already to the provisioner, unless Karpenter is to be followed', () => {
+  it("leaves pending pods to the provisioner, except under Karpenter's policy", () => {
     const waits = samplePod('waits', { phase: 'Pending', requests: { cpu: '7', memory: '256Mi', pods: 1 } })
     const pods = [
       pod('p', 'a', '3'),
@@ -172,7 +172,7 @@ describe('evaluate', () => {
     const drift = (...others: ReturnType<typeof node>[]) =>
       found(world([...old, ...others], { pods, nodePools }), { methods: ['drift'] })
     const replacing = marked(replacement, 'joiner.sh/replacement-for')
-    // 10 % of 10 nodes; 11 would make it two.
+    // 10 % of 10 nodes; with 11 nodes it would be two.
     expect(drift(marked(going, command), replacing)).toEqual([])
     expect(drift(replacing)).toHaveLength(1)
   })
@@ -185,12 +185,12 @@ describe('evaluate', () => {
       ...replacement,
       node: sampleNode('replacement', { metadata: { labels: { 'karpenter.sh/initialized': 'false' } } }),
     }
-    // The larger pod is placed first, and a node that is not up yet is no place for a pod that runs.
+    // The larger pod is placed first, and a node that is not ready is no place for a running pod.
     const pods = [pod('p', 'drifted', '3500m'), pod('q', 'going', '3')]
     const drift = (...nodes: ReturnType<typeof node>[]) => found(world(nodes, { pods }), { methods: ['drift'] })
     expect(drift(drifted, going, starting)).toEqual(['drift replace drifted by four|eight'])
     expect(drift(drifted, going, replacement)).toEqual(['drift replace drifted by four|eight'])
-    // Without a command that it waits for it is a node like any other.
+    // Without a command that waits for it, it is an ordinary node.
     expect(drift(drifted, starting)).toEqual([])
     expect(drift(drifted, replacement)).toEqual(['drift delete drifted'])
   })
@@ -206,7 +206,7 @@ describe('evaluate', () => {
     })
   })
 
-  it('leaves alone what is paused, and what is out of scope', () => {
+  it('leaves paused and out-of-scope nodes alone', () => {
     const nodes = [node('a'), node('b')]
     const scope = { kind: 'node', name: 'a' } as const
     const pauses = new Pauses([{ reason: 'maintenance', sinceMs: 0, by: 'ann', scope }])
@@ -265,7 +265,7 @@ describe('validate', () => {
   const about = (cluster: Partial<Cluster>, all = nodes, view: WorldSettings['view'] = {}) =>
     validate(proposed, world(all, { pods, ...cluster }, view), settings)
 
-  it('answers with the command as it is now', () => {
+  it('returns the present command', () => {
     const answer = about({})
     expect(answer).toMatchObject({ kind: 'valid', command: { decision: 'delete' } })
   })
@@ -298,7 +298,7 @@ describe('validate', () => {
     })
   })
 
-  it('keeps of empty nodes those that still are', () => {
+  it('keeps the nodes that are still empty', () => {
     const empty = {
       method: 'emptiness',
       decision: 'delete',

@@ -11,15 +11,15 @@ import { nextChange } from './next-change.ts'
 import { type DisruptionWorld, worldAfter } from './world.ts'
 
 export interface EvaluationSettings extends MethodSettings, FilterSettings {
-  /** Of the policy's methods, those that are asked; absent: all. */
+  /** Subset of the policy's methods to evaluate; all when unset. */
   readonly methods?: readonly DisruptionMethod[]
-  /** How many nodes a forced evaluation may take of each pool, at most; budgets hold beside it. */
+  /** Most nodes that a forced evaluation takes of each pool. Budgets apply as well. */
   readonly mostNodes?: number
-  /** Epoch ms, for durations; absent: nobody measures. */
+  /** Epoch ms, for durations; unset when they are not measured. */
   readonly clock?: () => number
 }
 
-/** What asking one method came to. */
+/** Result of evaluating one method. */
 interface MethodPass {
   readonly method: DisruptionMethod
   readonly eligible: number
@@ -30,23 +30,20 @@ interface MethodPass {
   readonly budgets: ReadonlyMap<string, PoolBudget>
 }
 
-/** What can be done now as far as the policy goes, and why the rest cannot. */
+/** Commands within the policy, and why the other nodes are left alone. */
 export interface Evaluation {
-  /** They hold together: each was found with those before it already decided. */
+  /** They hold together: each was found with the earlier ones already decided. */
   readonly commands: readonly DisruptionCommand[]
   readonly blocked: readonly (Blocked & { readonly method: DisruptionMethod })[]
   readonly notes: readonly (Note & { readonly method: DisruptionMethod })[]
   readonly passes: readonly MethodPass[]
-  /** What was asked for. */
+  /** The requested settings. */
   readonly asked: FilterSettings
   /** When the passing of time alone next makes a node eligible, in epoch ms. */
   readonly nextChange?: number
 }
 
-/**
- * Asks the policy's methods in their order what should be disrupted now (reference/karpenter-core.md 4.1, 4.8). The cluster changes with each
- * command that is decided.
- */
+/** Evaluates the policy's methods in order (reference/karpenter-core.md 4.1, 4.8). The cluster changes with each command that is decided. */
 export function evaluate(world: DisruptionWorld, settings: EvaluationSettings): Evaluation {
   const pass = new Pass(world, settings)
   const { policy } = settings
@@ -121,7 +118,7 @@ class Pass {
     return methodContext(() => this.#world, this.#settings, { ...given, most, note })
   }
 
-  /** What the operator's limit leaves of each pool. */
+  /** Returns what the operator's limit leaves of each pool. */
   #mostNodes(pool: string): number {
     const { mostNodes } = this.#settings
     if (mostNodes === undefined) return Number.POSITIVE_INFINITY
@@ -133,11 +130,11 @@ class Pass {
 interface ContextInput extends Pick<MethodContext, 'note'> {
   readonly eligible: readonly Candidate[]
   readonly budgets: ReadonlyMap<string, PoolBudget>
-  /** How many nodes of a pool may be taken at most, beside what budgets leave. */
+  /** Most nodes that may be taken of a pool, beside the budgets. */
   readonly most?: (nodePool: string) => number
 }
 
-/** What a method works with, in the world as it is whenever the method looks. */
+/** Context of a method in the world as it is at each evaluation. */
 export function methodContext(
   world: () => DisruptionWorld,
   settings: MethodSettings,
@@ -158,7 +155,7 @@ export function methodContext(
   }
 }
 
-/** Where no NodePool is ready nothing could be launched, whatever the candidates are. */
+/** Without a ready NodePool nothing can be launched, whatever the candidates are. */
 function commandsOf(
   method: Method,
   candidates: readonly Candidate[],

@@ -3,11 +3,11 @@ import type { Candidate } from './candidates.ts'
 import type { DisruptionReason } from './command.ts'
 
 export interface FilterSettings {
-  /** An operator asked for it: consolidateAfter is not waited for. */
+  /** An operator requested it: consolidateAfter is not waited for. */
   readonly forced?: boolean
-  /** What an operator asked for it to be about; absent: everything. */
+  /** Scope that an operator requested; everything when unset. */
   readonly scope?: DisruptionScope
-  /** What is left alone for a while because disrupting it failed a moment ago. */
+  /** Pools and nodes that are left alone for a while because disrupting them failed recently. */
   readonly resting?: Resting
 }
 
@@ -25,7 +25,7 @@ export function isResting(
   return nodePools[reason]?.includes(nodePool.metadata.name) === true || nodeClaims.includes(nodeClaim.metadata.name)
 }
 
-/** Names; a node goes by its own or by that of its NodeClaim. Absent: any. */
+/** Names; a node is named by itself or by its NodeClaim. Unset: any. */
 export interface DisruptionScope {
   readonly nodePools?: readonly string[]
   readonly nodes?: readonly string[]
@@ -36,7 +36,7 @@ export function isInScope(nodePool: string, names: readonly string[], scope: Dis
   return scope.nodePools?.includes(nodePool) !== false && scope.nodes?.some((name) => names.includes(name)) !== false
 }
 
-/** Whether consolidation may look at a node by now: nothing has come or gone for consolidateAfter, or an operator does not wait for that. */
+/** Whether consolidation may consider a node now: its pods are unchanged for consolidateAfter, or an operator does not wait for that. */
 export function isConsolidatable(
   { nodeClaim }: Pick<Candidate, 'nodeClaim'>,
   { forced = false }: FilterSettings,

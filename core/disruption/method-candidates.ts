@@ -4,14 +4,14 @@ import { type FilterSettings, isInScope, isResting } from './filters.ts'
 import type { Method } from './methods/method.ts'
 
 export interface MethodCandidates {
-  /** All that may be disrupted, whatever for. */
+  /** Nodes that may be disrupted for any reason. */
   readonly eligible: readonly Candidate[]
-  /** Those that the method is about. */
+  /** Nodes that the method applies to. */
   readonly candidates: readonly Candidate[]
   readonly blocked: readonly Blocked[]
 }
 
-/** A method's candidates, and what keeps the other nodes (reference/karpenter-core.md 4.2, 4.5). */
+/** Returns a method's candidates, and the obstacles of the other nodes (reference/karpenter-core.md 4.2, 4.5). */
 export function candidatesFor(method: Method, view: DisruptionView, settings: FilterSettings): MethodCandidates {
   const { reason, isGraceful } = methodFacts[method.name]
   const { eligible, blocked: ineligible } = eligibleNodes(view, isGraceful)
@@ -36,7 +36,7 @@ export function candidatesFor(method: Method, view: DisruptionView, settings: Fi
 
 type Eligible = Pick<MethodCandidates, 'eligible' | 'blocked'>
 
-/** Three methods are graceful and ask the same of one view. */
+/** Three graceful methods evaluate the same view. */
 const graceful = new WeakMap<DisruptionView, Eligible>()
 
 function eligibleNodes(view: DisruptionView, isGraceful: boolean): Eligible {
@@ -53,7 +53,7 @@ function eligibleNodes(view: DisruptionView, isGraceful: boolean): Eligible {
   return { eligible, blocked }
 }
 
-/** The pause that keeps a candidate from being disrupted for a reason. */
+/** Returns the pause that protects a candidate from disruption for a reason. */
 function pauseOf({ nodePool, node, nodeClaim }: Candidate, reason: DisruptionReason, view: DisruptionView) {
   return view.pauses?.covering({
     nodePool: nodePool.metadata.name,

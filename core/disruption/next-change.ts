@@ -5,7 +5,7 @@ import { labels } from '../requirements/labels.ts'
 import type { DisruptionView } from './candidates.ts'
 import { consolidatableAt } from './consolidatable.ts'
 
-/** When the passing of time alone next makes a node eligible, in epoch ms: its consolidateAfter ends, or a pod's protection, or a hold. */
+/** Returns when time alone next makes a node eligible, in epoch ms: at the end of its consolidateAfter, a pod's protection, or a hold. */
 export function nextChange({ nodes, nodePools, podsOn, now }: DisruptionView): number | undefined {
   let next: number | undefined
   const see = (time: number | undefined) => {

@@ -4,7 +4,7 @@ import { methods } from './methods/methods.ts'
 import { joinerPolicy, karpenterPolicy } from './policy.ts'
 
 describe('methods', () => {
-  it('stand under their own names, in the order of the table', () => {
+  it('have their own names as keys, in the order of the table', () => {
     expect(Object.values(methods).map(({ name }) => name)).toEqual(methodNames)
   })
 
@@ -12,7 +12,7 @@ describe('methods', () => {
     expect(methodNames).toEqual(['emptiness', 'static-drift', 'drift', 'multi-node', 'single-node'])
   })
 
-  it('wait with what saves, and not with what drifted', () => {
+  it('delay savings, but not drift', () => {
     for (const { reason, validation } of Object.values(methodFacts))
       expect(validation).toBe(reason === 'Drifted' ? 'immediate' : 'delayed')
   })

@@ -1,36 +1,36 @@
 import { type DisruptionMethod, methodNames } from './command.ts'
 
-/** How much one evaluation does: which methods it asks, and how far each may go. */
+/** Limits of one evaluation: its methods, and how much each may do. */
 export interface DisruptionPolicy {
-  /** In the order in which they are asked. */
+  /** In the order of evaluation. */
   readonly methods: readonly DisruptionMethod[]
   /** Whether the first method that finds a command ends the evaluation. */
   readonly endsAtFirst: boolean
-  /** The most commands of a method; absent: as many as it finds. */
+  /** The most commands of a method; unlimited when unset. */
   readonly mostCommands: Readonly<Partial<Record<DisruptionMethod, number>>>
-  /** A method is not asked where one of these found a command. */
+  /** A method is skipped when one of these found a command. */
   readonly notAfter: Readonly<Partial<Record<DisruptionMethod, readonly DisruptionMethod[]>>>
-  /** The part of a pool's budget with which a rollout of drifted nodes begins in one evaluation; absent: all of it. */
+  /** Share of a pool's budget with which a rollout of drifted nodes begins in one evaluation; all of it when unset. */
   readonly driftShare?: number
-  /** How many candidates a search for several nodes looks at. */
+  /** Most candidates that a search for several nodes considers. */
   readonly maxMultiNodeCandidates: number
   /**
-   * Whether a drifted node gets no replacement that none of its own pods needs. Pods that wait already, and those of nodes that go anyway, get
-   * their nodes from the provisioner; Karpenter makes nodes for them here as well.
+   * Whether a drifted node gets no replacement that none of its own pods needs. The provisioner makes nodes for pods that already wait and for those
+   * of nodes that go anyway; Karpenter makes nodes for them here as well.
    */
   readonly leavesOthersPods: boolean
 }
 
 /**
- * What Joiner does: all empty nodes, drifted nodes as far as budgets go, and either the best set of nodes that go together or several single
- * ones. Drift of static NodePools is not offered.
+ * Joiner's policy: all empty nodes, drifted nodes within budgets, and either the best set of nodes that go together or several single ones. Drift of
+ * static NodePools is not offered.
  */
 export const joinerPolicy: DisruptionPolicy = {
   methods: methodNames.filter((method) => method !== 'static-drift'),
   endsAtFirst: false,
-  // Each one more asks for another look at the cluster as it will be.
+  // Each further command requires another simulation of the cluster.
   mostCommands: { 'single-node': 20 },
-  // Nodes that go together are worth more than single ones, which the next evaluation finds as well.
+  // Nodes that go together are worth more than single ones, which the next evaluation also finds.
   notAfter: { 'single-node': ['multi-node'] },
   // Nodes that come and go in step would leave the budget empty in between.
   driftShare: 0.2,
@@ -38,7 +38,10 @@ export const joinerPolicy: DisruptionPolicy = {
   leavesOthersPods: true,
 }
 
-/** What Karpenter does: the first method that finds a command ends the pass, and finds one unless it is about static NodePools (reference/karpenter-core.md 4.1, 4.8). */
+/**
+ * Karpenter's policy: the first method with a command ends the pass. It finds one command, except for static NodePools (reference/karpenter-core.md
+ * 4.1, 4.8).
+ */
 export const karpenterPolicy: DisruptionPolicy = {
   methods: methodNames,
   endsAtFirst: true,

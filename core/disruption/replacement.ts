@@ -14,7 +14,7 @@ import { merge, type Requirements } from '../requirements/requirements.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import { specsOf } from '../scheduling/solver/planned-claims.ts'
 
-/** A new node that is being fitted into what it may cost. */
+/** A new node that is being fitted into a price limit. */
 export interface Replacement {
   readonly claim: PlannedNodeClaim
   readonly wanted: Requirements
@@ -29,7 +29,7 @@ export interface Market {
 
 export type Priced =
   | { readonly kind: 'left'; readonly replacement: Replacement }
-  /** Fewer types than minValues asks for are left. */
+  /** Fewer types are left than minValues requires. */
   | { readonly kind: 'short'; readonly labels: readonly string[] }
 
 export function replacementOf(claim: PlannedNodeClaim, { instanceTypes }: Market): Replacement {
@@ -42,12 +42,12 @@ export function allowsCapacityType({ wanted }: Pick<Replacement, 'wanted'>, capa
   return own === undefined || allows(own, capacityType)
 }
 
-/** The replacement bought as spot or not at all; types that are not sold so are left out. */
+/** Returns the replacement restricted to spot; types without a spot offering are left out. */
 export function asSpot(replacement: Replacement): Replacement {
   return { ...replacement, wanted: merge(replacement.wanted, [inValues(labels.capacityType, ['spot'])]) }
 }
 
-/** Without types that are not sold as the replacement wants them. */
+/** Returns the replacement without types that are not sold as it requires. */
 export function sold({ wanted, types, ...rest }: Replacement, { wellKnown }: Market): Replacement {
   return {
     ...rest,
@@ -56,7 +56,7 @@ export function sold({ wanted, types, ...rest }: Replacement, { wellKnown }: Mar
   }
 }
 
-/** The types that cost less than so much even where they are dearest (reference/karpenter-core.md 4.7). */
+/** Returns the types whose highest price is below the limit (reference/karpenter-core.md 4.7). */
 export function below(replacement: Replacement, price: number, { wellKnown }: Market): Priced {
   const { wanted } = replacement
   const types = replacement.types.filter((type) => launchPrice(type, wanted, wellKnown) < price)
@@ -66,7 +66,7 @@ export function below(replacement: Replacement, price: number, { wellKnown }: Ma
     : { kind: 'short', labels: short }
 }
 
-/** Requirements of a pass are interned, so that those of most replacements are few. */
+/** Requirements of a pass are interned, so most replacements share them. */
 const prices = new WeakMap<Requirements, Map<InstanceType, number>>()
 
 function launchPrice(type: InstanceType, wanted: Requirements, wellKnown: ReadonlySet<string>): number {
@@ -80,7 +80,7 @@ function launchPrice(type: InstanceType, wanted: Requirements, wellKnown: Readon
   return price
 }
 
-/** The NodeClaim to create, with the types that are left. */
+/** Returns the NodeClaim to create, with the remaining types. */
 export function finished({ claim, wanted, types }: Replacement, { wellKnown }: Market): PlannedNodeClaim {
   if (wanted === claim.wanted && types.length === claim.instanceTypes.length) return claim
   const names = types.map(({ name }) => name)

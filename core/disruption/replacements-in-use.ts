@@ -1,7 +1,7 @@
 import type { NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 
-/** Replacements whose command has not ended: the pods that they were made for have not all come, and what they replace is still there. */
+/** Returns replacements whose command has not ended: not all of their pods have arrived, and the nodes that they replace still exist. */
 export function replacementsInUse(claims: Iterable<NodeClaim>): ReadonlySet<NodeClaim> {
   const commands = new Set<string>()
   const replacements: (readonly [string, NodeClaim])[] = []

@@ -1,12 +1,12 @@
-/** A move is worth its disruption from this score on: half as large a share of the savings as of the disruption. */
+/** The lowest score at which a move is worth its disruption: its share of the savings is half its share of the disruption. */
 const k = 2
 const balancedThreshold = 1 / k
 
-/** How a pool sees a move. */
+/** Score of a move for one pool. */
 export interface Score {
   readonly nodePool: string
   readonly value: number
-  /** The parts of the pool's cost and of its disruption that the move is about. */
+  /** The move's shares of the pool's cost and of its disruption. */
   readonly savings: number
   readonly disruption: number
 }
@@ -20,7 +20,7 @@ export function scoreOf(parts: Omit<Score, 'value'>): Score {
 
 export const isApproved = ({ value }: Score) => value >= balancedThreshold
 
-/** A score as events tell it (reference/karpenter-core.md 4.8). */
+/** Returns a score as events show it (reference/karpenter-core.md 4.8). */
 export function scoreText(score: Score): string {
   const { value, savings, disruption } = score
   const percent = (part: number) => `${(part * 100).toFixed(1)}%`

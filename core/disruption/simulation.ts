@@ -17,16 +17,16 @@ import { entryOf } from '../values/records.ts'
 import type { Candidate } from './candidates.ts'
 import { type Hindrance, mostNamedPods } from './verdicts/cause.ts'
 
-/** What placement looks at, with the pods that disruption could move. */
+/** Input of placement, with the pods that disruption could move. */
 export interface SimulationInput {
-  /** With all nodes that are no candidates yet and all that are. */
+  /** With all nodes that are not yet candidates and all that are. */
   readonly snapshot: SchedulingSnapshot
   readonly options: SchedulingOptions
-  /** Of each node, those of its pods that would move, prepared as pending ones are; `snapshot.podVolumes` knows their volumes. */
+  /** Returns the pods of a node that would move, prepared as pending ones are. `snapshot.podVolumes` has their volumes. */
   readonly movable: (node: string) => Movable
-  /** Names of nodes whose consolidateAfter window is open: running pods are not moved there to save money. */
+  /** Names of nodes within their consolidateAfter window: no running pods are moved there to save money. */
   readonly closed: ReadonlySet<string>
-  /** Names of places that are spoken for, or kept for the pods of others: nothing is moved there. */
+  /** Names of places that are reserved, or kept for the pods of others: nothing is moved there. */
   readonly leaving?: ReadonlySet<string>
   readonly memory?: SolverMemory
 }
@@ -39,18 +39,18 @@ export interface Movable {
 
 export interface Simulation {
   readonly plan: SchedulingPlan
-  /** Of pods that run now, or ran on nodes being deleted; that pods stay pending which are so already keeps nothing from being done. */
+  /** Problems of pods that run now, or ran on nodes being deleted. Pods that are already pending may stay pending without preventing anything. */
   readonly problems: readonly UnschedulablePod[]
 }
 
 export interface SimulationSettings {
-  /** For savings: nodes with an open window take no running pods. */
+  /** For savings: nodes with an open window receive no running pods. */
   readonly isConsolidation: boolean
-  /** The answer may be cut short as soon as more new nodes than this are needed. */
+  /** The simulation may end as soon as more new nodes than this are needed. */
   readonly maxNewClaims?: number
 }
 
-/** One snapshot of the cluster, and what would happen if some of its nodes were gone (reference/karpenter-core.md 4.6). */
+/** Simulates one snapshot of the cluster without some of its nodes (reference/karpenter-core.md 4.6). */
 export class Simulator {
   readonly #input: SimulationInput
   readonly #places: ReadonlyMap<string, SchedulableNode>
@@ -67,7 +67,7 @@ export class Simulator {
     this.#closed = new Set([...input.closed, ...(input.leaving ?? [])])
   }
 
-  /** Whether there is a NodePool that new nodes could come from; without one nothing can be told of a cluster without some of its nodes. */
+  /** Whether there is a NodePool for new nodes. Without one no simulation is possible. */
   get hasPools(): boolean {
     return this.#input.snapshot.nodePools.length > 0
   }
@@ -86,7 +86,7 @@ export class Simulator {
     return { plan, problems: [...this.#unplaced(plan), ...this.#ignored(candidates), ...this.#onUninitialized(plan)] }
   }
 
-  /** The same cluster in which one more machine of a reservation is free, and nobody may do without one that is. */
+  /** Returns the same cluster with one more free machine of a reservation; no claim may skip a free one. */
   crediting(reservation: string): Simulator {
     const { snapshot, options } = this.#input
     const label = options.reservationIdLabel ?? ''
@@ -108,7 +108,7 @@ export class Simulator {
     })
   }
 
-  /** The cluster once a command is decided: its nodes are gone, its pods have moved, its replacements are on their way. */
+  /** Returns the cluster after a command's decision: its nodes are gone, its pods have moved, its replacements are in flight. */
   after(candidates: readonly Pick<Candidate, 'node'>[], plan: SchedulingPlan): Simulator {
     const { snapshot } = this.#input
     return new Simulator({ ...this.#input, snapshot: settled(snapshot, this.#removals(candidates), plan) })
@@ -131,7 +131,7 @@ export class Simulator {
     )
   }
 
-  /** A node that is still starting may never be ready; pods of nodes that go anyway have nothing better. */
+  /** A node that is still starting may never be ready; pods of nodes that go anyway have no better place. */
   #onUninitialized({ existing }: SchedulingPlan): readonly UnschedulablePod[] {
     return existing.flatMap(({ node, nodeClaim, pods }) => {
       const place = this.#places.get(node) ?? this.#input.snapshot.nodes.find(({ name }) => name === node)
@@ -144,7 +144,7 @@ export class Simulator {
   }
 }
 
-/** Returns as a cause that pods would not find a place. */
+/** Returns the cause that pods would not find a place. */
 export function withoutPlace(problems: readonly UnschedulablePod[]): Hindrance {
   const shown = problems.slice(0, mostNamedPods)
   return {
@@ -154,7 +154,7 @@ export function withoutPlace(problems: readonly UnschedulablePod[]): Hindrance {
   }
 }
 
-/** The reservation that a node was bought with; undefined: with none. */
+/** Returns the reservation that a node was bought with; undefined when there is none. */
 export function reservationOf(
   { node }: Pick<Candidate, 'node'>,
   { reservationIdLabel = '' }: SchedulingOptions,

@@ -20,7 +20,7 @@ export interface Proposed {
 }
 
 export type Validation =
-  /** The command as the cluster is now; of an empty one, the part that still holds. */
+  /** The command in the present cluster; for emptiness, the part that still holds. */
   { readonly kind: 'valid'; readonly command: DisruptionCommand } | Invalid
 
 /** Reasons are those of the event ConsolidationRejected (reference/karpenter-core.md 4.9). */
@@ -31,15 +31,15 @@ export type Invalid = { readonly kind: 'invalid' } & (
   | { readonly reason: 'scheduling'; readonly cause: Cause | { readonly kind: 'new-results' } | undefined }
 )
 
-/** What became of candidates since they were proposed. */
+/** Change of candidates since they were proposed. */
 type Churn =
   | { readonly kind: 'missing'; readonly candidates: number; readonly example: Blocked | undefined }
-  /** One went away while the others were looked at. */
+  /** A candidate went away while the others were validated. */
   | { readonly kind: 'gone' }
 
 /**
- * Whether a proposal still holds in the cluster as it is now: its nodes may still be disrupted, budgets allow it, and a new simulation comes
- * to the same (reference/karpenter-core.md 4.9). What is launched then is what this simulation found.
+ * Validates a proposal in the present cluster: its nodes may still be disrupted, budgets allow it, and a new simulation has the same outcome
+ * (reference/karpenter-core.md 4.9). The replacements launched are those of the new simulation.
  */
 export function validate(
   proposed: Proposed,
@@ -73,7 +73,7 @@ export function validate(
   return { kind: 'invalid', reason: 'scheduling', cause: note?.cause }
 }
 
-/** Returns why a proposal does not hold any more, as logs and requests have it. */
+/** Returns why a proposal no longer holds, for logs and requests. */
 export function invalidText(invalid: Invalid): string {
   if (invalid.reason === 'budget') return 'a candidate can no longer be disrupted without violating budgets'
   if (invalid.reason === 'churn') return churnText(invalid.change)
@@ -89,7 +89,7 @@ function churnText(change: Churn): string {
   return `${candidates} candidates are no longer valid${because}`
 }
 
-/** Validates proposals of one evaluation, each with those before it decided that still hold. */
+/** Validates proposals of one evaluation in order, each with the earlier valid ones decided. */
 export function validateTogether(
   proposals: readonly Proposed[],
   world: DisruptionWorld,
@@ -103,7 +103,7 @@ export function validateTogether(
   })
 }
 
-/** Another kind of outcome may be better still, but it was not what was announced: the next pass finds it. */
+/** Another kind of outcome may be better, but it was not announced: the next pass finds it. */
 function sameOutcome({ decision, replacements }: Proposed, command: DisruptionCommand): Validation {
   if (command.decision === decision && command.replacements.length <= replacements) return { kind: 'valid', command }
   return { kind: 'invalid', reason: 'scheduling', cause: { kind: 'new-results' } }

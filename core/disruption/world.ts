@@ -14,7 +14,7 @@ import { consolidatableAt } from './consolidatable.ts'
 import { replacementsInUse } from './replacements-in-use.ts'
 import { type Movable, Simulator } from './simulation.ts'
 
-/** A cluster as disruption sees it. */
+/** A cluster as disruption evaluates it. */
 export interface DisruptionWorld {
   readonly view: DisruptionView
   readonly simulator: Simulator
@@ -22,16 +22,16 @@ export interface DisruptionWorld {
 
 export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   readonly scheduling: SchedulingOptions
-  /** An operator asked for it: nodes count as left alone for long enough. */
+  /** An operator requested it: consolidateAfter counts as over. */
   readonly forced?: boolean
-  /** What the cluster's objects do not say. */
+  /** Facts that the cluster's objects do not hold. */
   readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'spokenFor'>
   readonly memory?: SolverMemory
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
 }
 
-/** What disruption looks at before it asks where pods would go. */
+/** Returns the cluster that disruption evaluates before it simulates where pods would go. */
 export function disruptionView(
   source: Omit<DisruptionSource, 'snapshot' | 'prepare'>,
   instanceTypes: DisruptionView['instanceTypes'],
@@ -51,7 +51,7 @@ export function disruptionView(
 
 const tooHeavy: UnschedulableCause = { kind: 'takes-too-long', what: 'simulation' }
 
-/** Makes the world of what is known of a cluster. */
+/** Returns the world for a known cluster. */
 export function disruptionWorld(
   source: DisruptionSource,
   instanceTypes: DisruptionView['instanceTypes'],
@@ -60,9 +60,8 @@ export function disruptionWorld(
   const { podsOn, podDisruptionBudgets, snapshot } = source
   const { now, scheduling, memory, forced = false } = settings
   const view = disruptionView(source, instanceTypes, settings)
-  // Thousands of questions are asked of the cluster, and pods with many constraints would take part in each: those that wait are left out, and those
-  // that run keep their nodes.
-  // What pods ask for with their volumes is looked up when somebody asks where they would go.
+  // The cluster is simulated thousands of times, and pods with many constraints would take part each time. So those that wait are left out, and those
+  // that run keep their nodes. Requirements of volumes are resolved when a simulation needs them.
   const podVolumes = new Map<Pod, PodVolumes>(snapshot.podVolumes)
   const known = new Map<string, Movable>()
   const moment = { budgets: podDisruptionBudgets, now }
@@ -88,7 +87,7 @@ export function disruptionWorld(
   return { view, simulator }
 }
 
-/** The cluster once a command is decided: its nodes are spoken for, and pods are expected where its plan puts them. */
+/** Returns the cluster after a command's decision: its nodes are reserved, and pods are expected where its plan puts them. */
 export function worldAfter(
   { view, simulator }: DisruptionWorld,
   { candidates, plan = nothingMoves }: Pick<DisruptionCommand, 'candidates' | 'plan'>,
@@ -106,7 +105,7 @@ function inOrder<T extends { readonly node?: Node; readonly claim?: NodeClaim }>
   return [...nodes].sort((a, b) => (name(a) < name(b) ? -1 : 1))
 }
 
-/** Names of nodes that a proposal wants to take away. */
+/** Returns names of nodes that a proposal would remove. */
 function spokenFor({ nodes, spokenFor: claims }: DisruptionView): ReadonlySet<string> {
   if (claims === undefined || claims.size === 0) return new Set()
   return new Set(
@@ -115,8 +114,7 @@ function spokenFor({ nodes, spokenFor: claims }: DisruptionView): ReadonlySet<st
 }
 
 /**
- * Names of replacements of commands under way: the pods that they were made for are still to come. Whatever else moved there would be found
- * without a place by the time they have.
+ * Names of in-flight replacements: the pods that they were made for are still to come. Other pods moved there would be found without a place by then.
  */
 function* keptForOthers({ nodes }: DisruptionView): Iterable<string> {
   const replacements = replacementsInUse(nodes.flatMap(({ claim }) => claim ?? []))
@@ -124,7 +122,9 @@ function* keptForOthers({ nodes }: DisruptionView): Iterable<string> {
     if (claim !== undefined && replacements.has(claim)) yield node?.metadata.name ?? claim.metadata.name
 }
 
-/** Names of nodes that changed too lately for their pool's consolidateAfter: to save money nothing is moved there (reference/karpenter-core.md 3.4). */
+/**
+ * Returns names of nodes that changed within their pool's consolidateAfter: nothing is moved there to save money (reference/karpenter-core.md 3.4).
+ */
 function openWindows({ nodes, nodePools, now }: DisruptionView): ReadonlySet<string> {
   const open = new Set<string>()
   for (const one of nodes) {

@@ -20,7 +20,7 @@ interface Change {
 const seenAt = (observedGeneration: number, status: Condition['status'] = 'True'): readonly Condition[] =>
   ['KubernetesVersionReady', 'ImagesReady'].map((type) => ({ type, status, observedGeneration }))
 
-/** A node that is as its class asks for, and what a test changes. */
+/** A node that matches its class, with a test's changes. */
 function view({ claim, annotations, classAnnotations, status, node, view: change }: Change = {}): AzureDriftView {
   const nodeClass: NodeClass = {
     kind: 'AKSNodeClass',
@@ -120,7 +120,7 @@ describe('drift from an AKSNodeClass (reference/azure-provider.md 8.1)', () => {
     ['without a provider id', { claim: { status: { providerId: undefined as never } } }, /providerID/],
     ['without an image id', { claim: { status: { imageId: '' } } }, /imageID/],
     ['without images of its class', { status: { images: [] } }, /status.images is empty/],
-  ])('cannot be told of a claim %s', (_, change, message) => {
+  ])('cannot be determined for a claim %s', (_, change, message) => {
     const drift = azureDrift(view(change))
     expect(drift.kind === 'unknown' && drift.message).toMatch(message)
   })

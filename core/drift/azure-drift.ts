@@ -3,15 +3,15 @@ import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
 import { annotations, labels } from '../requirements/labels.ts'
 import type { AzureDriftReason, Drift } from './drift.ts'
 
-/** What drift from an AKSNodeClass is told by. */
+/** Input of drift detection for an AKSNodeClass. */
 export interface AzureDriftView {
   readonly claim: NodeClaim
   /** The pool that the claim's label names. */
   readonly nodePool: NodePool | undefined
-  /** The class that the pool's template names: what a new node would be made from. */
+  /** The class in the pool's template, which new nodes would use. */
   readonly nodeClass: NodeClass | undefined
   readonly node: Node | undefined
-  /** Client id of the identity that kubelets have now; empty: not known. */
+  /** Client id of the present identity of kubelets; empty when unknown. */
   readonly kubeletIdentityClientId: string
 }
 
@@ -19,9 +19,9 @@ const none: Drift = { kind: 'none' }
 const kubeletIdentityLabel = 'kubernetes.azure.com/kubelet-identity-client-id'
 
 /**
- * Whether a claim's node differs from what its pool's AKSNodeClass asks for now; the first difference counts. Versions and images of a class
- * whose status is not about its present spec tell nothing, so after an edit the hash alone decides until the class was looked at
- * (reference/azure-provider.md 1.3 and 8.1). A subnet is part of the hash.
+ * Returns whether a claim's node differs from its pool's present AKSNodeClass; the first difference counts. Versions and images in a status of an
+ * earlier spec prove nothing. After an edit the hash alone decides until the status is current (reference/azure-provider.md 1.3 and 8.1). A subnet is
+ * part of the hash.
  */
 export function azureDrift(view: AzureDriftView): Drift {
   const { claim, nodePool, nodeClass } = view
@@ -65,7 +65,7 @@ const identityDrift: Look = ({ node, kubeletIdentityClientId }) => {
   )
 }
 
-/** ARM's ids know no case. */
+/** ARM ids are case-insensitive. */
 const imageDrift: Look = ({ claim }, { metadata, status }) => {
   if (!isTrueAt(status.conditions, 'ImagesReady', metadata.generation)) return none
   const { imageId } = claim.status

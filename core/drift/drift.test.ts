@@ -14,7 +14,7 @@ const set = (reason: string) => ({ conditions: [{ type: 'Drifted', status: 'True
 const cleared = { clear: ['Drifted'] }
 const relaunching: Condition = { ...launched, status: 'Unknown' }
 
-describe('the condition Drifted by what the AKSNodeClass says', () => {
+describe('the condition Drifted by the AKSNodeClass', () => {
   it.each<[string, readonly Condition[], Drift, unknown]>([
     ['comes', [launched], image, set('ImageDrift')],
     ['stays as it is', [launched, before('ImageDrift')], image, undefined],
@@ -34,7 +34,7 @@ describe('the condition Drifted by what the AKSNodeClass says', () => {
   })
 })
 
-describe('the condition Drifted by what the NodePool says', () => {
+describe('the condition Drifted by the NodePool', () => {
   it.each<[string, readonly Condition[], Drift, Drift, unknown]>([
     ['comes', [launched], hash, none, set('NodePoolDrifted')],
     ['stays as it is', [launched, before('NodePoolDrifted')], hash, none, undefined],
@@ -54,7 +54,7 @@ describe('the condition Drifted by what the NodePool says', () => {
     expect(poolDriftChange(claim(conditions), pool, () => azure)).toEqual(expected)
   })
 
-  it('does not ask Azure where nothing could follow from it', () => {
+  it("does not evaluate Azure's drift when it could change nothing", () => {
     const asked = () => {
       throw new Error('asked')
     }

@@ -1,16 +1,16 @@
 import { type ConditionChange, conditionOf, isTrue } from '../conditions.ts'
 import type { NodeClaim } from '../objects.ts'
 
-/** Why a node is not what its NodePool asks for now (reference/karpenter-core.md 1.7). */
+/** Difference between a node and its NodePool (reference/karpenter-core.md 1.7). */
 export type PoolDriftReason = 'NodePoolDrifted' | 'RequirementsDrifted' | 'InstanceTypeNotFound'
 
-/** Why a node is not what its AKSNodeClass asks for now (reference/azure-provider.md 8.1). */
+/** Difference between a node and its AKSNodeClass (reference/azure-provider.md 8.1). */
 export type AzureDriftReason = 'NodeClassDrift' | 'K8sVersionDrift' | 'KubeletIdentityDrift' | 'ImageDrift'
 
 export type Drift =
   | { readonly kind: 'none' }
   | { readonly kind: 'drifted'; readonly reason: PoolDriftReason | AzureDriftReason; readonly message: string }
-  /** It cannot be told; what was told before stays. */
+  /** It cannot be determined; the earlier result stays. */
   | { readonly kind: 'unknown'; readonly message: string }
 
 const poolReasons: ReadonlySet<string> = new Set<PoolDriftReason>([
@@ -23,15 +23,15 @@ const type = 'Drifted'
 /** Conditions to set and to clear. */
 export type DriftChange = { readonly conditions: readonly ConditionChange[] } | { readonly clear: readonly string[] }
 
-/** What a claim has drifted from, all in all: the NodePool comes before its AKSNodeClass (reference/karpenter-core.md 5.2). */
+/** Combines both drifts of a claim: the NodePool comes before its AKSNodeClass (reference/karpenter-core.md 5.2). */
 export function firstDrift(pool: Drift, azure: Drift): Drift {
   if (pool.kind === 'drifted' || azure.kind === 'none') return pool
   return azure
 }
 
 /**
- * What becomes of the condition Drifted by what the NodePool says; undefined: it is as it should be. Where the pool has nothing to say any more,
- * `azure` is asked at once, so that a claim which drifted in both ways stays drifted. What only Azure found is left to `azureDriftChange`.
+ * Returns the change of the condition Drifted by the NodePool's drift; undefined when it is already right. When the pool's drift ends, `azure` is
+ * evaluated at once, so that a claim that drifted both ways stays drifted. A drift that only Azure found is left to `azureDriftChange`.
  */
 export function poolDriftChange(claim: NodeClaim, pool: Drift, azure: () => Drift): DriftChange | undefined {
   const { conditions } = claim.status
@@ -45,8 +45,8 @@ export function poolDriftChange(claim: NodeClaim, pool: Drift, azure: () => Drif
 }
 
 /**
- * The same by what the AKSNodeClass says. A reason of the NodePool comes first: whoever set it takes it away. Any other that does not hold goes,
- * one of an earlier autoscaler included (reference/karpenter-core.md 5.2).
+ * Returns the same by the AKSNodeClass' drift. A reason of the NodePool comes first, and only the pool's check clears it. Any other reason that does
+ * not hold is cleared, even one of an earlier autoscaler (reference/karpenter-core.md 5.2).
  */
 export function azureDriftChange(claim: NodeClaim, azure: Drift): DriftChange | undefined {
   const { conditions } = claim.status

@@ -28,7 +28,7 @@ interface Change {
   readonly view?: Partial<PoolDriftView>
 }
 
-/** A node that is as its pool asks for, old enough to be looked up, and what a test changes. */
+/** A node that matches its pool and is old enough for the type check, with a test's changes. */
 function view({ labels = {}, claim, pool, requirements: wanted = [], view: change }: Change = {}): PoolDriftView {
   const all = Object.entries({ ...ownLabels, ...labels }).filter((entry): entry is [string, string] => !!entry[1])
   return {
@@ -138,7 +138,7 @@ describe('drift from a NodePool (reference/karpenter-core.md 5.2)', () => {
     expect(drift.kind === 'drifted' && drift.message).toMatch(message)
   })
 
-  it('is not known as long as nobody knows what can be bought', () => {
+  it("is unknown while the pool's instance types are unknown", () => {
     expect(poolDrift(view({ view: { instanceTypes: undefined } })).kind).toBe('unknown')
     const young = { instanceTypes: undefined, now: sampleTime }
     const windows = one('node.kubernetes.io/windows-build', 'In', 'x')

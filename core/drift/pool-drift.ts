@@ -12,12 +12,12 @@ import {
 } from '../requirements/requirements.ts'
 import { type Drift, firstDrift, type PoolDriftReason } from './drift.ts'
 
-/** What drift from a NodePool is told by. */
+/** Input of drift detection for a NodePool. */
 export interface PoolDriftView {
   readonly claim: NodeClaim
   /** The pool that the claim's label names. */
   readonly nodePool: NodePool | undefined
-  /** All that the pool can buy, whether or not there is room for it now; undefined: not known. */
+  /** Everything that the pool can buy, sold out or not; undefined when unknown. */
   readonly instanceTypes: readonly InstanceType[] | undefined
   /** Epoch ms. */
   readonly now: number
@@ -27,13 +27,13 @@ export interface PoolDriftView {
   readonly wellKnownLabels?: ReadonlySet<string>
 }
 
-/** A claim is not looked up in what can be bought before this age: its type was there a moment ago (reference/karpenter-core.md 5.2). */
+/** A claim's type is not checked against the types on sale before this age: it was on sale at the launch (reference/karpenter-core.md 5.2). */
 export const typeCheckAgeMs = 3_600_000
 
 const none: Drift = { kind: 'none' }
 
 /**
- * Whether a claim's node differs from what its NodePool asks for now; the first difference counts. Nothing that was not launched can differ
+ * Returns whether a claim's node differs from its present NodePool; the first difference counts. A claim that was not launched cannot differ
  * (reference/karpenter-core.md 5.2).
  */
 export function poolDrift(view: PoolDriftView): Drift {
@@ -42,7 +42,7 @@ export function poolDrift(view: PoolDriftView): Drift {
   return hashDrift(claim, nodePool) ?? requirementsDrift(view, nodePool) ?? typeDrift(view, nodePool) ?? none
 }
 
-/** Whether a claim's node differs from what its NodePool, and then its provider, ask for now (reference/karpenter-core.md 5.2). */
+/** Returns whether a claim's node differs from its present NodePool, and then from its provider's class (reference/karpenter-core.md 5.2). */
 export function nodeClaimDrift(view: PoolDriftView & { readonly provider: Drift }): Drift {
   return isTrue(view.claim.status.conditions, 'Launched') ? firstDrift(poolDrift(view), view.provider) : none
 }
@@ -57,8 +57,8 @@ function hashDrift({ metadata: own }: NodeClaim, { metadata: wanted }: NodePool)
 }
 
 /**
- * Every requirement of the pool has to admit the claim's label; one that the claim does not have must be free to be absent. A label that a launch
- * could not tell, as the type itself leaves it open, is no difference: the next node would have none either, and so would all that came after it.
+ * Every requirement of the pool must admit the claim's label; a label that the claim lacks must be optional. A label that a launch could not
+ * determine, since the type leaves it open, is no difference. The next node would lack it too, and so would every later one.
  */
 function requirementsDrift({ claim, instanceTypes, ...view }: PoolDriftView, nodePool: NodePool): Drift | undefined {
   const { wellKnownLabels: wellKnown = wellKnownLabels } = view
@@ -107,8 +107,8 @@ function typeDrift(view: PoolDriftView, nodePool: NodePool): Drift | undefined {
 }
 
 /**
- * How the claim's node was bought. A node that lost its reservation goes on as on-demand with the labels it had, so both count as the same, and
- * which reservation it is does not matter (reference/karpenter-core.md 5.2).
+ * Returns how the claim's node was bought. A node that lost its reservation goes on as on-demand with its old labels, so both count as the same.
+ * Which reservation it has does not matter (reference/karpenter-core.md 5.2).
  */
 function purchaseOf({ metadata }: NodeClaim, reservationIdLabel: string = labels.reservationId): Requirements {
   const wanted = requirementsOfLabels(metadata.labels)
@@ -131,7 +131,7 @@ function requirementsOf(nodePool: NodePool): Requirements {
   return sets
 }
 
-/** The claim's own type among those that its pool can buy; undefined: it is not among them. */
+/** Returns the claim's type among those that its pool can buy; undefined when it is not one of them. */
 export function typeOfClaim({ metadata }: NodeClaim, types: readonly InstanceType[]): InstanceType | undefined {
   return typeNamed(types, metadata.labels[labels.instanceType])
 }

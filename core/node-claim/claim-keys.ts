@@ -1,6 +1,6 @@
 import { labels } from '../requirements/labels.ts'
 
-/** A label domain whose keys no NodePool and no NodeClaim may name, but for the allowed ones. */
+/** A label domain whose keys no NodePool and no NodeClaim may name, except for the allowed ones. */
 interface RestrictedDomain {
   readonly domain: string
   readonly allowed: readonly string[]

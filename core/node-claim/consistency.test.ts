@@ -10,7 +10,7 @@ const claim = sampleClaim('a', {
 const found = (allocatable: Readonly<Record<string, string | number>>) =>
   shortfalls(claim, sampleNode('a', { allocatable }))
 
-describe('what a node falls short of', () => {
+describe('shortfalls of a node', () => {
   it.each<[string, Readonly<Record<string, string | number>>, readonly string[]]>([
     ['as promised', { cpu: 4, memory: '16Gi', 'nvidia.com/gpu': 2 }, []],
     ['a tenth less', { cpu: '3600m', memory: '16Gi', 'nvidia.com/gpu': 2 }, []],

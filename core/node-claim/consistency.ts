@@ -2,10 +2,10 @@ import type { Node, NodeClaim } from '../objects.ts'
 import { formatQuantity } from '../values/quantity.ts'
 import { entryOf } from '../values/records.ts'
 
-/** A node that has less than this of what its claim promised is not what pods were planned on. */
+/** A node with less than this share of its claim's promise does not match its planned pods. */
 const leastPercent = 90
 
-/** What a Node falls short of, of what its claim promised for each requested resource (reference/karpenter-core.md 5.2). */
+/** Returns the requested resources of which a Node has less than its claim promised (reference/karpenter-core.md 5.2). */
 export function shortfalls({ spec, status }: NodeClaim, node: Node): readonly string[] {
   return Object.keys(spec.requests)
     .sort()

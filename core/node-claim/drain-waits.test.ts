@@ -26,7 +26,7 @@ const pending = (what: string, dueMs?: number): Hold => ({
 })
 const told = (change: Partial<DrainTold>): DrainTold => ({ ...nothingTold, ...change })
 
-describe('what keeps a node is named', () => {
+describe('obstacles to a drain are named', () => {
   const refusal = (kind: Refusal['kind'], ...budgets: string[]): Refusal => ({ kind, message: 'said so', budgets })
   it.each<[HoldCause, Refusal | undefined, string | undefined, boolean]>([
     [
@@ -73,7 +73,7 @@ describe('what keeps a node is named', () => {
   })
 })
 
-it('keeps the time of what was there before; what is blocked comes first', () => {
+it('keeps the time of known obstacles; blocked ones come first', () => {
   const before = [{ what: 'b', sinceMs: now - minute }]
   expect(
     sinceWhen([pending('c'), pending('b'), blocked('z'), blocked('a')], before, now).map(({ what, sinceMs }) => [
@@ -88,8 +88,8 @@ it('keeps the time of what was there before; what is blocked comes first', () =>
   ])
 })
 
-describe('a lifecycle is told', () => {
-  /** What is told of a hold that has been there for so long, to a caller who asked that long ago. */
+describe('a lifecycle gets reports of', () => {
+  /** Returns the report of a hold of this age, to a caller who called this long ago. */
   const news = (hold: Hold, forMs: number, caller: DrainTold = nothingTold, askedForMs = forMs) =>
     newsFor(caller, { seen: [{ ...hold, sinceMs: now - forMs }], askedMs: now - askedForMs, now })?.on.map(
       ({ what }) => what,
@@ -123,7 +123,7 @@ describe('a lifecycle is told', () => {
   })
 })
 
-it('looks for the VM of a silent node at once, and then more and more rarely', () => {
+it('checks for the VM of a silent node at once, and then more and more rarely', () => {
   expect(isVmLookDue(nothingTold, now, now)).toBe(true)
   expect(isVmLookDue(told({ vmLooks: 1 }), now - 9999, now)).toBe(false)
   expect(isVmLookDue(told({ vmLooks: 1 }), now - 10_000, now)).toBe(true)

@@ -1,66 +1,66 @@
-// What a drain waits for, in words and since when, and when that is news to whom.
+// Describes what a drain waits for and since when, and decides when to report it.
 import type { Pod, VolumeAttachment } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
 import { timeText } from '../values/time.ts'
 import type { HeldBy } from './drain.ts'
 
-/** One thing that keeps a node, as histories, conditions and events have it. */
+/** One obstacle to a node's drain, for histories, conditions and events. */
 export interface DrainWait {
-  /** The object and why, such as `pod default/web-1 has the annotation karpenter.sh/do-not-disrupt`. */
+  /** The object and the reason, such as `pod default/web-1 has the annotation karpenter.sh/do-not-disrupt`. */
   readonly what: string
   /** Epoch ms. */
   readonly sinceMs: number
 }
 
-/** Some of what keeps a node, and how many things do so beside. */
+/** Some obstacles to a node's drain, and how many others there are. */
 export interface DrainWaits {
   readonly on: readonly DrainWait[]
   readonly more: number
 }
 
-/** What a caller of `drain` knows, so that it is told news only. */
+/** What the caller of `drain` already knows, so that only changes are reported. */
 export interface DrainTold {
   readonly waits: DrainWaits
-  /** How often it was told. */
+  /** Number of reports. */
   readonly reports: number
-  /** How often it looked whether the VM of a Node that is not ready still exists. */
+  /** Number of checks whether the VM of an unready Node still exists. */
   readonly vmLooks: number
 }
 
-/** What a caller knows who has just begun to drain. */
+/** State of a caller that has just begun to drain. */
 export const nothingTold: DrainTold = { waits: { on: [], more: 0 }, reports: 0, vmLooks: 0 }
 
-/** Something that keeps a node at one look. */
+/** An obstacle observed at one poll. */
 export interface Hold {
   readonly what: string
-  /** Nothing moves by itself: a budget, an annotation, a refusal. Everything else takes its time and then ends. */
+  /** Nothing progresses by itself: a budget, an annotation, a refusal. Every other obstacle ends in time. */
   readonly isBlocked: boolean
-  /** Epoch ms from which on it should have ended by itself, where that is known. */
+  /** Epoch ms after which it should have ended by itself, when known. */
   readonly dueMs?: number
 }
 
 export type SeenHold = Hold & DrainWait
 
-/** What the API server has answered to an eviction that it did not take. */
+/** The API server's answer to an eviction that it refused. */
 export interface Refusal {
   readonly kind: 'budget' | 'manyBudgets' | 'other'
-  /** What it said. */
+  /** The message of the answer. */
   readonly message: string
   /** The PodDisruptionBudgets that select the pod, as `namespace/name`. */
   readonly budgets: readonly string[]
 }
 
 const mostNamed = 5
-/** Names of Kubernetes objects have up to 253 characters; five of these, with what was told before, stay far below 4 KiB. */
+/** Names of Kubernetes objects have up to 253 characters. Five of these with the earlier report stay far below 4 KiB. */
 const mostChars = 300
-/** What is blocked is told its caller when it has lasted for this long. */
+/** Minimum age at which a blocked obstacle is reported. */
 const blockedForMs = 10_000
-/** What ends by itself is told its caller when it lasts for this long, or for longer than it should. */
+/** Minimum age at which an obstacle that ends by itself is reported; one that is overdue is reported earlier. */
 const slowAfterMs = 60_000
 const overdueAfterMs = 10_000
 const longestDistanceMs = 15 * 60_000
 
-/** Why a pod keeps its node, with what came of the last attempt to evict it; undefined for one that only waits for its turn. */
+/** Returns why a pod keeps its node, with the result of the last eviction attempt; undefined for a pod that only waits for its turn. */
 export function podHold({ pod, cause }: HeldBy, refusal: Refusal | undefined): Hold | undefined {
   const name = podName(pod)
   const pending = (why: string) => ({ what: bounded(`pod ${name} ${why}`), isBlocked: false })
@@ -107,20 +107,20 @@ export function volumeHold({ metadata, persistentVolumeName }: VolumeAttachment)
 
 const bounded = (text: string) => (text.length > mostChars ? `${text.slice(0, mostChars - 3)}...` : text)
 
-/** Holds with the time since when each has been there: what was seen before keeps its time. Those that are blocked come first. */
+/** Returns holds with their start times: a known hold keeps its time. Blocked ones come first. */
 export function sinceWhen(holds: readonly Hold[], before: readonly DrainWait[], now: number): readonly SeenHold[] {
   const known = new Map(before.map(({ what, sinceMs }) => [what, sinceMs]))
   const seen = holds.map((hold) => ({ ...hold, sinceMs: known.get(hold.what) ?? now }))
   return seen.sort((a, b) => Number(b.isBlocked) - Number(a.isBlocked) || (a.what < b.what ? -1 : 1))
 }
 
-/** The first few, without what only decides about telling. */
+/** Returns the first few, without fields that only decide about reports. */
 export function firstOf(seen: readonly SeenHold[]): DrainWaits {
   const on = seen.slice(0, mostNamed).map(({ what, sinceMs }) => ({ what, sinceMs }))
   return { on, more: seen.length - on.length }
 }
 
-/** What lasts for so long that an operator should see it without asking the cluster. */
+/** Returns obstacles old enough that an operator should see them without a query to the cluster. */
 function lasting(seen: readonly SeenHold[], now: number): DrainWaits {
   return firstOf(
     seen.filter(({ isBlocked, sinceMs, dueMs = Number.POSITIVE_INFINITY }) =>
@@ -130,8 +130,8 @@ function lasting(seen: readonly SeenHold[], now: number): DrainWaits {
 }
 
 /**
- * What the caller of a drain should be told now; undefined: nothing new. The distance between two reports doubles, so a drain costs a number of
- * history events that grows with the logarithm of its time, and an untroubled one none. `askedMs`: when the caller asked.
+ * Returns the report for the caller of a drain; undefined when nothing is new. The time between two reports doubles, so history events grow with the
+ * logarithm of a drain's time. A drain without obstacles has none. `askedMs`: the time of the call.
  */
 export function newsFor(
   told: DrainTold,
@@ -143,17 +143,17 @@ export function newsFor(
   return names(waits) === names(told.waits) ? undefined : waits
 }
 
-/** How long after a report the next one may come. */
+/** Returns the minimum time between a report and the next one. */
 export function reportDistanceMs(reports: number): number {
   return Math.min(blockedForMs * 2 ** reports, longestDistanceMs)
 }
 
-/** Whether the VM of a Node that is not ready should be looked for now: at once, and then as reports are told. */
+/** Whether to check now for the VM of an unready Node: at once, and then at the intervals of reports. */
 export function isVmLookDue(told: DrainTold, askedMs: number, now: number): boolean {
   return told.vmLooks === 0 || now >= askedMs + reportDistanceMs(told.vmLooks - 1)
 }
 
-/** As conditions, events and the status of a lifecycle have it; empty where nothing is waited for. */
+/** Returns the text for conditions, events and the status of a lifecycle; empty when nothing is waited for. */
 export function waitsText({ on, more }: DrainWaits): string {
   const named = on.map(({ what, sinceMs }) => `${what}, since ${timeText(sinceMs)}`)
   return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')

@@ -69,7 +69,7 @@ describe('drainPlan', () => {
     expect(drain([guarded('5m')]).evict).toEqual([])
   })
 
-  it('deletes by force, across tiers, what would outlast the deadline', () => {
+  it('deletes by force, across tiers, pods that would outlast the deadline', () => {
     const slow = running('slow', { terminationGracePeriodSeconds: 300, priorityClassName: 'system-node-critical' })
     const plan = drain([slow, running('quick'), deleting('overlong', now + 200_000)], now + 120_000)
     expect(plan.forceDelete.map(({ pod, gracePeriodSeconds }) => [pod.metadata.name, gracePeriodSeconds])).toEqual([
@@ -80,7 +80,7 @@ describe('drainPlan', () => {
     expect(drain([running('p')], now - 1).forceDelete[0]?.gracePeriodSeconds).toBe(1)
   })
 
-  it('deletes by force what a do-not-disrupt would hold', () => {
+  it('deletes by force a pod that a do-not-disrupt would hold', () => {
     const guarded = running('p', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })
     expect(drain([guarded], now + 30_000)).toMatchObject({ forceDelete: [], heldBy: [{ cause: 'doNotDisrupt' }] })
     expect(names(drain([guarded], now + 29_999).forceDelete.map(({ pod }) => pod))).toEqual(['p'])

@@ -9,18 +9,18 @@ import {
   toleratesDisruption,
 } from '../pods/pod-rules.ts'
 
-/** A pod whose deletion is this long overdue is held by nobody who still answers: draining does not wait for it. */
+/** A pod whose deletion is overdue for this time is held by a party that no longer responds: draining does not wait for it. */
 const stuckAfterMs = 60_000
 
 /** Why a pod keeps its node. */
 export type HoldCause =
-  /** It is deleted by force, as the time of its claim ends. */
+  /** It is deleted by force because its claim's time ends. */
   | 'forced'
   | 'terminating'
   | 'doNotDisrupt'
-  /** The eviction API is to be asked for it. */
+  /** The eviction API must be called for it. */
   | 'eviction'
-  /** Its turn comes when those before it are gone. */
+  /** It waits until earlier tiers are gone. */
   | 'laterTier'
 
 /** A pod that keeps its node. */
@@ -30,19 +30,19 @@ export interface HeldBy {
 }
 
 export interface DrainPlan {
-  /** Nothing on the node is waited for any more. */
+  /** The drain waits for nothing on the node any more. */
   readonly done: boolean
-  /** To ask the eviction API for: the first tier that is not empty. */
+  /** Pods to evict: the first tier that is not empty. */
   readonly evict: readonly Pod[]
-  /** To delete whatever budgets and annotations say, with this grace period: the claim's own time is running out. */
+  /** Pods to delete with this grace period despite budgets and annotations: the claim's own time is running out. */
   readonly forceDelete: readonly { readonly pod: Pod; readonly gracePeriodSeconds: number }[]
-  /** Every pod that keeps the node, and why. */
+  /** Every pod that keeps the node, with the cause. */
   readonly heldBy: readonly HeldBy[]
 }
 
 /**
- * What to do with the pods of a node that is to go. `pods`: all that are bound to it. Times are epoch ms; without `terminationDeadline`
- * pods have all the time that they take (reference/karpenter-core.md 5.6).
+ * Decides what to do with the pods of a node that must go. `pods`: all that are bound to it. Times are epoch ms. Without `terminationDeadline` pods
+ * have unlimited time (reference/karpenter-core.md 5.6).
  */
 export function drainPlan(input: {
   readonly pods: readonly Pod[]
@@ -54,7 +54,7 @@ export function drainPlan(input: {
   const overdue = waiting.filter((pod) => isForceDue(pod, now, terminationDeadline))
   const forceDelete = overdue.map((pod) => ({ pod, gracePeriodSeconds: graceLeft(now, terminationDeadline) }))
   const forced = new Set(overdue)
-  // Those that go by force belong to their tier until they are gone.
+  // Pods deleted by force belong to their tier until they are gone.
   const tier = Math.min(...waiting.map(tierOf))
   const evict = waiting.filter((pod) => !forced.has(pod) && tierOf(pod) === tier && isEvictable(pod, now))
   return {
@@ -65,7 +65,7 @@ export function drainPlan(input: {
   }
 }
 
-/** Whether draining has anything to do with a pod (reference/karpenter-core.md 5.6). */
+/** Whether draining applies to a pod (reference/karpenter-core.md 5.6). */
 function isDrainable(pod: Pod, now: number): boolean {
   return !toleratesDisruption(pod) && !isMirrorPod(pod) && !isStuck(pod, now)
 }
@@ -74,7 +74,7 @@ function isStuck({ metadata }: Pod, now: number): boolean {
   return metadata.deletionTimestamp !== undefined && now > Date.parse(metadata.deletionTimestamp) + stuckAfterMs
 }
 
-/** A pod must go by force when, left alone, it would still be there at the deadline. */
+/** Whether a pod must be deleted by force, since it would otherwise still exist at the deadline. */
 function isForceDue(pod: Pod, now: number, deadline: number | undefined): boolean {
   if (deadline === undefined) return false
   const { deletionTimestamp } = pod.metadata
@@ -88,7 +88,7 @@ function graceLeft(now: number, deadline: number | undefined): number {
 
 const critical = new Set(['system-cluster-critical', 'system-node-critical'])
 
-/** Order of leaving: what others may depend on goes last. */
+/** Order of leaving: pods that others may depend on go last. */
 function tierOf(pod: Pod): number {
   return (critical.has(pod.priorityClassName ?? '') ? 2 : 0) + (isDaemonPod(pod) ? 1 : 0)
 }
@@ -99,13 +99,13 @@ function holdCause(pod: Pod, now: number, tier: number): HoldCause {
   return tierOf(pod) === tier ? 'eviction' : 'laterTier'
 }
 
-/** Whether a pod stays on a node that is drained, with its volumes. */
+/** Whether a pod stays on a drained node, with its volumes. */
 export function staysOnDrainedNode(pod: Pod, now: number): boolean {
   return !isDrainable(pod, now)
 }
 
 /**
- * The attachments that must be gone before the VM may be deleted: those of the node, but not of pods that stay on it
+ * Returns the attachments that must be gone before the VM may be deleted: those of the node, except of pods that stay on it
  * (reference/karpenter-core.md 5.5). `stayingVolumes`: the persistent volumes of those pods.
  */
 export function blockingVolumeAttachments(

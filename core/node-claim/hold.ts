@@ -2,15 +2,15 @@ import type { NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { timeText } from '../values/time.ts'
 
-/** What an operator has put on a NodeClaim, so that disruption leaves its node alone. */
+/** An operator's hold on a NodeClaim: disruption leaves its node alone. */
 export interface Hold {
-  /** Epoch ms; absent: until it is released. */
+  /** Epoch ms; unset until it is released. */
   readonly untilMs?: number
-  /** Why there is no end although the annotation says something of one. */
+  /** Why there is no end although the annotation sets one. */
   readonly odd?: string
   readonly reason?: string
   readonly by?: string
-  /** Whether it holds up the node's expiry as well. */
+  /** Whether it delays the node's expiry as well. */
   readonly expiry: boolean
 }
 
@@ -19,15 +19,15 @@ const untilReleased = 'released'
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/
 
-/** Epoch ms of an RFC 3339 time; undefined: the text is none. */
+/** Parses an RFC 3339 time to epoch ms; undefined when the text is none. */
 export function timeIn(text: string): number | undefined {
   const ms = rfc3339.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(ms) ? undefined : ms
 }
 
 /**
- * The hold of a NodeClaim that is in force; one whose time is over is none. A value that cannot be read holds without end, since a hold is a
- * brake. `now`: epoch ms.
+ * Returns the hold of a NodeClaim that is in force; an expired one counts as none. An unreadable value holds without end, since a hold is a brake.
+ * `now`: epoch ms.
  */
 export function holdOf({ metadata }: Pick<NodeClaim, 'metadata'>, now: number): Hold | undefined {
   const own = metadata.annotations
@@ -57,7 +57,7 @@ export function holdText({ untilMs, odd, reason, by, expiry }: Hold): string {
   return `held ${until}${who}${expiry ? ', with its expiry' : ''}${why === '' ? '' : `: ${why}`}`
 }
 
-/** The annotations of a hold. */
+/** Returns the annotations of a hold. */
 export function holdAnnotations({
   untilMs,
   reason,
@@ -72,7 +72,7 @@ export function holdAnnotations({
   }
 }
 
-/** Takes the annotations of a hold away. */
+/** Patch that removes the annotations of a hold. */
 export const noHoldAnnotations: Readonly<Record<string, null>> = {
   [annotations.holdUntil]: null,
   [annotations.holdReason]: null,

@@ -87,7 +87,7 @@ describe('deadlines', () => {
     expect(expiresAt(sampleClaim('a'))).toBeUndefined()
   })
 
-  it('believes a stamped termination time first', () => {
+  it('prefers a stamped termination time', () => {
     const stamp = { 'karpenter.sh/nodeclaim-termination-timestamp': '2026-01-01T00:03:00Z' }
     const claim = deleting({ spec: { terminationGracePeriod: '1h' }, metadata: { annotations: stamp } })
     expect(terminationDeadline(claim)).toBe(sampleTime + 3 * minute)

@@ -16,40 +16,40 @@ import {
 
 const minute = 60_000
 
-/** One attempt to launch may take so long; measured from its start. */
+/** Time limit of one attempt to launch, from its start. */
 const launchAttemptLimitMs = 5 * minute
-/** All attempts of one claim together. */
+/** Time limit of all attempts of one claim together. */
 const launchLimitMs = 15 * minute
-/** From Launched=True until the Node has joined. */
+/** Time limit from Launched=True until the Node has joined. */
 const registrationLimitMs = 15 * minute
 
 export interface Steady extends Wake {
   readonly kind: 'steady'
 }
 
-/** When a claim that rests is looked at again, and what is due then. */
+/** When a claim at rest is next evaluated, and which action is due then. */
 export interface Wake {
   readonly wakeAtMs?: number
   readonly wakeFor?: string
 }
 
-/** What the lifecycle of a NodeClaim should do next. Times are epoch milliseconds. */
+/** Next step of a NodeClaim's lifecycle. Times are epoch milliseconds. */
 export type LifecycleStep =
   | { readonly kind: 'launch'; readonly startedAtMs: number }
   | { readonly kind: 'awaitRegistration'; readonly deadlineMs: number }
   | { readonly kind: 'awaitInitialization' }
-  /** Nothing to do until something changes, the claim expires or its Node has been sick for too long. */
+  /** Nothing to do until something changes, the claim expires, or its Node has been unhealthy for too long. */
   | Steady
   /** The end of the VM is announced: delete the claim, with all pods gone by then. */
   | { readonly kind: 'interrupt'; readonly interruption: Interruption }
-  /** The Node has been sick for longer than is tolerated: delete the claim, if no more nodes are (reference/karpenter-core.md 5.3). */
+  /** The Node has been unhealthy beyond its toleration: delete the claim, unless too many nodes are unhealthy (reference/karpenter-core.md 5.3). */
   | { readonly kind: 'repair'; readonly repair: Repair }
-  /** The claim is older than its expireAfter: delete it, then look again (reference/karpenter-core.md 4.12). */
+  /** The claim is older than its expireAfter: delete it, then evaluate again (reference/karpenter-core.md 4.12). */
   | { readonly kind: 'expire'; readonly expiredAtMs: number }
   | { readonly kind: 'terminate'; readonly deadlineMs?: number }
   | { readonly kind: 'finished' }
 
-/** The Node of a claim, and what of its conditions ends the claim. */
+/** The Node of a claim, and the rules by which its conditions end the claim. */
 export interface NodeView {
   readonly node?: Node | undefined
   readonly rules: NodeRules
@@ -57,7 +57,7 @@ export interface NodeView {
 
 const noNode: NodeView = { rules: noNodeRules }
 
-/** The next step of the life that belongs to the claim of this UID; `claim` is what stands under its name now. */
+/** Returns the next step of the lifecycle of the claim with this UID; `claim` is the present object of its name. */
 export function nextStep(
   claim: NodeClaim | undefined,
   { uid, now }: { readonly uid: string; readonly now: number },
@@ -81,7 +81,7 @@ export function nextStep(
   return { kind: 'steady', ...wakeOf(claim, now, { node, rules }) }
 }
 
-/** What its Node has to be repaired for, not before the end of a hold; undefined also while a hold has no end. */
+/** Returns the repair of its Node that is due, not before the end of a hold; undefined also while a hold has no end. */
 function repairDue(claim: NodeClaim, now: number, { node, rules }: NodeView): Repair | undefined {
   const repair = node && repairOf(node, rules)
   const hold = holdOf(claim, now)
@@ -89,7 +89,7 @@ function repairDue(claim: NodeClaim, now: number, { node, rules }: NodeView): Re
   return hold.untilMs === undefined ? undefined : { ...repair, dueAtMs: Math.max(repair.dueAtMs, hold.untilMs) }
 }
 
-/** When a claim that rests has to be looked at again: it expires, its VM is about to end, or its Node will have been sick for too long. */
+/** Returns when a claim at rest must be evaluated again: it expires, its VM is about to end, or its Node will have been unhealthy for too long. */
 export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView): Wake {
   const repair = repairDue(claim, now, { node, rules })
   const all = [
@@ -105,8 +105,8 @@ export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView)
 }
 
 /**
- * When a claim that has not become a node yet must be looked at whatever it waits for: it expires, its VM is about to end, or its Node has
- * been sick for too long; a sickness that was there at `sinceMs` and was not acted on, later. Undefined: never.
+ * Returns when a claim without an initialized node must be evaluated, whatever it waits for: it expires, its VM is about to end, or its Node has been
+ * unhealthy for too long. For a condition that was already due at `sinceMs` without action, it is later. Undefined: never.
  */
 export function lookAgainAt(
   claim: NodeClaim,
@@ -119,26 +119,26 @@ export function lookAgainAt(
   return isOld ? Math.min(wakeAtMs ?? Number.POSITIVE_INFINITY, sinceMs + repairRetryMs) : wakeAtMs
 }
 
-/** Since when a condition has been what it is; the claim's creation where there is no such condition. */
+/** Returns since when a condition has had its status; the claim's creation when there is no such condition. */
 function transitionOf(claim: NodeClaim, type: string): number {
   return Date.parse(conditionOf(claim.status.conditions, type)?.lastTransitionTime ?? claim.metadata.creationTimestamp)
 }
 
 /**
- * From when on the attempts to launch count: the claim's creation. A launch that is undone (its VM failed later) sets Launched back to
- * Unknown, which must not give the claim more time than it ever had.
+ * Returns the start of the attempts to launch: the claim's creation. A launch that is undone (its VM failed later) sets Launched back to Unknown,
+ * which must not extend the claim's time.
  */
 function launchStartedAt(claim: NodeClaim): number {
   return Date.parse(claim.metadata.creationTimestamp)
 }
 
-/** When the launch in progress is given up: 5 min after the attempt began, and never later than 15 min after the claim was created. */
+/** Returns the deadline of the launch in progress: 5 min after the attempt began, and at most 15 min after the claim was created. */
 export function launchDeadline(claim: NodeClaim, attemptStartedAt: number): number {
   return Math.min(attemptStartedAt + launchAttemptLimitMs, launchStartedAt(claim) + launchLimitMs)
 }
 
 /**
- * When a launched claim without a Node is given up; each new launch starts the clock again, and so does a registration that has failed
+ * Returns the deadline of a launched claim without a Node. Each new launch restarts the clock, and so does a failed registration
  * (reference/karpenter-core.md 5.1).
  */
 export function registrationDeadline(claim: NodeClaim): number {
@@ -146,18 +146,18 @@ export function registrationDeadline(claim: NodeClaim): number {
   return transitionOf(claim, since) + registrationLimitMs
 }
 
-/** Whether several Nodes claimed to be its VM: which one is never guessed, nor looked at again. */
+/** Whether several Nodes claimed to be its VM: none of them is chosen, and the result is final. */
 export function registrationFailed({ status }: NodeClaim): boolean {
   return conditionOf(status.conditions, 'Registered')?.status === 'False'
 }
 
-/** When a claim is deleted for its age; undefined for one that never expires. */
+/** Returns when a claim is deleted for its age; undefined for one that never expires. */
 export function expiresAt(claim: NodeClaim): number | undefined {
   const lifetime = durationMs(claim.spec.expireAfter)
   return lifetime === undefined ? undefined : Date.parse(claim.metadata.creationTimestamp) + lifetime
 }
 
-/** As `expiresAt`, but not before the end of a hold that holds expiry as well; undefined while such a hold has no end. */
+/** Returns `expiresAt`, but not before the end of a hold that delays expiry as well; undefined while such a hold has no end. */
 export function expiryDue(claim: NodeClaim, now: number): number | undefined {
   const expiry = expiresAt(claim)
   const hold = holdOf(claim, now)
@@ -166,8 +166,8 @@ export function expiryDue(claim: NodeClaim, now: number): number | undefined {
 }
 
 /**
- * Until when pods may delay the end of a claim: the time in its annotation, else its deletion plus terminationGracePeriod.
- * Undefined: as long as it takes (reference/karpenter-core.md 5.4).
+ * Returns until when pods may delay the end of a claim: the time in its annotation, else its deletion plus terminationGracePeriod. Undefined:
+ * unlimited (reference/karpenter-core.md 5.4).
  */
 export function terminationDeadline(claim: NodeClaim): number | undefined {
   const { annotations: own, deletionTimestamp } = claim.metadata

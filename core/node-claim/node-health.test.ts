@@ -75,7 +75,7 @@ describe('a repair', () => {
     [6, 2, false],
     [10, 2, false],
     [10, 3, true],
-  ])('of %i nodes with %i sick: too many is %s', (all, sick, isTooMany) => {
+  ])('of %i nodes with %i unhealthy: too many is %s', (all, sick, isTooMany) => {
     const nodes = Array.from({ length: all }, (_, index) =>
       node(sampleCondition('Ready', index < sick ? 'False' : 'True')),
     )
@@ -106,7 +106,7 @@ describe('the step of a claim', () => {
   const step = (of: typeof claim, seen: typeof sick, ms: number) =>
     nextStep(of, { uid, now: sampleTime + ms }, { node: seen, rules })
 
-  it('is to rest until its Node has been sick for too long', () => {
+  it('is to rest until its Node has been unhealthy for too long', () => {
     expect(step(claim, sick, 0)).toEqual({
       kind: 'steady',
       wakeAtMs: sampleTime + 10 * minute,
@@ -156,7 +156,7 @@ describe('a claim that waits to become a node', () => {
     ['has been sick for too long', sick, 0, 0, 10 * minute],
     ['was sick before and is not repaired', sick, 11 * minute, 11 * minute, 16 * minute],
     ['was sick before and expires sooner', sick, 58 * minute, 58 * minute, 60 * minute],
-  ])('is looked at when it %s', (_, seen, now, since, expected) => {
+  ])('is evaluated when it %s', (_, seen, now, since, expected) => {
     expect(lookAt(seen, now, since)).toBe(expected)
   })
 

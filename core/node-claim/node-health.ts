@@ -1,20 +1,20 @@
 import type { Condition, Node } from '../objects.ts'
 
-/** A condition of a Node that announces the end of its VM. Without `reason` any counts. */
+/** A Node condition that announces the end of its VM. Without `reason` any reason counts. */
 export interface InterruptionRule {
   readonly type: string
   readonly status: Condition['status']
   readonly reason?: string
 }
 
-/** A condition that makes a Node sick, and how long it may last before the Node is replaced. */
+/** A condition that makes a Node unhealthy, and its toleration before the Node is replaced. */
 export interface RepairPolicy {
   readonly type: string
   readonly status: Condition['status']
   readonly tolerationMs: number
 }
 
-/** What of a Node's conditions ends its NodeClaim. */
+/** Rules by which a Node's conditions end its NodeClaim. */
 export interface NodeRules {
   readonly interruptions: readonly InterruptionRule[]
   /** Empty while the gate NodeRepair is off. */
@@ -23,24 +23,24 @@ export interface NodeRules {
 
 export const noNodeRules: NodeRules = { interruptions: [], repairs: [] }
 
-/** What a VM that is about to end has left when nothing tells (reference/azure-limits.md 4). */
+/** Time until a VM's announced end when no time is given (reference/azure-limits.md 4). */
 const noticeMs = 30_000
 
 /** Unhealthy nodes of a pool, or of the cluster, beyond this share are no accident of single nodes: nothing is repaired then. */
 const mostUnhealthyPercent = 20
 
-/** How long a repair that is blocked waits until it is looked at again (reference/karpenter-core.md 5.3). */
+/** Time until a blocked repair is evaluated again (reference/karpenter-core.md 5.3). */
 export const repairRetryMs = 5 * 60_000
 
 export interface Interruption {
-  /** Type of the condition, with its reason where that tells more. */
+  /** Type of the condition, with its reason where that is more specific. */
   readonly condition: string
   readonly message: string
   /** When the VM ends, epoch ms. */
   readonly deadlineMs: number
 }
 
-/** The announced end of a Node's VM, the earliest where there are several; undefined: none is announced. */
+/** Returns the announced end of a Node's VM, the earliest when there are several; undefined when none is announced. */
 export function interruptionOf(node: Node, { interruptions }: NodeRules, now: number): Interruption | undefined {
   const found = node.conditions.flatMap((condition) =>
     interruptions.some((rule) => isAnnouncedBy(rule, condition)) ? [announcedBy(condition, now)] : [],
@@ -69,7 +69,7 @@ function announcedBy({ type, reason, message = '', lastTransitionTime }: Conditi
   }
 }
 
-/** The first time that a text names, as Azure's scheduled events write it (`Mon, 19 Sep 2016 18:29:47 GMT`) or in RFC 3339. */
+/** Parses the first time in a text, in the form of Azure's scheduled events (`Mon, 19 Sep 2016 18:29:47 GMT`) or RFC 3339. */
 function timeIn(text: string): number | undefined {
   const found = /\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d GMT|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/.exec(text)
   const time = Date.parse(found?.[0] ?? '')
@@ -79,11 +79,11 @@ function timeIn(text: string): number | undefined {
 export interface Repair {
   readonly type: string
   readonly status: Condition['status']
-  /** When the Node has been sick for longer than is tolerated, epoch ms. */
+  /** When the Node's toleration ends, epoch ms. */
   readonly dueAtMs: number
 }
 
-/** The sickness of a Node that is due first; undefined: no policy sees one (reference/karpenter-core.md 5.3). */
+/** Returns the repair of a Node that is due first; undefined when no policy applies (reference/karpenter-core.md 5.3). */
 export function repairOf(node: Node, { repairs }: NodeRules): Repair | undefined {
   const found = repairs.flatMap(({ type, status, tolerationMs }) =>
     node.conditions
@@ -99,13 +99,13 @@ export function repairOf(node: Node, { repairs }: NodeRules): Repair | undefined
   )
 }
 
-/** Whether so many of the nodes are sick, for however short a time, that none of them is to be repaired (reference/karpenter-core.md 5.3). */
+/** Whether so many nodes are unhealthy, for any length of time, that none of them is repaired (reference/karpenter-core.md 5.3). */
 export function areTooManySick(nodes: readonly Node[], rules: NodeRules): boolean {
   const sick = nodes.filter((node) => repairOf(node, rules) !== undefined).length
   return sick > Math.ceil((nodes.length * mostUnhealthyPercent) / 100)
 }
 
-/** Whether a change of a Node's conditions gives its lifecycle something to do, or sooner than before. */
+/** Whether a change of a Node's conditions requires its lifecycle to act, or to act sooner than before. */
 export function needsLook(
   { before, after }: { readonly before: Node | undefined; readonly after: Node },
   rules: NodeRules,

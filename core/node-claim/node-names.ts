@@ -12,7 +12,7 @@ const maxNodeName = 63
 export const maxNodeClassName = 63
 const maxClaimName = maxNodeName - nodeNamePrefix.length
 
-/** A dash and the random characters behind a NodePool's name. */
+/** Length of the dash and the random characters after a NodePool's name. */
 const claimSuffix = 6
 export const maxPoolName = maxClaimName - claimSuffix
 

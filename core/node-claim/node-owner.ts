@@ -1,7 +1,7 @@
 import type { Node, NodeClaim, OwnerReference } from '../objects.ts'
 import { labels, taintKeys } from '../requirements/labels.ts'
 
-/** The NodeClaim that a Node's owner references name; undefined when none does. */
+/** Returns the NodeClaim in a Node's owner references; undefined when there is none. */
 export function owningClaim({ metadata }: Node): OwnerReference | undefined {
   return metadata.ownerReferences.find(
     ({ apiVersion, kind }) => kind === 'NodeClaim' && apiVersion.startsWith('karpenter.sh/'),
@@ -9,16 +9,16 @@ export function owningClaim({ metadata }: Node): OwnerReference | undefined {
 }
 
 /**
- * Whether a Node with the provider id of a NodeClaim, or with the name of its VM, is proven to be the claim's: registration has made the claim its
- * owner, or it joined by a configuration of Karpenter's kind and has no owner yet. A Node of an AKS node pool is neither, whatever NodeClaim has
- * the name of its VM, and is never registered, drained or deleted (docs/architecture.md "Invariants").
+ * Whether a Node with a NodeClaim's provider id or VM name is proven to be the claim's. Either registration made the claim its owner, or it joined by
+ * a configuration of Karpenter's kind and has no owner yet. A Node of an AKS node pool is neither, even if a NodeClaim has the name of its VM. It is
+ * never registered, drained or deleted (docs/architecture.md "Invariants").
  */
 export function isNodeOf({ metadata }: Pick<NodeClaim, 'metadata'>, node: Node): boolean {
   const owner = owningClaim(node)
   return owner === undefined ? hasJoinedAsOurs(node) : owner.uid === metadata.uid
 }
 
-/** Labels and the taint that nodes get with their configuration, before anybody has registered them. */
+/** Whether a Node has the labels and the taint of its configuration, which it has before registration. */
 function hasJoinedAsOurs({ metadata, taints }: Node): boolean {
   return (
     taints.some(({ key }) => key === taintKeys.unregistered) ||

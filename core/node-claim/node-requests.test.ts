@@ -41,7 +41,7 @@ describe('an update is refused', () => {
   })
 })
 
-test('what can be carried out is not refused', () => {
+test('valid requests are not refused', () => {
   const asked = [
     holdRefusal({ until: '2026-11-21T12:00:01Z', reason: 'a look', by: 'alice', expiry: false }, now),
     holdRefusal(null, now),
@@ -73,7 +73,7 @@ describe('a hold that a signal asks for', () => {
   })
 })
 
-test('who asked and why, whatever a payload holds', () => {
+test('requester and reason, whatever a payload holds', () => {
   expect(textsOf({ by: 'alice', reason: 'a'.repeat(600) })).toEqual({ by: 'alice', reason: 'a'.repeat(500) })
   expect(textsOf({ by: 7, reason: ' ' })).toEqual({})
   expect(askedText({ by: 'alice', reason: 'case 42' })).toBe(' by alice: case 42')

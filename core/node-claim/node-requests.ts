@@ -4,17 +4,17 @@ import { timeIn } from './hold.ts'
 /** The payload of `retryNow`. */
 export interface RetryRequest {
   readonly reason?: string
-  /** Who asks. */
+  /** The requester. */
   readonly by?: string
 }
 
 /** The payload of `hold`. */
 export interface HoldRequest {
   readonly reason?: string
-  /** RFC 3339 time at which it ends by itself; absent: until it is released. */
+  /** RFC 3339 time at which it ends by itself; unset until it is released. */
   readonly until?: string
   readonly by?: string
-  /** Holds up expiry as well. */
+  /** Delays expiry as well. */
   readonly expiry?: boolean
 }
 
@@ -25,20 +25,20 @@ export interface ReleaseRequest {
 
 /** The payload of `forceFinish`. */
 export interface ForceFinishRequest {
-  /** Why; it is recorded. */
+  /** The reason, which is recorded. */
   readonly reason: string
   readonly by?: string
-  /** Ends the life although its VM exists, and leaves that to garbage collection. */
+  /** Ends the lifecycle although its VM exists, and leaves the VM to garbage collection. */
   readonly leaveVm?: boolean
 }
 
-/** Why a `retryNow` cannot be carried out as it stands; undefined: it can. */
+/** Returns why a `retryNow` cannot be carried out as requested; undefined when it can. */
 export function retryRefusal(request: unknown): string | undefined {
   const read = readFields(request, 'retryNow', ['reason', 'by'])
   return read.kind === 'refused' ? read.message : undefined
 }
 
-/** Why a `hold` cannot be carried out as it stands; undefined: it can. `now`: epoch ms. */
+/** Returns why a `hold` cannot be carried out as requested; undefined when it can. `now`: epoch ms. */
 export function holdRefusal(request: unknown, now: number): string | undefined {
   const read = readFields(request, 'hold', ['reason', 'until', 'by', 'expiry'])
   if (read.kind === 'refused') return read.message
@@ -53,13 +53,13 @@ export function holdRefusal(request: unknown, now: number): string | undefined {
   return undefined
 }
 
-/** Why a `release` cannot be carried out as it stands; undefined: it can. */
+/** Returns why a `release` cannot be carried out as requested; undefined when it can. */
 export function releaseRefusal(request: unknown): string | undefined {
   const read = readFields(request, 'release', ['by'])
   return read.kind === 'refused' ? read.message : undefined
 }
 
-/** Why a `forceFinish` cannot be carried out as it stands; undefined: it can. */
+/** Returns why a `forceFinish` cannot be carried out as requested; undefined when it can. */
 export function forceFinishRefusal(request: unknown): string | undefined {
   const read = readFields(request, 'forceFinish', ['reason', 'by', 'leaveVm'])
   if (read.kind === 'refused') return read.message
@@ -80,8 +80,8 @@ export interface WantedHold {
 }
 
 /**
- * The hold that a payload asks for, whatever it holds: a signal cannot be answered. What cannot be read is left out and told in the reason; a
- * hold is a brake, so one whose end cannot be read has none.
+ * Returns the hold that a payload requests, for any payload: a signal cannot be answered. Unreadable parts are left out and recorded in the reason. A
+ * hold is a brake, so an unreadable end means none.
  */
 export function holdAskedFor(request: unknown): WantedHold {
   const { until, expiry, ...texts } = objectOf(request)
@@ -97,7 +97,7 @@ export function holdAskedFor(request: unknown): WantedHold {
   }
 }
 
-/** Reason and asker of a payload, as far as they are texts. */
+/** Returns reason and requester of a payload, as far as they are texts. */
 export function textsOf(request: unknown): { readonly reason?: string; readonly by?: string } {
   const { reason, by } = objectOf(request)
   return {
@@ -106,7 +106,7 @@ export function textsOf(request: unknown): { readonly reason?: string; readonly 
   }
 }
 
-/** ` by alice: its disk hangs`, as it stands behind what was done. */
+/** Returns ` by alice: its disk hangs`, to follow the action in a text. */
 export function askedText({ by, reason }: ReturnType<typeof textsOf>): string {
   return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`
 }

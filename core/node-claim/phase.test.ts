@@ -15,7 +15,7 @@ const claim = (conditions: readonly Condition[], deletedAfter?: number) =>
         : { deletionTimestamp: new Date(sampleTime + deletedAfter * minute).toISOString() },
   })
 
-describe('where a NodeClaim is', () => {
+describe('the phase of a NodeClaim', () => {
   it.each([
     ['new', claim([]), { phase: 'Launching', sinceMs: sampleTime }],
     [

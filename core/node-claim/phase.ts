@@ -1,17 +1,17 @@
 import { conditionOf, isTrue } from '../conditions.ts'
 import type { NodeClaim } from '../objects.ts'
 
-/** Where a NodeClaim is, as its own conditions tell. */
+/** Phase of a NodeClaim by its own conditions. */
 export interface ClaimPhase {
-  /** Named as the lifecycle's phases. */
+  /** Named after the lifecycle's phases. */
   readonly phase: 'Launching' | 'Registering' | 'Initializing' | 'Ready' | 'Draining' | 'Terminating'
   /** Epoch ms. */
   readonly sinceMs: number
-  /** What is waited for, as the condition that is open says; absent: it says nothing. */
+  /** What is waited for, as the open condition says; unset when it says nothing. */
   readonly because?: string
 }
 
-/** The phase of a claim by its conditions alone: what is known of it while its lifecycle cannot be asked. */
+/** Returns the phase of a claim by its conditions alone, for when its lifecycle cannot be queried. */
 export function phaseOf({ metadata, status: { conditions } }: NodeClaim): ClaimPhase {
   const { deletionTimestamp, creationTimestamp } = metadata
   const since = (type: string, otherwise: string) =>

@@ -34,7 +34,7 @@ describe('registrationPatch', () => {
     })
   })
 
-  it('leaves taints to whoever asked for it', () => {
+  it('leaves taints alone on request', () => {
     expect(registrationPatch(claim, joining({ 'karpenter.sh/do-not-sync-taints': 'true' })).taints).toEqual([notReady])
   })
 
@@ -45,7 +45,7 @@ describe('registrationPatch', () => {
     expect(second).toEqual(first)
   })
 
-  it('notices a Node that came without the taint', () => {
+  it('reports a Node that joined without the taint', () => {
     expect(registrationPatch(claim, { ...joining(), taints: [] }).unregisteredTaintMissing).toBe(true)
   })
 })

@@ -3,19 +3,19 @@ import { labels, taintKeys, terminationFinalizer } from '../requirements/labels.
 import { describeTaint, isEphemeralTaint, mergeTaints, sameTaint } from '../taints.ts'
 import { entryOf } from '../values/records.ts'
 
-/** What a Node should look like once its claim has registered it. Lists are complete, maps hold what to set. */
+/** The Node that registration of its claim should produce. Lists are complete, maps hold what to set. */
 export interface RegistrationPatch {
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly finalizers: readonly string[]
   readonly ownerReferences: readonly (OwnerReference & { readonly blockOwnerDeletion?: boolean })[]
-  /** The Node joined without the taint that keeps pods away until its own labels and taints stand: worth a warning. */
+  /** The Node joined without the taint that keeps pods away until its labels and taints are set: worth a warning. */
   readonly unregisteredTaintMissing: boolean
 }
 
 /**
- * What registration writes to a Node: the claim's labels, annotations and taints, finalizer and owner; the unregistered taint goes
+ * Returns what registration writes to a Node: the claim's labels, annotations and taints, finalizer and owner. The unregistered taint is removed
  * (reference/karpenter-core.md 5.1).
  */
 export function registrationPatch(claim: NodeClaim, node: Node): RegistrationPatch {
@@ -40,14 +40,14 @@ export function registrationPatch(claim: NodeClaim, node: Node): RegistrationPat
   }
 }
 
-/** What a claim says whose Node has not joined, where nothing more is known. */
+/** Reason and message for a claim whose Node has not joined, when nothing more is known. */
 export const nodeNotFound = { reason: 'NodeNotFound', message: 'Node not registered with cluster' } as const
 
 export type InitializationState =
   | { readonly initialized: true }
   | { readonly initialized: false; readonly reason: string; readonly message: string }
 
-/** Whether a registered Node can take pods, or the first thing that it lacks (reference/karpenter-core.md 5.1). */
+/** Returns whether a registered Node can take pods, or the first thing that it lacks (reference/karpenter-core.md 5.1). */
 export function initializationState(claim: NodeClaim, node: Node | undefined): InitializationState {
   const not = (reason: string, message: string) => ({ initialized: false as const, reason, message })
   if (node === undefined) return not(nodeNotFound.reason, nodeNotFound.message)
@@ -66,7 +66,7 @@ export function initializationState(claim: NodeClaim, node: Node | undefined): I
   return { initialized: true }
 }
 
-/** Whether a Node's kubelet says that it is ready. */
+/** Whether a Node's kubelet reports that it is ready. */
 export function isReady(node: Node): boolean {
   return node.conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
 }

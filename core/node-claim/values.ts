@@ -6,15 +6,15 @@ import type { FieldError } from '../values/field-error.ts'
 import { refusedKey } from './claim-keys.ts'
 import { claimNameErrors, nodeClassNameErrors } from './node-names.ts'
 
-/** What of a NodeClaim reaches its node as a value. */
+/** Parts of a NodeClaim that reach its node as values. */
 export interface ClaimValues {
   readonly metadata: Pick<NodeClaim['metadata'], 'name'>
   readonly spec: Pick<NodeClaim['spec'], 'requirements' | 'taints' | 'startupTaints' | 'nodeClassRef'>
 }
 
 /**
- * Returns why a NodeClaim cannot become a node: a value that no label, taint or name on a node can have. The CRD refuses some of them; values of
- * requirements it takes as they are, and a claim that was made by hand has met no other check.
+ * Returns why a NodeClaim cannot become a node: a value that no label, taint or name on a node can have. The CRD refuses only some of them and
+ * accepts any values of requirements. A claim made by hand passes no other check.
  */
 export function claimValueErrors({ metadata, spec }: ClaimValues): readonly FieldError[] {
   const at = (...path: FieldError['path']) => ['spec', ...path]

@@ -9,17 +9,17 @@ const tags = {
 const hash = (change: Readonly<Record<string, string>> = {}, identities: readonly string[] = []) =>
   inPlaceUpdateHash({ identities, tags: { ...tags, ...change } })
 
-describe('the hash of what is changed in place (reference/azure-provider.md 8.3)', () => {
+describe('the hash of properties changed in place (reference/azure-provider.md 8.3)', () => {
   it('is 32-bit FNV-1a of the JSON, in decimal', () => {
     expect(hash()).toBe('3897900378')
   })
 
-  it('does not know in which order tags and identities are written', () => {
+  it('ignores the order of tags and identities', () => {
     const reversed = Object.fromEntries(Object.entries(tags).toReversed())
     expect(inPlaceUpdateHash({ identities: ['/b', '/a'], tags: reversed })).toBe(hash({}, ['/a', '/b']))
   })
 
-  it('tells tags and identities apart', () => {
+  it('distinguishes tags and identities', () => {
     const all = [hash(), hash({ a: '1' }), hash({ a: '2' }), hash({}, ['/a']), hash({}, ['/a', '/b'])]
     expect(new Set(all).size).toBe(all.length)
   })

@@ -1,6 +1,6 @@
 import { utf8 } from '../values/struct-hash.ts'
 
-/** What of a VM is changed in place when it differs, so that no node is replaced for it. */
+/** Properties of a VM that are changed in place, so that no node is replaced for them. */
 export interface InPlaceState {
   /** ARM ids of the user-assigned identities. */
   readonly identities: readonly string[]
@@ -8,8 +8,8 @@ export interface InPlaceState {
 }
 
 /**
- * The hash of what a VM's identities and tags should be, as it stands on the NodeClaim: 32-bit FNV-1a, in decimal, of the JSON that upstream
- * writes, byte by byte, so that nodes that were taken over are not touched (reference/azure-provider.md 8.3).
+ * Returns the hash of a VM's wanted identities and tags, as stored on the NodeClaim: 32-bit FNV-1a, in decimal, of upstream's exact JSON. So nodes
+ * that were taken over are not changed (reference/azure-provider.md 8.3).
  */
 export function inPlaceUpdateHash({ identities, tags }: InPlaceState): string {
   const json = {
@@ -23,7 +23,7 @@ function sorted(entries: readonly (readonly [string, unknown])[]): Record<string
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
 }
 
-/** Go escapes in JSON what HTML and JavaScript would stumble over; outside of texts these characters do not occur. */
+/** Go escapes in JSON what HTML and JavaScript misread; outside of texts these characters do not occur. */
 function goJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,

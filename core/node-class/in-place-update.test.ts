@@ -13,7 +13,7 @@ const change = (
     identities: identities.wanted ?? [],
   })
 
-describe('what is changed of a VM in place', () => {
+describe('the in-place change of a VM', () => {
   it.each<[string, Parameters<typeof change>, ReturnType<typeof change>]>([
     ['nothing', [{ a: '1' }, ['a'], { a: '1' }], {}],
     ['a new tag', [{ a: '1' }, ['a'], { a: '1', b: '2' }], { tags: { a: '1', b: '2' } }],
@@ -46,7 +46,7 @@ describe('what is changed of a VM in place', () => {
         const goal = Object.fromEntries(Object.entries(wanted).filter(([key]) => key !== 'B' || !('b' in wanted)))
         const after = change(actual, ours, goal).tags ?? actual
         expect(change(after, Object.keys(goal), goal)).toEqual({})
-        // A crash in between repeats with what was known before.
+        // A crash in between repeats the change with the earlier state.
         expect(change(after, ours, goal)).toEqual({})
         if (!ours.includes('c') && !('c' in goal)) expect(after['c']).toBe(actual['c'])
       }),

@@ -7,7 +7,7 @@ export interface ActualState {
   readonly identities: readonly string[]
 }
 
-/** What is to be changed of a resource; nothing of it is set when all is as it should be. */
+/** Changes that a resource needs; empty when it needs none. */
 export interface InPlaceChange {
   /** All tags that the resource is to have: Azure replaces them together. */
   readonly tags?: Readonly<Record<string, string>>
@@ -16,10 +16,9 @@ export interface InPlaceChange {
 }
 
 /**
- * What a resource lacks of what it should be. Tags that Joiner set before (`ours`, by name) and that are not wanted any more go; tags that
- * somebody else set stay, unless a wanted one has their name. Identities are added and never removed, since others may have assigned them
- * (reference/azure-provider.md 8.3, which replaces all tags: a tag by Azure Policy or for cost accounting would be lost).
- * Azure's tag names and ids know no case.
+ * Returns the changes that a resource needs. Tags that Joiner set before (`ours`, by name) and no longer wants are removed; other tags stay, unless a
+ * wanted one has their name. Identities are added and never removed, since others may have assigned them. Upstream (reference/azure-provider.md 8.3)
+ * replaces all tags: a tag by Azure Policy or for cost accounting would be lost. Azure's tag names and ids are case-insensitive.
  */
 export function inPlaceChange(actual: ActualState, ours: readonly string[], wanted: InPlaceState): InPlaceChange {
   const settled = new Set([...ours, ...Object.keys(wanted.tags)].map(lower))
@@ -33,14 +32,14 @@ export function inPlaceChange(actual: ActualState, ours: readonly string[], want
   }
 }
 
-/** Whether a change changes nothing. */
+/** Whether a change is empty. */
 export function isNothing({ tags, identities }: InPlaceChange): boolean {
   return tags === undefined && identities === undefined
 }
 
 const lower = (text: string): string => text.toLowerCase()
 
-/** A tag that differs in the case of its name alone is the same tag. */
+/** Tags that differ only in the case of their names are the same tag. */
 function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
   const byName = new Map(Object.entries(other).map(([key, value]) => [lower(key), value]))
   const entries = Object.entries(one)

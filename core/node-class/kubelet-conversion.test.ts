@@ -29,7 +29,7 @@ describe('parseKubelet', () => {
     expect(parseKubelet(of(full))).toEqual({ kind: 'kubelet', kubelet: full })
   })
 
-  test('an empty object says nothing and is valid', () => {
+  test('an empty object sets nothing and is valid', () => {
     expect(parseKubelet(of({}))).toEqual({ kind: 'kubelet', kubelet: {} })
   })
 

@@ -4,7 +4,7 @@ import { compareQuantity, parseQuantity, zero } from '../values/quantity.ts'
 import { isDeeper, mostLevels } from '../values/shape.ts'
 import { shortened } from '../values/shortened.ts'
 
-/** Where the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */
+/** Annotation in which the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */
 export const kubeletAnnotation = 'compatibility.karpenter.sh/v1beta1-kubelet-conversion'
 
 type Texts = Readonly<Record<string, string>>
@@ -30,7 +30,7 @@ type ParsedKubelet =
   | { readonly kind: 'kubelet'; readonly kubelet: KubeletConversion }
   | { readonly kind: 'error'; readonly errors: readonly string[] }
 
-/** Undefined: the value is fine. A text: what it should be. */
+/** Returns undefined for a valid value, else a text of what it should be. */
 type Check = (value: unknown) => string | undefined
 
 const resourceNames: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pid'])
@@ -90,8 +90,8 @@ const checks: { readonly [K in keyof Required<KubeletConversion>]: Check } = {
 }
 
 /**
- * The kubelet settings in the annotations of a NodePool or NodeClaim. They are used instead of the node class' own, as Karpenter 1.0 did;
- * unknown fields and nulls are ignored, as there. Errors name annotation, field, value and remedy.
+ * Parses the kubelet settings in the annotations of a NodePool or NodeClaim. They replace the node class' own, as in Karpenter 1.0, which also
+ * ignores unknown fields and nulls. Errors name annotation, field, value and remedy.
  */
 export function parseKubelet(annotations: Readonly<Record<string, string>>): ParsedKubelet {
   const text = annotations[kubeletAnnotation]
@@ -111,21 +111,21 @@ export function parseKubelet(annotations: Readonly<Record<string, string>>): Par
   return errors.length === 0 ? { kind: 'kubelet', kubelet } : { kind: 'error', errors }
 }
 
-/** What `parseKubelet` finds wrong, for the checks of a NodePool at run time. */
+/** Returns the errors of `parseKubelet`, for the checks of a NodePool at run time. */
 export function kubeletErrors(annotations: Readonly<Record<string, string>>): readonly string[] {
   const parsed = parseKubelet(annotations)
   return parsed.kind === 'error' ? parsed.errors : []
 }
 
-/** The settings where there are valid ones. */
+/** Returns the settings when there are valid ones. */
 export function kubeletConversion(annotations: Readonly<Record<string, string>>): KubeletConversion | undefined {
   const parsed = parseKubelet(annotations)
   return parsed.kind === 'kubelet' ? parsed.kubelet : undefined
 }
 
 /**
- * Whether nodes of a claim run with other settings than its pool says now. The pool's hash does not hold the annotation, so it is compared
- * by itself: two texts of the same settings are equal.
+ * Whether nodes of a claim run with other settings than its present pool's. The pool's hash does not hold the annotation, so it is compared
+ * separately: two texts of the same settings are equal.
  */
 export function kubeletDrifted(
   claim: Readonly<Record<string, string>>,
@@ -137,7 +137,7 @@ export function kubeletDrifted(
 function canonical(annotations: Readonly<Record<string, string>>): string {
   const parsed = parseKubelet(annotations)
   if (parsed.kind === 'none') return 'none'
-  // What cannot be read is compared as it stands.
+  // Unreadable settings are compared as text.
   return parsed.kind === 'error' ? `text ${annotations[kubeletAnnotation]}` : JSON.stringify(sorted(parsed.kubelet))
 }
 

@@ -74,7 +74,7 @@ describe('the hash of an AKSNodeClass', () => {
     expect(nodeClassHash({ ...base, ...change })).toBe(hash)
   })
 
-  it('tells an empty object from none, and a false from nothing', () => {
+  it('distinguishes an empty object from none, and a false from an unset field', () => {
     const hashes = [{}, { gpu: {} }, { security: {} }, { security: { encryptionAtHost: false } }].map(nodeClassHash)
     expect(new Set(hashes).size).toBe(hashes.length)
   })

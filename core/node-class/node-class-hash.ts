@@ -1,23 +1,23 @@
 import { parseGoDuration } from '../values/duration.ts'
 import { bool, int32, int64, list, struct, text } from '../values/struct-hash.ts'
 
-/** Version of the hash: it changes when the hashed fields do, and then claims are stamped anew instead of drifting. */
+/** Version of the hash. It changes with the hashed fields; claims are then stamped again instead of drifting. */
 export const nodeClassHashVersion = 'v3'
 
 /**
- * The drift hash of an AKSNodeClass: its spec without the tags, which are changed in place (reference/azure-provider.md 1.4).
- * What is not set is left out, so an object that is there but empty counts. The value equals Karpenter's, so that a migration drifts no node.
+ * Returns the drift hash of an AKSNodeClass: its spec without the tags, which are changed in place (reference/azure-provider.md 1.4). Unset fields
+ * are left out, so an empty object counts when it is there. The value equals Karpenter's, so that a migration drifts no node.
  */
 export function nodeClassHash(spec: Readonly<Record<string, unknown>>): string {
   return String(nodeClassSpec(spec))
 }
 
-/** The fields that are not hashed, each with why a change of it replaces no node. A test finds fields that are neither here nor in the hash. */
+/** Fields that are not hashed, each with the reason why its change replaces no node. A test finds fields that are neither here nor in the hash. */
 export const nodeClassFieldsWithoutDrift: Readonly<Record<string, string>> = {
   tags: 'tags of VMs are changed in place',
 }
 
-/** The hash of a value that is there; undefined where it is Go's zero value, which counts as not set. */
+/** Hashes a value; undefined for Go's zero value, which counts as unset. */
 type Hash = (value: never) => bigint | undefined
 
 /** A field: its name in manifests, how it is hashed, and its name in Go where that is not the same with a capital. */
@@ -25,7 +25,7 @@ type Field = readonly [name: string, hash: Hash, goName?: string]
 
 const capital = (name: string) => name.charAt(0).toUpperCase() + name.slice(1)
 
-/** An object by its type's name in Go and its fields in their order there. */
+/** Returns a hash of an object by its Go type's name and its fields in Go's order. */
 function object(type: string, fields: readonly Field[]): (value: Readonly<Record<string, unknown>>) => bigint {
   return (value) =>
     struct(

@@ -20,7 +20,7 @@ describe('an AKSNodeClass', () => {
     ['with a subnet', { vnetSubnetID: subnet('a_b.c-1') }],
     ['with a subnet in other letters', { vnetSubnetID: subnet('s').toUpperCase() }],
     ['with DNS', { localDNS: { vnetDNSOverrides: [{ cacheDuration: '596523h', serveStaleDuration: '1h' }] } }],
-  ])('%s is one to make nodes of', (_, spec) => {
+  ])('%s is valid', (_, spec) => {
     expect(nodeClassErrors('default', spec)).toEqual([])
   })
 

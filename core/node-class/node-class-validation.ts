@@ -14,8 +14,7 @@ const mebibyte = 1_048_576n * second
 const maxInt32 = 2n ** 31n - 1n
 
 /**
- * Returns what is wrong with an AKSNodeClass although its CRD accepts it: values with which a node would never join, because kubelet or the node
- * image refuses them.
+ * Returns errors of an AKSNodeClass that its CRD accepts: values with which a node would never join, because kubelet or the node image refuses them.
  */
 export function nodeClassErrors(name: string, spec: JudgedNodeClassSpec): readonly FieldError[] {
   return [
@@ -53,7 +52,7 @@ function kubeletErrors(kubelet: JudgedNodeClassSpec['kubelet'] = {}): readonly F
   ]
 }
 
-/** Zero stands for kubelet's own period. */
+/** Zero means kubelet's own period. */
 function isPeriod(text: string): boolean {
   const nanoseconds = parseGoDuration(text)
   return nanoseconds !== undefined && (nanoseconds === 0n || (nanoseconds >= millisecond && nanoseconds <= second))
@@ -66,7 +65,7 @@ function swapErrors(value: string | undefined): readonly FieldError[] {
   return sizeErrors(value, path, tooSmallOrLarge)
 }
 
-/** The CRD takes the suffix K, which is none of Kubernetes. */
+/** The CRD accepts the suffix K, which Kubernetes does not have. */
 function sizeErrors(
   value: string | undefined,
   path: Path,

@@ -6,7 +6,7 @@ import { anyValue, inValues, operatorOf, type Requirement } from '../requirement
 import { merge, type Requirements, requirements, requirementsOfLabels } from '../requirements/requirements.ts'
 import { emptyRecord } from '../values/records.ts'
 
-/** At most so many instance types are written into a NodeClaim, cheapest first. */
+/** Most instance types in a NodeClaim, cheapest first. */
 export const maxInstanceTypes = 600
 
 export interface TemplateInput {
@@ -21,7 +21,7 @@ function nodeClassLabel(ref: NodeClassRef): string {
   return `${ref.group}/${ref.kind.toLowerCase()}`
 }
 
-/** What every node of a pool meets: the pool's requirements, its labels, its own name and that of its node class. */
+/** Returns the requirements that every node of a pool meets: the pool's requirements, its labels, its own name and that of its node class. */
 export function templateRequirements(template: TemplateInput): Requirements {
   const own = {
     ...template.labels,
@@ -32,8 +32,8 @@ export function templateRequirements(template: TemplateInput): Requirements {
 }
 
 /**
- * Requirements of a new NodeClaim: those it was planned with, the types it may become (cheapest first, at most 600) and the capacity
- * types that can be launched (reference/karpenter-core.md 3.14).
+ * Returns the requirements of a new NodeClaim: those planned, the types it may become (cheapest first, at most 600) and the capacity types that can
+ * be launched (reference/karpenter-core.md 3.14).
  */
 export function claimRequirements(
   planned: Requirements,
@@ -52,7 +52,7 @@ export function claimRequirements(
   ])
 }
 
-/** Requirements of a new NodeClaim of a static pool: those of its template alone (reference/karpenter-core.md 3.16). */
+/** Returns the requirements of a new NodeClaim of a static pool: those of its template alone (reference/karpenter-core.md 3.16). */
 export function staticClaimRequirements(planned: Requirements): Requirements {
   return new Map([...planned].filter(([key]) => !neverWritten.has(key)))
 }
@@ -72,7 +72,7 @@ function launchableCapacityTypes(
   return found
 }
 
-/** Labels of a new NodeClaim: the template's, and one value of each custom requirement. */
+/** Returns the labels of a new NodeClaim: the template's, and one value of each custom requirement. */
 export function claimLabels(template: TemplateInput, planned: Requirements): Record<string, string> {
   const result = emptyRecord<string>()
   for (const [key, set] of planned) {

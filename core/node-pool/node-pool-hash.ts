@@ -1,10 +1,12 @@
 import { parseDurationSetting, parseGoDuration } from '../values/duration.ts'
 import { fnv, int64, list, littleEndian, map, struct, text } from '../values/struct-hash.ts'
 
-/** Version of the hash: it changes when the hashed fields do, and then claims are stamped anew instead of drifting. */
+/** Version of the hash. It changes with the hashed fields; claims are then stamped again instead of drifting. */
 export const nodePoolHashVersion = 'v3'
 
-/** The fields that are not hashed, each with why a change of it replaces no node by itself. A test finds fields that are neither here nor in the hash. */
+/**
+ * Fields that are not hashed, each with the reason why its change alone replaces no node. A test finds fields that are neither here nor in the hash.
+ */
 export const nodePoolFieldsWithoutDrift: Readonly<Record<string, string>> = {
   'template.spec.requirements': 'requirements are compared with the labels of nodes (core/drift/pool-drift.ts)',
   disruption: 'it says when nodes are replaced, not what they are',
@@ -42,9 +44,8 @@ interface TaintInput {
 }
 
 /**
- * The drift hash of a NodePool's template: everything static, without the requirements (reference/karpenter-core.md 1.1).
- * What is not set is left out, so a list that is there but empty counts and one that is null does not.
- * The value equals Karpenter's, so that a migration drifts no node.
+ * Returns the drift hash of a NodePool's template: everything static, without the requirements (reference/karpenter-core.md 1.1). Unset fields are
+ * left out, so an empty list counts when it is there and null does not. The value equals Karpenter's, so that a migration drifts no node.
  */
 export function nodePoolHash(template: TemplateInput | undefined): string {
   const spec = template?.spec ?? {}
@@ -82,7 +83,7 @@ function duration(text: string): bigint {
   return struct('Duration', [['Duration', nanoseconds === 0n ? undefined : int64(nanoseconds)]])
 }
 
-/** `Never` is the same as nothing. */
+/** `Never` equals unset. */
 function nillable(text: Optional<string>): bigint | undefined {
   const setting = text ? parseDurationSetting(text) : undefined
   if (setting?.kind !== 'duration') return undefined
@@ -108,7 +109,7 @@ function taint({ key, value, effect, timeAdded }: TaintInput): bigint {
 
 const secondsToUnixEpoch = 62_135_596_800n
 
-/** Go's binary form of a time in local time UTC: version, seconds since the year 1, nanoseconds, offset in minutes; big-endian. */
+/** Returns Go's binary form of a time in local time UTC: version, seconds since the year 1, nanoseconds, offset in minutes; big-endian. */
 function timeBytes(timestamp: string): number[] {
   const seconds = BigInt(Math.floor(Date.parse(timestamp) / 1000)) + secondsToUnixEpoch
   return [1, ...littleEndian(seconds).reverse(), 0, 0, 0, 0, 0, 0]

@@ -12,14 +12,14 @@ import { templateRequirements } from './node-claim-template.ts'
 
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
-/** What of a NodePool only a controller can see to be wrong. */
+/** Returns errors of a NodePool that only a controller can find. */
 export function runtimeErrors(pool: NodePool): readonly string[] {
   const { name, annotations } = pool.metadata
   return [
     ...templateErrors(pool.template, wellKnownLabels),
     ...nodePoolFieldErrors(name, pool.template).map(errorText),
     ...kubeletErrors(annotations),
-    // The API lets nobody take `replicas` away from a pool that has it.
+    // The API forbids removing `replicas` from a pool that has it.
     ...(pool.isStatic
       ? ['spec.replicas: static NodePools are not supported yet; make another NodePool without it']
       : []),
@@ -27,8 +27,8 @@ export function runtimeErrors(pool: NodePool): readonly string[] {
 }
 
 /**
- * Returns why no node can be created from a NodePool although upstream's rules accept it: names that are too long, annotations and requirements
- * that no NodeClaim can have, taints that kubelet refuses. Paths start at the NodePool.
+ * Returns why no node can be created from a NodePool that upstream's rules accept. Names may be too long, NodeClaims may not accept its annotations
+ * and requirements, and kubelet may refuse its taints. Paths start at the NodePool.
  */
 export function nodePoolFieldErrors(name: string, template: NodePool['template']): readonly FieldError[] {
   const { taints, startupTaints, nodeClassRef, requirements } = template.spec
@@ -40,7 +40,7 @@ export function nodePoolFieldErrors(name: string, template: NodePool['template']
       message,
     })),
   ]
-  // Both names are among what is required of nodes, and what is invalid by itself has an error of its own.
+  // Both names are among the node's requirements, and an error of the template is reported by itself.
   const isKnown = named.length > 0 || templateErrors(template, wellKnownLabels).length > 0
   const why = unclaimable(templateRequirements({ nodePool: name, labels: template.labels, nodeClassRef, requirements }))
   return [
@@ -52,7 +52,7 @@ export function nodePoolFieldErrors(name: string, template: NodePool['template']
   ]
 }
 
-/** Returns which values of taints kubelet does not start with: they are label values, though the CRDs take more. */
+/** Returns the taint values with which kubelet does not start: it takes label values only, though the CRDs take more. */
 export function taintValueErrors(taints: readonly Taint[]): readonly string[] {
   return taints.flatMap(({ key, value = '' }) =>
     labelValueErrors(value).map((error) => `of key ${key}: value ${JSON.stringify(shortened(value))}: ${error}`),
@@ -86,7 +86,7 @@ function labelErrors(key: string, value: string, wellKnown: ReadonlySet<string>)
   ]
 }
 
-/** Returns what is wrong with taints, in upstream's words; key and effect must be unique over both lists. */
+/** Returns errors of taints, in upstream's words; key and effect must be unique over both lists. */
 export function taintErrors(taints: readonly Taint[], startupTaints: readonly Taint[]): readonly string[] {
   const seen = new Set<string>()
   const check = (field: string) => (taint: Taint) => {

@@ -150,7 +150,7 @@ describe('healthAfter', () => {
     expect(healthAfter(pool(state), 7, { claim: claim('n'), joined })).toEqual(change)
   })
 
-  it('copies why a claim was not launched', () => {
+  it('copies the reason of a failed launch', () => {
     const refused = claim('n', { status: 'Unknown', reason: 'CreateInstanceFailed', message: 'no quota' })
     const outcome = { claim: refused, joined: F }
     expect(healthAfter(pool({ health: 'Unknown', annotation: stored('failed a') }), 7, outcome).condition).toEqual({
@@ -178,7 +178,7 @@ describe('healthReset', () => {
   })
 })
 
-it('every remembered state is read back from what is written for it', () => {
+it('every remembered state is read back from its annotation', () => {
   for (let bits = 0; bits < 16; bits++) {
     const before = remember([F, ...Array.from({ length: 4 }, (_, i) => (bits & (1 << i)) !== 0)].slice(0, 4))
     const { annotation } = healthAfter(pool({ annotation: stored(...before.map(text)) }), 7, {

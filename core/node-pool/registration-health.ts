@@ -2,39 +2,39 @@ import type { ConditionChange } from '../conditions.ts'
 import { conditionOf } from '../conditions.ts'
 import type { Condition, NodeClaim, NodePool } from '../objects.ts'
 
-/** Whether the nodes of a pool manage to join. It informs; nothing waits for it. */
+/** Whether the nodes of a pool join successfully. It is information only; nothing waits for it. */
 export const registrationHealthy = 'NodeRegistrationHealthy'
 
-/** On a NodePool: the outcomes that its condition alone does not tell, while at least one of them is a failure. */
+/** Annotation of a NodePool with the outcomes that its condition does not show, while at least one of them is a failure. */
 export const registrationsAnnotation = 'joiner.sh/registrations'
 
 const remembered = 4
 const failuresForUnhealthy = 2
 
-/** How the start of one NodeClaim ended. A claim whose UID is empty stands for one that nobody remembers. */
+/** Outcome of one NodeClaim's start. An empty UID stands for an unknown claim. */
 export interface RegistrationOutcome {
   readonly claimUid: string
   readonly joined: boolean
 }
 
-/** Oldest first. Successes older than every remembered failure are left out but for one: they decide nothing any more. */
+/** Oldest first. Of successes older than every remembered failure only one is kept: the others decide nothing. */
 export type RecentOutcomes = readonly RegistrationOutcome[]
 
 export type RegistrationHealth = 'unknown' | 'healthy' | 'unhealthy'
 
-/** What outcomes are counted for: a change of the pool or of its node class begins anew. */
+/** Generations that outcomes are counted for: a change of the pool or of its node class starts a new count. */
 interface Generations {
   readonly nodePool: number
   readonly nodeClass: number
 }
 
-/** Unhealthy from two failures among the last four on (reference/karpenter-core.md 5.1). */
+/** Returns unhealthy from two failures among the last four on (reference/karpenter-core.md 5.1). */
 export function registrationHealth(recent: RecentOutcomes): RegistrationHealth {
   if (recent.length === 0) return 'unknown'
   return recent.filter(({ joined }) => !joined).length >= failuresForUnhealthy ? 'unhealthy' : 'healthy'
 }
 
-/** The outcomes with one more. A claim counts once, so that an attempt that is repeated changes nothing. */
+/** Returns the outcomes with one more. A claim counts once, so that a repeated attempt changes nothing. */
 export function withOutcome(recent: RecentOutcomes, outcome: RegistrationOutcome): RecentOutcomes {
   if (outcome.claimUid !== '' && recent.some(({ claimUid }) => claimUid === outcome.claimUid)) return recent
   const kept = [...recent, outcome].slice(-remembered)
@@ -42,16 +42,16 @@ export function withOutcome(recent: RecentOutcomes, outcome: RegistrationOutcome
   return firstFailure === -1 ? kept.slice(-1) : kept.slice(firstFailure)
 }
 
-/** What a status write and a change of annotations should say; nothing where all is said already. */
+/** Changes of status and annotations to write; empty when both are current. */
 export interface HealthChange {
-  /** `null`: the annotation goes. */
+  /** `null` removes the annotation. */
   readonly annotation?: string | null
   readonly condition?: ConditionChange
 }
 
 /**
- * What the outcome of a claim's start means for its pool (reference/karpenter-core.md 5.1): its own Launched condition says why it failed,
- * unless it was launched and did not join. A claim that the pool does not own, such as one made by hand, means nothing.
+ * Returns the effect of a claim's start on its pool (reference/karpenter-core.md 5.1). The claim's Launched condition gives the reason of a failure,
+ * unless it was launched and did not join. A claim that the pool does not own, such as one made by hand, has no effect.
  */
 export function healthAfter(
   pool: NodePool,
@@ -85,8 +85,8 @@ function failed(claim: NodeClaim): ConditionChange {
 }
 
 /**
- * Unknown for a pool whose condition is missing or speaks of another generation of the pool or its node class. A pool that is being
- * deleted has a new generation though nobody changed it, so it keeps what it has.
+ * Unknown for a pool whose condition is missing or is of another generation of the pool or its node class. Deletion raises a pool's generation
+ * without a change of its spec, so its condition stays.
  */
 export function healthReset(pool: NodePool, nodeClassGeneration: number): ConditionChange | undefined {
   if (pool.metadata.deletionTimestamp !== undefined) return undefined
@@ -100,7 +100,7 @@ export function healthReset(pool: NodePool, nodeClassGeneration: number): Condit
   }
 }
 
-/** From the annotation; without one the condition stands for as many outcomes as it takes (reference/karpenter-core.md 5.1). */
+/** Read from the annotation; without one the condition stands for as many outcomes as it takes (reference/karpenter-core.md 5.1). */
 export function recentOutcomes(pool: NodePool, generations: Generations): RecentOutcomes {
   const stored = parseOutcomes(pool.metadata.annotations[registrationsAnnotation], generations)
   if (stored !== undefined) return stored
@@ -128,7 +128,7 @@ function formatOutcomes(recent: RecentOutcomes, generations: Generations): strin
   })
 }
 
-/** Undefined for what another generation left behind, and for what cannot be read. */
+/** Undefined for outcomes of another generation, and for unreadable ones. */
 function parseOutcomes(text: string | undefined, { nodePool, nodeClass }: Generations): RecentOutcomes | undefined {
   if (text === undefined) return undefined
   try {

@@ -83,7 +83,7 @@ describe('countPatch', () => {
     expect(countPatch(samplePool(), undefined)).toEqual({ nodes: 0, resources: empty })
   })
 
-  it('writes what has changed, and takes away what is gone', () => {
+  it('writes changed resources, and removes missing ones', () => {
     const before = samplePool('default', { resources: parseResources({ ...empty, 'nvidia.com/gpu': 1 }), nodes: 0 })
     expect(countPatch(before, counted)).toEqual({
       nodes: 2,

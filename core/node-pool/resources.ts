@@ -5,12 +5,12 @@ import { isLeaving } from '../scheduling/state-nodes.ts'
 import { integerQuantity, zero } from '../values/quantity.ts'
 import { entryOf } from '../values/records.ts'
 
-/** Always shown, also for a pool without nodes. */
+/** Resources that are always shown, even for a pool without nodes. */
 const base: Resources = { cpu: zero, 'ephemeral-storage': zero, memory: zero, nodes: zero, pods: zero }
 
 /**
- * What the nodes of each pool have together, by pool name, with their number as `nodes` (reference/karpenter-core.md 5.2). A claim counts from
- * its launch on; what is being deleted or disrupted does not count any more. Pools without nodes are not in the answer: see `poolResources`.
+ * Returns the total resources of each pool's nodes, by pool name, with their number as `nodes` (reference/karpenter-core.md 5.2). A claim counts from
+ * its launch on, and no longer when it is being deleted or disrupted. Pools without nodes are not in the answer: see `poolResources`.
  */
 export function resourcesByPool(
   nodes: Iterable<Node>,
@@ -39,14 +39,14 @@ export function resourcesByPool(
   return new Map([...counted].map(([pool, all]) => [pool, mergeResources(...all)]))
 }
 
-/** Until it is registered a Node's claim says which pool it is of. */
+/** Until registration the Node's claim names the pool. */
 function poolOf(node: Node | undefined, claim: NodeClaim | undefined): string | undefined {
   const own = node?.metadata.labels
   const ofNode = claim === undefined || own?.[labels.registered] === 'true'
   return (ofNode ? own?.[labels.nodePool] : undefined) ?? claim?.metadata.labels[labels.nodePool]
 }
 
-/** Until it is initialized, what a Node does not report yet is taken from its claim. */
+/** Until initialization, resources that a Node does not report are taken from its claim. */
 function capacityOf(node: Node | undefined, claim: NodeClaim | undefined): Resources {
   const promised = claim?.status.capacity ?? noResources
   if (node === undefined) return promised
@@ -55,18 +55,18 @@ function capacityOf(node: Node | undefined, claim: NodeClaim | undefined): Resou
   return { ...node.capacity, ...promised, ...known }
 }
 
-/** Resources as a pool's status shows them. */
+/** Returns resources as a pool's status shows them. */
 export function poolResources(counted: Resources | undefined): Resources {
   return mergeResources(base, counted ?? noResources)
 }
 
-/** The fields of a pool's status that count, as a merge patch: `null` for what is no longer there. */
+/** The counted fields of a pool's status, as a merge patch: `null` removes a resource. */
 type CountPatch = {
   readonly resources: Readonly<Record<string, string | null>>
   readonly nodes: number
 }
 
-/** What to write into a pool's status; undefined when it says so already, however the amounts are written. */
+/** Returns the patch of a pool's status; undefined when the amounts are already equal, however they are written. */
 export function countPatch(pool: NodePool, counted: Resources | undefined): CountPatch | undefined {
   const wanted = poolResources(counted)
   const nodes = Number((wanted['nodes'] ?? zero).nano / integerQuantity(1).nano)

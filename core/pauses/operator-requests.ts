@@ -1,12 +1,12 @@
-/** What an operator's message holds, once it is looked at. */
+/** Content of an operator's message after validation. */
 export type Checked<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'refused'; readonly message: string }
 
-/** Texts of an operator are shown on objects and in the history. */
+/** Operators' texts are shown on objects and in the history. */
 export const longestText = 500
 
-/** The fields of a payload, of which only those that are known may stand there; no payload is one without fields. */
+/** Returns the fields of a payload, which may be the known ones only; an empty payload has none. */
 export function fieldsOf(
   request: unknown,
   name: string,
@@ -21,7 +21,7 @@ export function fieldsOf(
     : { kind: 'refused', message: `${name}: ${strange}: not a field; use ${known.join(', ')}` }
 }
 
-/** Why texts cannot be taken; undefined: they can. */
+/** Returns why texts are refused; undefined when they are accepted. */
 export function textRefusal(name: string, texts: Readonly<Record<string, unknown>>): string | undefined {
   for (const [field, value] of Object.entries(texts)) {
     if (value === undefined || value === null) continue
@@ -35,12 +35,12 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The payload as an object, whatever it is. */
+/** Returns the payload as an object, whatever it is. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
-/** As JSON, and not endless. */
+/** Returns JSON of limited length. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined'
   return text.length > 100 ? `${text.slice(0, 97)}...` : text

@@ -45,12 +45,12 @@ test.each<[unknown]>([
   [{ scope: null, reason: null, until: null }],
   [{ scope: {} }],
   [{ reason: 'why', by: 'alice', until: '2026-11-21T13:00:00+00:30', scope: { reason: 'Drifted' } }],
-])('an update with %j is taken', (request) => {
+])('an update with %j is accepted', (request) => {
   expect(pauseRefusal(request, 'disruption', now)).toBeUndefined()
 })
 
 describe('a signal', () => {
-  test('is taken as it stands', () => {
+  test('is accepted as written', () => {
     const request = { reason: 'why', by: 'alice', until: '2026-11-21T13:00:00Z', scope: { nodePool: 'general' } }
     expect(pauseAskedFor(request, 'disruption', now)).toEqual({
       reason: 'why',
@@ -69,7 +69,7 @@ describe('a signal', () => {
     })
   })
 
-  test('says in the reason what it could not read, and brakes', () => {
+  test('records unreadable parts in the reason, and brakes', () => {
     const { reason, scope, untilMs } = pauseAskedFor({ until: 'later', scope: { zone: '1' } }, 'disruption', now)
     expect([scope, untilMs]).toEqual([{ kind: 'cluster' }, undefined])
     expect(reason).toMatch(
@@ -77,7 +77,7 @@ describe('a signal', () => {
     )
   })
 
-  test('to resume lifts what it names, and nothing when that cannot be read', () => {
+  test('to resume lifts the named pauses, and nothing when they cannot be read', () => {
     expect(liftAskedFor(undefined, 'disruption')).toEqual({ scope: { kind: 'cluster' }, all: false })
     expect(liftAskedFor({ scope: { node: 'n' }, by: 'bob' }, 'disruption')).toEqual({
       scope: { kind: 'node', name: 'n' },

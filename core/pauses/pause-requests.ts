@@ -1,7 +1,7 @@
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from './operator-requests.ts'
 import { isScopeName, type LoopName, type Pause, type PauseScope, pausableReasons, wholeLoop } from './pauses.ts'
 
-/** A scope as an operator writes it: one of the fields, or none for the whole loop. */
+/** An operator's scope: one of the fields, or none for the whole loop. */
 interface ScopeRequest {
   readonly nodePool?: string
   /** Name of the Node or of its NodeClaim. */
@@ -12,11 +12,11 @@ interface ScopeRequest {
 
 /** The payload of `pause`. */
 export interface PauseRequest {
-  /** Why; shown wherever the pause shows. */
+  /** The reason, shown with the pause. */
   readonly reason?: string
   /** RFC 3339 time at which the pause ends by itself. */
   readonly until?: string
-  /** Who asks. */
+  /** The requester. */
   readonly by?: string
   readonly scope?: ScopeRequest
 }
@@ -26,14 +26,14 @@ export interface ResumeRequest {
   readonly scope?: ScopeRequest
   /** Lifts the pauses of every scope. */
   readonly all?: boolean
-  /** Who asks. */
+  /** The requester. */
   readonly by?: string
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i
 const scopeRemedy = `use {"nodePool": NAME}, {"node": NAME}, {"reason": one of ${pausableReasons.join(', ')}}, or none for the whole loop`
 
-/** A scope that was asked for. Refused: more than one, one that is not known, or any of a loop that knows only the whole of itself. */
+/** Returns a requested scope. Refused: more than one scope, an unknown one, and any scope of a loop that can only be paused as a whole. */
 function readScope(scope: unknown, loop: LoopName): Checked<PauseScope> {
   const given = scope === null || scope === undefined ? {} : scope
   const refused = (why: string) => ({ kind: 'refused' as const, message: `scope ${shown(scope)}: ${why}` })
@@ -54,7 +54,7 @@ function readScope(scope: unknown, loop: LoopName): Checked<PauseScope> {
   return { kind: 'ok', value: { kind, name: value } }
 }
 
-/** Why a `pause` cannot be carried out as it stands; undefined: it can. `now`: epoch ms. */
+/** Returns why a `pause` cannot be carried out as requested; undefined when it can. `now`: epoch ms. */
 export function pauseRefusal(request: unknown, loop: LoopName, now: number): string | undefined {
   const fields = fieldsOf(request, 'pause', ['reason', 'until', 'by', 'scope'])
   if (fields.kind === 'refused') return fields.message
@@ -72,7 +72,7 @@ export function pauseRefusal(request: unknown, loop: LoopName, now: number): str
   return read.kind === 'refused' ? `pause: ${read.message}` : undefined
 }
 
-/** Why a `resume` cannot be carried out as it stands; undefined: it can. */
+/** Returns why a `resume` cannot be carried out as requested; undefined when it can. */
 export function resumeRefusal(request: unknown, loop: LoopName): string | undefined {
   const fields = fieldsOf(request, 'resume', ['scope', 'all', 'by'])
   if (fields.kind === 'refused') return fields.message
@@ -88,8 +88,8 @@ export function resumeRefusal(request: unknown, loop: LoopName): string | undefi
 }
 
 /**
- * The pause that a payload asks for, whatever it holds: a signal cannot be answered, and its handler must not fail. What cannot be read is
- * left out and told in the reason. A pause is a brake, so one whose scope cannot be read is of the whole loop.
+ * Returns the pause that a payload requests, for any payload: a signal cannot be answered, and its handler must not fail. Unreadable parts are left
+ * out and recorded in the reason. A pause is a brake, so an unreadable scope means the whole loop.
  */
 export function pauseAskedFor(request: unknown, loop: LoopName, now: number): Pause {
   const { reason, until, by, scope } = objectOf(request)
@@ -111,14 +111,14 @@ export function pauseAskedFor(request: unknown, loop: LoopName, now: number): Pa
   }
 }
 
-/** What a `resume` is to lift: a scope, or `all`. */
+/** Pauses that a `resume` lifts: a scope, or `all`. */
 export interface Lift {
   readonly scope: PauseScope
   readonly all: boolean
   readonly by?: string
 }
 
-/** What a payload asks to lift; undefined when its scope cannot be read: then the brake stays. */
+/** Returns the pauses that a payload lifts; undefined when its scope cannot be read: then the brake stays. */
 export function liftAskedFor(request: unknown, loop: LoopName): Lift | undefined {
   const { scope, all, by } = objectOf(request)
   const read = readScope(scope, loop)

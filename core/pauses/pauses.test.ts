@@ -26,7 +26,7 @@ describe('entries of the ConfigMap', () => {
     [node, 'disruption.node.aks-general-x7k2p'],
     [{ kind: 'node', name: 'node.of.many.dots' }, 'disruption.node.node.of.many.dots'],
     [drifted, 'disruption.reason.Drifted'],
-  ])('%j stands under %s and is read back', (scope, key) => {
+  ])('%j is stored under %s and read back', (scope, key) => {
     const stored: Pause = { ...pause(scope), untilMs: now + 60_000, by: 'alice' }
     expect(pauseKey('disruption', scope)).toBe(key)
     expect(key).toMatch(/^[-._a-zA-Z0-9]+$/)
@@ -73,7 +73,7 @@ describe('entries of the ConfigMap', () => {
   })
 })
 
-describe('what a pause covers', () => {
+describe('the objects that a pause covers', () => {
   test('the widest scope is named first', () => {
     const all = [pause(drifted), pause(node), pause(general), pause(cluster)]
     const named = [all, all.slice(0, 3), all.slice(0, 2), all.slice(0, 1), []].map((inForce) => {
@@ -94,7 +94,7 @@ describe('what a pause covers', () => {
     expect(pauses.wholeLoop).toBeUndefined()
   })
 
-  test('a pool shows what holds all or one reason of it, a claim only what is about itself', () => {
+  test('a pool shows pauses of all or one of its reasons, a claim only its own', () => {
     const all = [pause(drifted), pause(node), pause(general), pause(cluster), pause({ kind: 'nodePool', name: 'gpu' })]
     const kinds = (shown: readonly Pause[]) => shown.map((each) => scopeOf(each).kind)
     expect(kinds(new Pauses(all).onNodePool('general'))).toEqual(['reason', 'nodePool', 'cluster'])

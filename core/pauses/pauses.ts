@@ -7,28 +7,28 @@ export type LoopName = 'provisioning' | 'disruption'
 export const pausableReasons = ['Empty', 'Drifted', 'Underutilized'] as const
 export type PausableReason = (typeof pausableReasons)[number]
 
-/** What a pause holds still. `cluster` is the whole loop, and the only scope that stops the loop itself. */
+/** Scope of a pause. `cluster` is the whole loop, and the only scope that stops the loop itself. */
 export type PauseScope =
   | { readonly kind: 'cluster' }
   | { readonly kind: 'nodePool'; readonly name: string }
-  /** By the name of the Node or of its NodeClaim. */
+  /** Name of the Node or of its NodeClaim. */
   | { readonly kind: 'node'; readonly name: string }
   | { readonly kind: 'reason'; readonly reason: PausableReason }
 
-/** A pause as an operator asked for it. */
+/** A pause as an operator requested it. */
 export interface Pause {
   readonly reason: string
   /** Epoch ms. */
   readonly sinceMs: number
-  /** Epoch ms; absent: until resumed. */
+  /** Epoch ms; unset until resumed. */
   readonly untilMs?: number
-  /** Who asked for it; absent: nobody said. */
+  /** Unset when the requester is unknown. */
   readonly by?: string
-  /** Absent: the whole loop. */
+  /** Unset for the whole loop. */
   readonly scope?: PauseScope
 }
 
-/** What a disruption would touch. */
+/** Objects that a disruption would affect. */
 export interface DisruptionTarget {
   readonly nodePool: string
   readonly node?: string
@@ -36,7 +36,7 @@ export interface DisruptionTarget {
   readonly reason: string
 }
 
-/** What a ConfigMap's key may hold. Every name that Kubernetes gives a NodePool or Node fits, but for the length. */
+/** Longest key of a ConfigMap. Every name that Kubernetes allows for a NodePool or Node fits, except for the length. */
 const longestKey = 253
 const nameSyntax = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
@@ -46,7 +46,7 @@ export function scopeOf(pause: Pause): PauseScope {
   return pause.scope ?? wholeLoop
 }
 
-/** The key under which a loop's pause of a scope stands in the ConfigMap of pauses. */
+/** Returns the key of a loop's pause of a scope in the ConfigMap of pauses. */
 export function pauseKey(loop: LoopName, scope: PauseScope): string {
   if (scope.kind === 'cluster') return loop
   if (scope.kind === 'reason') return `${loop}.reason.${scope.reason}`
@@ -59,8 +59,8 @@ export function isScopeName(name: string): boolean {
 }
 
 /**
- * Loop and scope of a key; scope absent: it cannot be read. A key of neither loop belongs to disruption: a pause is a brake, so what somebody
- * wrote there and nobody understands holds the loop that takes nodes away, and no pod has to wait for it.
+ * Returns loop and scope of a key; scope unset when unreadable. A key of neither loop belongs to disruption. A pause is a brake, so an unknown entry
+ * pauses the loop that removes nodes, and no pod has to wait for it.
  */
 function readKey(key: string): { readonly loop: LoopName; readonly scope?: PauseScope } {
   const [loop = '', kind = '', ...rest] = key.split('.')
@@ -75,7 +75,7 @@ function readKey(key: string): { readonly loop: LoopName; readonly scope?: Pause
   return { loop }
 }
 
-/** The ConfigMap's entry of a pause. */
+/** Returns the ConfigMap's entry of a pause. */
 export function formatPause({ reason, sinceMs, untilMs, by }: Pause): string {
   return JSON.stringify({
     reason,
@@ -85,7 +85,7 @@ export function formatPause({ reason, sinceMs, untilMs, by }: Pause): string {
   })
 }
 
-/** An entry that cannot be read counts as a pause without end, since a pause is a brake. */
+/** An unreadable entry counts as a pause without end, since a pause is a brake. */
 function parsePause(text: string): Pause {
   try {
     const value = JSON.parse(text) as Readonly<Record<'reason' | 'since' | 'until' | 'by', unknown>>
@@ -107,12 +107,12 @@ function timeOf(value: unknown): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** What the ConfigMap says about one loop. */
+/** The ConfigMap's entries of one loop. */
 export interface StoredPauses {
   readonly inForce: readonly Pause[]
-  /** Keys of entries whose time is over. */
+  /** Keys of expired entries. */
   readonly over: readonly string[]
-  /** All keys of the loop, and those among them that cannot be read: they count as pauses of the whole loop. */
+  /** All keys of the loop, and the unreadable ones among them: they count as pauses of the whole loop. */
   readonly keys: readonly string[]
   readonly unreadable: readonly string[]
 }
@@ -137,7 +137,7 @@ export function storedPauses(data: Readonly<Record<string, string>>, loop: LoopN
   return { inForce, over, keys, unreadable }
 }
 
-/** The pauses of disruption that are in force at one moment. Plain data in `inForce`, so that another thread can make its own of it. */
+/** Pauses of disruption in force at one moment. `inForce` is plain data, so that another thread can rebuild the object. */
 export class Pauses {
   readonly inForce: readonly Pause[]
 
@@ -145,12 +145,12 @@ export class Pauses {
     this.inForce = inForce
   }
 
-  /** The pause of the whole loop, if there is one. */
+  /** Returns the pause of the whole loop, if there is one. */
   get wholeLoop(): Pause | undefined {
     return this.#first((scope) => scope.kind === 'cluster')
   }
 
-  /** What forbids a disruption: the widest pause that covers it (cluster, then NodePool, node, reason). */
+  /** Returns the pause that forbids a disruption: the widest one that covers it (cluster, then NodePool, node, reason). */
   covering({ nodePool, node, nodeClaim, reason }: DisruptionTarget): Pause | undefined {
     if (this.inForce.length === 0) return undefined
     return (
@@ -161,7 +161,7 @@ export class Pauses {
     )
   }
 
-  /** What an operator is to see on a NodePool: pauses of the cluster, of the pool, and of one reason. */
+  /** Pauses to show on a NodePool: those of the cluster, of the pool, and of one reason. */
   onNodePool(name: string): readonly Pause[] {
     return this.inForce.filter((pause) => {
       const scope = scopeOf(pause)
@@ -169,7 +169,7 @@ export class Pauses {
     })
   }
 
-  /** What an operator is to see on a NodeClaim: pauses of this very node. Those that cover its pool stand on the NodePool. */
+  /** Pauses to show on a NodeClaim: those of its node. Pauses of its pool are shown on the NodePool. */
   onNodeClaim(name: string, node: string | undefined): readonly Pause[] {
     return this.inForce.filter((pause) => {
       const scope = scopeOf(pause)
@@ -190,7 +190,7 @@ export function scopeText(loop: LoopName, scope: PauseScope): string {
   return `disruption of ${scope.kind === 'nodePool' ? 'NodePool' : 'node'} "${scope.name}"`
 }
 
-/** Who paused what, why, since when and until when, on one line. */
+/** Returns on one line the scope, requester, reason, start and end of a pause. */
 export function pauseText(loop: LoopName, pause: Pause): string {
   const { reason, sinceMs, untilMs, by } = pause
   const who = by === undefined ? '' : ` by ${by}`

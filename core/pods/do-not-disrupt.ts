@@ -2,11 +2,11 @@ import type { Pod } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
 import { parseGoDuration } from '../values/duration.ts'
 
-/** What a pod's do-not-disrupt annotation means. */
+/** Meaning of a pod's do-not-disrupt annotation. */
 export type Protection =
   | { readonly kind: 'none' }
   | { readonly kind: 'always' }
-  /** `endsAt` in epoch ms; absent: the pod has not started, so its time has not begun to run. */
+  /** `endsAt` in epoch ms; unset before the pod starts, since its time has not begun to run. */
   | { readonly kind: 'timed'; readonly endsAt?: number }
   /** The annotation is ignored. */
   | { readonly kind: 'invalid'; readonly value: string; readonly message: string }
@@ -14,7 +14,7 @@ export type Protection =
 const none: Protection = { kind: 'none' }
 const always: Protection = { kind: 'always' }
 
-/** When a pod's protection ends or has ended, in epoch ms; undefined: it has none, none that ends, or its time has not begun to run. */
+/** Returns when a pod's protection ends or has ended, in epoch ms; undefined when it has none or none that ends, or its time has not begun to run. */
 export function protectedUntil(pod: Pick<Pod, 'metadata' | 'startTime'>): number | undefined {
   const protection = protectionOf(pod)
   return protection.kind === 'timed' ? protection.endsAt : undefined

@@ -44,7 +44,7 @@ describe('hostPortConflict', () => {
     expect(hostPortConflict([added], [used]) !== undefined).toBe(expected)
   })
 
-  it('leaves out what is not a host port', () => {
+  it('leaves out ports that are not host ports', () => {
     expect(hostPorts([{ containerPort: 80 }, { hostPort: 0 }])).toEqual([])
   })
 })

@@ -9,7 +9,7 @@ interface HostPort {
   readonly protocol: string
 }
 
-/** The host ports among the ports of a pod's containers. Without an address every one is meant (reference/karpenter-core.md 3.9). */
+/** Returns the host ports among the ports of a pod's containers. A port without an address is for every address (reference/karpenter-core.md 3.9). */
 export function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] {
   return ports
     .filter(({ hostPort }) => (hostPort ?? 0) !== 0)
@@ -20,7 +20,7 @@ export function hostPorts(ports: readonly ContainerPort[]): readonly HostPort[] 
     }))
 }
 
-/** The text that upstream prints for a host port. */
+/** Returns upstream's text of a host port. */
 export function describeHostPort({ ip, port, protocol }: HostPort): string {
   return `IP=${ip} Port=${port} Proto=${protocol}`
 }
@@ -30,7 +30,7 @@ function clashes(a: HostPort, b: HostPort): boolean {
   return a.ip === b.ip || unspecified.has(a.ip) || unspecified.has(b.ip)
 }
 
-/** Why ports cannot be added to those that a node has in use; undefined when they can (reference/karpenter-core.md 3.9). */
+/** Returns why ports conflict with those in use on a node; undefined when they do not (reference/karpenter-core.md 3.9). */
 export function hostPortConflict(used: readonly ContainerPort[], added: readonly ContainerPort[]): string | undefined {
   if (used.length === 0 || added.length === 0) return undefined
   const existing = hostPorts(used)

@@ -1,14 +1,14 @@
 import type { Affinity, PodExcess, TopologySpreadConstraint } from '../objects.ts'
 
 /**
- * What a pod may ask of the scheduler at most. Kubernetes has no such limits: an object of 3 MiB holds 40,000 terms, each of which is work for every
- * pass. No workload needs a tenth of this.
+ * Limits on a pod's constraints. Kubernetes has none: an object of 3 MiB holds 40,000 terms, each of which is work for every pass. No workload needs
+ * a tenth of this.
  */
 export const podLimits = {
   /** Required spread constraints, and required pod affinity and anti-affinity terms, of each kind. */
   requiredTerms: 64,
   requiredNodeTerms: 128,
-  /** Spread constraints that give way, and preferred terms, of each kind. */
+  /** ScheduleAnyway spread constraints, and preferred terms, of each kind. */
   preferences: 64,
   /** Keys, values and names in all constraints together, and their characters. */
   texts: 5000,
@@ -22,19 +22,19 @@ export const podLimits = {
   ownerReferences: 64,
 } as const
 
-/** The part of a pod's spec that says where it may run. */
+/** The part of a pod's spec that limits where it may run. */
 export interface PodConstraints {
   readonly nodeSelector?: Readonly<Record<string, string>>
   readonly affinity?: Affinity
   readonly topologySpreadConstraints?: readonly TopologySpreadConstraint[]
 }
 
-/** How many there are of what is counted, and how many there may be, by the path of the field. */
+/** Counts of limited items with their limits, by the path of the field. */
 export type PodCounts = readonly (readonly [field: string, count: number, limit: number])[]
 
 /**
- * Returns the constraints with no more preferences than the scheduler looks at, or none at all where requirements are too many, and what was left out;
- * undefined: nothing is too much. `counts` are of other parts of the pod.
+ * Returns the constraints with preferences up to the limit, or none at all where requirements are too many, and what was left out. Undefined when no
+ * limit is exceeded. `counts` are of other parts of the pod.
  */
 export function boundedConstraints(
   given: PodConstraints,
@@ -77,7 +77,7 @@ function requiredParts({ nodeSelector, affinity, topologySpreadConstraints = [] 
   return [nodeSelector, terms, topologySpreadConstraints.filter(isRequired)]
 }
 
-/** The first preferences of each kind, as long as they are not too large together with what is required. */
+/** Keeps the first preferences of each kind, while their size with the requirements is within the limits. */
 function withPreferences(given: PodConstraints, size: Size) {
   const dropped: string[] = []
   const kept = <T>(field: string, all: readonly T[]): readonly T[] => {
@@ -110,7 +110,7 @@ class Size {
   #texts = 0
   #characters = 0
 
-  /** Whether a value is within the limits with all that was added before; if not, it is not counted. */
+  /** Whether a value is within the limits with everything added before; if not, it is not counted. */
   add(value: unknown): boolean {
     const [texts, characters] = [this.#texts, this.#characters]
     if (this.#count(value)) return true

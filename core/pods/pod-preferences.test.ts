@@ -52,7 +52,7 @@ describe('preferred node affinity', () => {
     expect(ignoredPreferences).not.toContain('\n')
   })
 
-  it('is told of once, however many terms are wrong', () => {
+  it('reports once, however many terms are wrong', () => {
     const wrong: RequirementSpec = { key: 'a', operator: 'In', values: ['x'.repeat(1_000_000)] }
     const { ignoredPreferences } = withValidPreferences(preferring(...Array.from({ length: 50 }, () => [wrong])))
     expect(ignoredPreferences).toMatch(/\(and 49 more terms\)$/)

@@ -5,9 +5,8 @@ type NodeAffinity = NonNullable<Affinity['nodeAffinity']>
 type PreferredTerm = NonNullable<NodeAffinity['preferredDuringSchedulingIgnoredDuringExecution']>[number]
 
 /**
- * Returns a pod's affinity without the preferred node affinity terms that no node can meet, because a key, an operator or a value is none that
- * labels have. The API server takes such values in preferred terms, kube-scheduler passes over the terms, and the planner would write them into
- * a NodeClaim.
+ * Returns a pod's affinity without the preferred node affinity terms that no node can meet, because a key, operator or value is invalid for labels.
+ * The API server accepts such values in preferred terms and kube-scheduler skips the terms. The planner would write them into a NodeClaim.
  */
 export function withValidPreferences(affinity: Affinity): Pick<Pod, 'affinity' | 'ignoredPreferences'> {
   const { nodeAffinity } = affinity

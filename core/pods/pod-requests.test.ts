@@ -13,7 +13,7 @@ const asks = (cpu: string, change: Partial<Container> = {}): Container => ({
 const sidecar = (cpu: string) => asks(cpu, { restartPolicy: 'Always' })
 const cpuOf = (pod: PodResourcesInput) => formatResources(podRequests(pod))['cpu']
 
-describe('what a pod asks for', () => {
+describe("a pod's requests", () => {
   test.each<[string, PodResourcesInput['spec'], string | undefined]>([
     ['is the sum of its containers', { containers: [asks('100m'), asks('200m')] }, '300m'],
     ['is nothing without containers', {}, undefined],
@@ -111,7 +111,7 @@ describe('while a container is resized', () => {
     expect(cpuOf(input)).toBe(cpu)
   })
 
-  test('the status of an init container that ends tells nothing, that of a sidecar does', () => {
+  test('the status of an init container that ends is ignored, that of a sidecar counts', () => {
     const initContainerStatuses = [{ name: 'i', resources: { requests: { cpu: '2' } } }]
     const input = (init: Container): PodResourcesInput => ({
       spec: { containers: [asks('100m')], initContainers: [init] },
@@ -122,7 +122,7 @@ describe('while a container is resized', () => {
   })
 })
 
-describe('what a pod is limited to', () => {
+describe("a pod's limits", () => {
   test('has no overhead where there is no limit', () => {
     const limited = (limits: Container['resources']) =>
       formatResources(
@@ -139,7 +139,7 @@ test('many pods are their sum and their number', () => {
   expect(formatResources(podsRequests([]))).toEqual({ pods: '0' })
 })
 
-test('no container asks for more than its pod, and none makes the pod ask for less', () => {
+test("no container requests more than its pod, and none reduces the pod's requests", () => {
   const container = fc.record({ cpu: fc.integer({ min: 0, max: 4000 }), isSidecar: fc.boolean() })
   const made = ({ cpu, isSidecar }: { cpu: number; isSidecar: boolean }) =>
     isSidecar ? sidecar(`${cpu}m`) : asks(`${cpu}m`)
@@ -159,7 +159,7 @@ test('no container asks for more than its pod, and none makes the pod ask for le
         expect(
           milli({ spec: { ...spec, initContainers: [...spec.initContainers, made(added)] } }),
         ).toBeGreaterThanOrEqual(whole)
-        // Without a status the two agree.
+        // Without a status both are equal.
         expect(maxResources(podRequests({ spec }), specRequests({ spec }))).toEqual(specRequests({ spec }))
       },
     ),

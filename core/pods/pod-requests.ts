@@ -16,7 +16,7 @@ interface ContainerStatus {
   readonly allocatedResources?: Amounts
 }
 
-/** The parts of a pod object that its resource requests follow from. */
+/** The parts of a pod object that determine its resource requests. */
 export interface PodResourcesInput {
   readonly spec?: {
     readonly containers?: readonly Container[] | null
@@ -33,7 +33,7 @@ export interface PodResourcesInput {
   }
 }
 
-/** Resources that a pod may ask for as a whole; the rest is only known to containers. */
+/** Resources that a pod may request as a whole; containers request the others. */
 const podLevel = (name: string) => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')
 
 /** An init container that keeps running beside the pod's containers. */
@@ -41,14 +41,14 @@ const isSidecar = (container: Container) => container.restartPolicy === 'Always'
 
 type Kind = 'requests' | 'limits'
 
-/** What a pod asks for by its spec alone, without `pods` (reference/karpenter-core.md 3.11). */
+/** Returns a pod's requests by its spec alone, without `pods` (reference/karpenter-core.md 3.11). */
 export function specRequests(pod: PodResourcesInput): Resources {
   return total(pod, 'requests', (container) => parseResources(container.resources?.requests))
 }
 
 /**
- * What a pod asks for: by its spec, or by what it was allocated while a resize is under way, whichever is more (reference/karpenter-core.md 3.11).
- * The status counts only where it says what is in use, and never for an init container that ends.
+ * Returns a pod's requests: by its spec, or by its allocation while a resize is under way, whichever is more (reference/karpenter-core.md 3.11). The
+ * status counts only where it reports use, and never for an init container that ends.
  */
 export function podRequests(pod: PodResourcesInput): Resources {
   const statuses = new Map(
@@ -70,12 +70,12 @@ export function podRequests(pod: PodResourcesInput): Resources {
   })
 }
 
-/** What a pod is limited to. A container without a limit for a resource adds nothing to it. */
+/** Returns a pod's limits. A container without a limit for a resource adds nothing to it. */
 export function podLimits(pod: PodResourcesInput): Resources {
   return total(pod, 'limits', (container) => parseResources(container.resources?.limits))
 }
 
-/** The sum over pods, with `pods` = their number. */
+/** Returns the sum over pods, with `pods` = their number. */
 export function podsRequests(
   pods: readonly PodResourcesInput[],
   of: (pod: PodResourcesInput) => Resources = podRequests,
@@ -84,8 +84,8 @@ export function podsRequests(
 }
 
 /**
- * The larger of what runs side by side and what the init phase needs at its peak. A restartable init container (a sidecar) keeps running, so it
- * adds to all that starts after it. Amounts set for the pod as a whole replace those of its containers; overhead comes on top.
+ * Returns the larger of the concurrent containers' sum and the peak of the init phase. A restartable init container (a sidecar) keeps running, so it
+ * counts with every container started after it. Amounts of the pod as a whole replace those of its containers; overhead is added.
  */
 function total(pod: PodResourcesInput, kind: Kind, of: (container: Container) => Resources): Resources {
   let running = mergeResources(...(pod.spec?.containers ?? []).map(of))
@@ -104,7 +104,7 @@ function total(pod: PodResourcesInput, kind: Kind, of: (container: Container) =>
   return withOverhead({ ...maxResources(running, peak), ...replaced }, pod, kind)
 }
 
-/** A limit is raised by the overhead only where there is one: no limit plus overhead is still no limit. */
+/** Adds overhead to a limit only where there is one: no limit plus overhead is still no limit. */
 function withOverhead(amounts: Resources, pod: PodResourcesInput, kind: Kind): Resources {
   const overhead = parseResources(pod.spec?.overhead)
   if (kind === 'requests') return mergeResources(amounts, overhead)

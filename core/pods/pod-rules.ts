@@ -3,7 +3,7 @@ import { taintKeys } from '../requirements/labels.ts'
 import { tolerates } from '../taints.ts'
 import { protectionOf } from './do-not-disrupt.ts'
 
-/** `namespace/name`, as messages name a pod. */
+/** Returns `namespace/name`, as messages name a pod. */
 export function podName(pod: Pick<Pod, 'metadata'>): string {
   return `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`
 }
@@ -17,7 +17,7 @@ export function isTerminating({ metadata }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined
 }
 
-/** Neither ended nor being deleted. */
+/** Whether a pod has not ended and is not being deleted. */
 export function isActive(pod: Pod): boolean {
   return !isTerminal(pod) && !isTerminating(pod)
 }
@@ -29,7 +29,7 @@ export function isDaemonPod(pod: Pod): boolean {
   return isOwnedBy(pod, 'DaemonSet', 'apps/v1')
 }
 
-/** Whether a kubelet runs it from a file: the API server holds a mirror of it only. */
+/** Whether a kubelet runs the pod from a file: the API server holds only a mirror of it. */
 export function isMirrorPod(pod: Pod): boolean {
   return isOwnedBy(pod, 'Node', 'v1')
 }
@@ -66,7 +66,7 @@ export function toleratesDisruption(pod: Pod): boolean {
   return pod.tolerations.some((toleration) => tolerates(toleration, { key: taintKeys.disrupted, effect: 'NoSchedule' }))
 }
 
-/** Whether the eviction API should be asked for this pod (reference/karpenter-core.md 4.2). */
+/** Whether the eviction API is used for this pod (reference/karpenter-core.md 4.2). */
 export function isEvictable(pod: Pod, now: number): boolean {
   return isActive(pod) && !toleratesDisruption(pod) && !isMirrorPod(pod) && !hasDoNotDisrupt(pod, now)
 }

@@ -5,23 +5,23 @@ import { labels } from './labels.ts'
 import { describe, type Requirement } from './requirement.ts'
 import type { Requirements } from './requirements.ts'
 
-/** A NodeClaim's CRD takes so many entries in `spec.requirements`. */
+/** Most entries in `spec.requirements` that a NodeClaim's CRD accepts. */
 const maxEntries = 100
 /** Bytes of all keys and values. etcd takes objects of 1.5 MiB, and a NodeClaim holds more than its requirements. */
 const maxBytes = 700_000
 
-/** The CRD does not know reservations yet. They are planned for, and as long as none is offered no claim asks for one. */
+/** The CRD does not have reservations yet. Plans use them, but no claim requests one while none is offered. */
 const notOffered: string = labels.reservationId
 
-/** Requirements of planning that no NodeClaim is written with. */
+/** Requirements of planning that are never written into a NodeClaim. */
 export const neverWritten: ReadonlySet<string> = new Set([labels.hostname, labels.registered, labels.initialized])
 
-/** Why no NodeClaim can be created with requirements. `why`: what is wrong with the one requirement. */
+/** Why no NodeClaim can be created with requirements. `why`: the error of the one requirement. */
 export type Unclaimable =
   | { readonly kind: 'requirement'; readonly requirement: Requirement; readonly why: string }
   | { readonly kind: 'entries' | 'bytes'; readonly count: number }
 
-/** Returns why no NodeClaim can be created, with what would help. */
+/** Returns why no NodeClaim can be created, with the remedy. */
 export function unclaimableText(found: Unclaimable): string {
   switch (found.kind) {
     case 'requirement':
@@ -34,9 +34,9 @@ export function unclaimableText(found: Unclaimable): string {
 }
 
 /**
- * Returns why no NodeClaim can be created with these requirements, though each may be fulfilled by a node that exists; undefined when one can:
- * the CRD refuses a key, a value is none that a label can have, or there are too many of them. A pod's requirements reach a NodeClaim through
- * its node selector, its node affinity and its volumes.
+ * Returns why no NodeClaim can be created with these requirements, though an existing node may fulfil each of them; undefined when one can. The CRD
+ * refuses a key, a value is no label value, or there are too many of them. A pod's requirements reach a NodeClaim through its node selector, its node
+ * affinity and its volumes.
  */
 export function unclaimable(sets: Requirements): Unclaimable | undefined {
   const written = [...sets.values()].filter(({ key }) => !neverWritten.has(key))
@@ -65,14 +65,14 @@ function unclaimableBecause({ key, values, gte, lte }: Requirement): string | un
   return undefined
 }
 
-/** As `serialize` writes it: each bound is an entry. */
+/** Counts entries as `serialize` writes them: each bound is an entry. */
 function entriesOf({ gte, lte }: Requirement): number {
   return Math.max(1, Number(gte !== undefined) + Number(lte !== undefined))
 }
 
 function bytesOf({ key, values }: Requirement): number {
   let bytes = key.length
-  // Beside the value its quotes and a comma.
+  // Adds a value's quotes and a comma.
   for (const value of values) bytes += value.length + 3
   return bytes
 }

@@ -1,4 +1,4 @@
-// What Kubernetes takes as a label key and as a label value, with the texts of its API server.
+// Kubernetes' rules for label keys and label values, with the texts of its API server.
 
 const maxNameLength = 63
 const maxPrefixLength = 253
@@ -17,7 +17,7 @@ const prefix = new RegExp(`^${prefixPattern}$`)
 
 const tooLong = (length: number) => `must be no more than ${length} bytes`
 
-/** What is wrong with a qualified name: an optional DNS prefix and a slash before the name. */
+/** Returns the errors of a qualified name: an optional DNS prefix and a slash before the name. */
 export function qualifiedNameErrors(text: string): readonly string[] {
   const parts = text.split('/')
   if (parts.length > 2) {
@@ -37,7 +37,7 @@ function prefixErrors(text: string): readonly string[] {
   return subdomainErrors(text).map((error) => `prefix part ${error}`)
 }
 
-/** What is wrong with the name of an object, or the prefix of a key: a DNS subdomain. */
+/** Returns the errors of an object's name, or of a key's prefix: a DNS subdomain. */
 export function subdomainErrors(text: string): readonly string[] {
   return [
     ...(text.length > maxPrefixLength ? [tooLong(maxPrefixLength)] : []),
@@ -45,7 +45,7 @@ export function subdomainErrors(text: string): readonly string[] {
   ]
 }
 
-/** What is wrong with the value of a label. */
+/** Returns the errors of a label's value. */
 export function labelValueErrors(text: string): readonly string[] {
   return [...(text.length > maxNameLength ? [tooLong(maxNameLength)] : []), ...(value.test(text) ? [] : [valueRule])]
 }

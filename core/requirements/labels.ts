@@ -1,4 +1,4 @@
-/** Label keys that Kubernetes or Karpenter give a meaning to. */
+/** Label keys with a meaning to Kubernetes or Karpenter. */
 export const labels = {
   nodePool: 'karpenter.sh/nodepool',
   initialized: 'karpenter.sh/initialized',
@@ -78,18 +78,18 @@ const aliases: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** The stable name of a label key that has an older or a driver's own one. */
+/** Returns the stable name of a label key that is an older or a driver's own one. */
 export function normalizedLabel(key: string): string {
   return aliases.get(key) ?? key
 }
 
-/** The domain of a label key: what stands before the slash. */
+/** Returns the domain of a label key: the part before the slash. */
 function labelDomain(key: string): string {
   const slash = key.indexOf('/')
   return slash < 0 ? '' : key.slice(0, slash)
 }
 
-/** Keys that users may not set: Karpenter's own domain, and the hostname (reference/karpenter-core.md 1.5). */
+/** Whether users may not set a key: those of Karpenter's own domain, and the hostname (reference/karpenter-core.md 1.5). */
 export function isRestrictedLabel(key: string, wellKnown: ReadonlySet<string>): boolean {
   if (wellKnown.has(key)) return false
   const domain = labelDomain(key)
@@ -112,9 +112,9 @@ export const annotations = {
   aksMachine: 'karpenter.azure.com/aks-machine-resource-id',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
   disruptionCommand: 'joiner.sh/disruption-command',
-  /** On a NodeClaim that was made for the nodes of a command: the command's id. */
+  /** On a NodeClaim that was created for a command: the command's id. */
   replacementFor: 'joiner.sh/replacement-for',
-  /** On a NodeClaim that an operator holds: until when; the other three say more (`core/node-claim/hold.ts`). */
+  /** On a NodeClaim that an operator holds: until when. The other three hold the details (`core/node-claim/hold.ts`). */
   holdUntil: 'joiner.sh/hold-until',
   holdReason: 'joiner.sh/hold-reason',
   holdBy: 'joiner.sh/hold-by',

@@ -9,8 +9,8 @@ const capacityTypes = ['on-demand', 'spot', 'reserved']
 const maxInt64 = (1n << 63n) - 1n
 
 /**
- * Returns what is wrong with a requirement of a NodePool or with one that a pod states, in upstream's words (reference/karpenter-core.md 1.1,
- * "Runtime validation", and 3.2). `wellKnown` are the keys that are never restricted.
+ * Returns the errors of a requirement of a NodePool or a pod, in upstream's words (reference/karpenter-core.md 1.1, "Runtime validation", and 3.2).
+ * `wellKnown` are the keys that are never restricted.
  */
 export function requirementErrors(entry: RequirementSpec, wellKnown: ReadonlySet<string>): readonly string[] {
   const key = normalizedLabel(entry.key)
@@ -27,7 +27,7 @@ export function requirementErrors(entry: RequirementSpec, wellKnown: ReadonlySet
   ]
 }
 
-/** Returns why no label of any node can meet a requirement: its operator, its key or a value is not one that Kubernetes knows. */
+/** Returns why no node's labels can meet a requirement: its operator, its key or a value is invalid in Kubernetes. */
 export function syntaxErrors(entry: RequirementSpec): readonly string[] {
   const key = normalizedLabel(entry.key)
   return [...operatorErrors(key, entry.operator), ...keyAndValueErrors(key, entry.operator, entry.values ?? [])]
@@ -60,12 +60,12 @@ function keyAndValueErrors(key: string, operator: string, values: readonly strin
   ]
 }
 
-/** The length is that of the longest label value: to read many more digits would take long. */
+/** The maximum is the length of the longest label value: parsing many more digits would take long. */
 function isBound([value = '', ...more]: readonly string[]): boolean {
   return more.length === 0 && /^(\+?[0-9]{1,63}|-0{1,62})$/.test(value) && BigInt(value.replace('+', '')) <= maxInt64
 }
 
-/** Unknown capacity types are let pass as long as enough known ones remain. */
+/** Unknown capacity types are accepted while enough known ones remain. */
 function capacityTypeErrors(values: readonly string[], minValues: number): readonly string[] {
   const unknown = values.filter((value) => !capacityTypes.includes(value))
   const known = values.length - unknown.length

@@ -33,7 +33,7 @@ const ofBound = fc.record({
 const single = fc
   .tuple(fc.oneof(ofValues, ofNothing, ofBound), minValues)
   .map(([entry, min]) => requirement({ key, ...entry, ...(min === undefined ? {} : { minValues: min }) }))
-/** Also what no single entry says, such as an interval with exclusions. */
+/** Includes sets that no single entry can express, such as an interval with exclusions. */
 const sets = fc.array(single, { minLength: 1, maxLength: 3 }).map((parts) => parts.reduce(intersect))
 
 const law = (predicate: (a: Requirement, b: Requirement, c: Requirement, probe: string) => void) =>

@@ -2,8 +2,8 @@ import type { RequirementOperator, RequirementSpec } from '../objects.ts'
 import { normalizedLabel } from './labels.ts'
 
 /**
- * The values that one label key may take: a finite set, or the complement of one, with optional inclusive integer bounds
- * (reference/karpenter-core.md 2). With bounds only whole numbers are members.
+ * The values that one label key may take: a finite set, or the complement of one, with optional inclusive integer bounds (reference/karpenter-core.md
+ * 2). With bounds only whole numbers are members.
  */
 export interface Requirement {
   readonly key: string
@@ -18,13 +18,13 @@ const maxInt64 = (1n << 63n) - 1n
 const minInt64 = -(1n << 63n)
 const none: ReadonlySet<string> = new Set()
 
-/** Whole numbers as Go's strconv.Atoi takes them, of any size. */
+/** Parses whole numbers of any size by the syntax of Go's strconv.Atoi. */
 function parseInteger(text: string): bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined
   return BigInt(text.startsWith('+') ? text.slice(1) : text)
 }
 
-/** The bound that a text means: beyond 64 bits the nearest number within, and 0 when it is not a whole number. */
+/** Returns the bound of a text: beyond 64 bits the nearest number within, and 0 when it is no whole number. */
 function parseBound(text: string): bigint {
   const value = parseInteger(text) ?? 0n
   if (value > maxInt64) return maxInt64
@@ -51,7 +51,7 @@ export function requirement(spec: RequirementSpec): Requirement {
     case 'Exists':
       return { ...base, complement: true, values: none }
     case 'Gt':
-      // Nothing is greater; upstream forgets minValues here.
+      // Nothing is greater; upstream drops minValues here.
       if (bound() === maxInt64) return { key, complement: false, values: none }
       return { ...base, complement: true, values: none, gte: bound() + 1n }
     case 'Lt':
@@ -64,18 +64,18 @@ export function requirement(spec: RequirementSpec): Requirement {
   }
 }
 
-/** The set with these values only. */
+/** Returns the set with these values only. */
 export function inValues(key: string, values: Iterable<string>): Requirement {
   return { key, complement: false, values: new Set(values) }
 }
 
-/** The operator that a set reads back as. */
+/** Returns the operator under which a set is written. */
 export function operatorOf({ complement, values }: Requirement): RequirementOperator {
   if (complement) return values.size > 0 ? 'NotIn' : 'Exists'
   return values.size > 0 ? 'In' : 'DoesNotExist'
 }
 
-/** Number of members; of a complement, 2^63-1 minus its exclusions. */
+/** Returns the number of members; of a complement, 2^63-1 minus its exclusions. */
 export function lengthOf({ complement, values }: Requirement): bigint {
   return complement ? maxInt64 - BigInt(values.size) : BigInt(values.size)
 }
@@ -102,7 +102,7 @@ function minDefined(a: bigint | undefined, b: bigint | undefined): bigint | unde
   return b === undefined || a <= b ? a : b
 }
 
-/** Members of both. */
+/** Returns the members of both. */
 export function intersect(a: Requirement, b: Requirement): Requirement {
   const gte = maxDefined(a.gte, b.gte)
   const lte = minDefined(a.lte, b.lte)
@@ -127,7 +127,7 @@ export function intersects(a: Requirement, b: Requirement): boolean {
   const lte = minDefined(a.lte, b.lte)
   if (gte !== undefined && lte !== undefined && gte > lte) return false
   if (a.complement && b.complement) return true
-  // Of two finite sets the smaller one is gone through.
+  // Of two finite sets the smaller one is iterated.
   const [finite, other] = a.complement || (!b.complement && b.values.size < a.values.size) ? [b, a] : [a, b]
   const bounds = { ...(gte === undefined ? {} : { gte }), ...(lte === undefined ? {} : { lte }) }
   for (const value of finite.values) {
@@ -136,7 +136,7 @@ export function intersects(a: Requirement, b: Requirement): boolean {
   return false
 }
 
-/** The requirement as entries of an object's list. Exclusions are lost when there are bounds, as upstream. */
+/** Returns the requirement as entries of an object's list. As upstream, exclusions are lost when there are bounds. */
 export function serialize(set: Requirement): readonly RequirementSpec[] {
   const extra = set.minValues === undefined ? {} : { minValues: set.minValues }
   if (set.gte !== undefined || set.lte !== undefined) {
@@ -153,12 +153,12 @@ export function serialize(set: Requirement): readonly RequirementSpec[] {
   return [{ key: set.key, operator: operatorOf(set), ...(values.length === 0 ? {} : { values }), ...extra }]
 }
 
-/** The members, or the exclusions of a complement, in order. */
+/** Returns the members, or the exclusions of a complement, in order. */
 export function sortedValues({ values }: Requirement): string[] {
   return [...values].sort()
 }
 
-/** The text that logs and errors show: `key In [a b c d e and 2 others] >=1 <=5 minValues 2`. */
+/** Returns the text for logs and errors: `key In [a b c d e and 2 others] >=1 <=5 minValues 2`. */
 export function describe(set: Requirement): string {
   const operator = operatorOf(set)
   const values = sortedValues(set)
@@ -173,8 +173,8 @@ export function describe(set: Requirement): string {
 }
 
 /**
- * One member, the same for the same set: the first in order, or the least whole number from the lower bound that is not excluded.
- * Empty text: there is none. (Upstream picks at random.)
+ * Returns one member, the same for the same set: the first in order, or the least whole number from the lower bound that is not excluded. Empty when
+ * there is none. (Upstream picks at random.)
  */
 export function anyValue(set: Requirement): string {
   if (!set.complement) return sortedValues(set)[0] ?? ''

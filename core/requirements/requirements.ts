@@ -11,7 +11,7 @@ import {
   serialize,
 } from './requirement.ts'
 
-/** What is required of a node's labels: one set per key. A key that is absent may take any value. */
+/** Requirements on a node's labels: one set per key. A missing key may have any value. */
 export type Requirements = ReadonlyMap<string, Requirement>
 
 /** Folds entries by intersection into one set per key; keys get their stable names. */
@@ -22,7 +22,7 @@ export function requirements(entries: Iterable<RequirementSpec>): Requirements {
   )
 }
 
-/** The requirements that exactly these labels meet. */
+/** Returns the requirements that exactly these labels meet. */
 export function requirementsOfLabels(labels: Readonly<Record<string, string>>): Requirements {
   return merge(
     new Map(),
@@ -30,7 +30,7 @@ export function requirementsOfLabels(labels: Readonly<Record<string, string>>): 
   )
 }
 
-/** `base` with more sets, each intersected with what stands under its key. */
+/** Returns `base` with more sets, each intersected with the set of its key. */
 export function merge(base: Requirements, added: Iterable<Requirement>): Requirements {
   const merged = new Map(base)
   for (const set of added) {
@@ -57,10 +57,8 @@ interface DisjointPair {
 }
 
 /**
- * Why `incoming` cannot be met by what `existing` describes; undefined when it can. Keys of `incoming` that `existing` does not
- * define are an error unless they may be absent or stand in `allowUndefined`; the first such key, in the order given, is the only
- * reason named
- * (reference/karpenter-core.md 2, "Compatible").
+ * Returns why `existing` cannot meet `incoming`; undefined when it can. Keys of `incoming` that `existing` does not define are an error unless they
+ * may be absent or are in `allowUndefined`. Only the first such key, in the order given, is named (reference/karpenter-core.md 2, "Compatible").
  */
 export function incompatibility(
   existing: Requirements,
@@ -91,7 +89,7 @@ export function isCompatible(
   return true
 }
 
-/** Why the keys that both define cannot be met together; undefined when they can. */
+/** Returns why the keys that both define cannot be met together; undefined when they can. */
 export function disjointness(existing: Requirements, incoming: Requirements): Incompatibility | undefined {
   const pairs: DisjointPair[] = []
   for (const key of [...incoming.keys()].sort()) {
@@ -127,12 +125,12 @@ function similarKey(key: string, existing: Requirements, wellKnown: ReadonlySet<
   return [...wellKnown, ...existing.keys()].find((known) => known.includes(key) || known.endsWith(afterSlash))
 }
 
-/** All sets as list entries, by key. */
+/** Returns all sets as list entries, by key. */
 export function serializeAll(sets: Requirements): readonly RequirementSpec[] {
   return [...sets.keys()].sort().flatMap((key) => serialize(sets.get(key) as Requirement))
 }
 
-/** The text that logs and errors show. The hostname is a placeholder of planning and is left out. */
+/** Returns the text for logs and errors. The hostname is a placeholder of planning and is left out. */
 export function describeAll(sets: Requirements): string {
   return [...sets.values()]
     .filter(({ key }) => key !== labels.hostname)
@@ -147,8 +145,8 @@ interface PodSelection {
 }
 
 /**
- * What a pod requires of its node: node selector and the first required term of its node affinity; unless `strict`, also its heaviest preferred
- * term, treated as required until it is relaxed (reference/karpenter-core.md 2, "Pod requirements").
+ * Returns a pod's requirements on its node: node selector and the first required term of its node affinity. Unless `strict`, they include its
+ * heaviest preferred term, treated as required until it is relaxed (reference/karpenter-core.md 2, "Pod requirements").
  */
 export function podRequirements(pod: PodSelection, options: { readonly strict: boolean }): Requirements {
   const entries: RequirementSpec[] = []

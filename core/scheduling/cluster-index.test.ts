@@ -25,7 +25,7 @@ const daemon: DaemonSet = {
   pod: samplePod('logs'),
 }
 
-/** A change of one object; the same arguments make an object that is equal and not the same. */
+/** A change of one object; equal arguments make an equal but different object. */
 type Change =
   | { readonly kind: 'Pod'; readonly key: string; readonly object: Pod | undefined }
   | { readonly kind: 'Node'; readonly key: string; readonly object: Node | undefined }
@@ -85,7 +85,7 @@ const daemons: fc.Arbitrary<Change> = fc
   .map((exists) => ({ kind: 'DaemonSet', key: 'logs', object: exists ? daemon : undefined }))
 const change = fc.oneof({ weight: 5, arbitrary: pods }, { weight: 2, arbitrary: nodes }, claims, daemons)
 
-/** What the changes leave, by kind. */
+/** Returns the remaining objects after the changes, by kind. */
 function remaining(changes: readonly Change[]) {
   const left = new Map(changes.map((one) => [`${one.kind}/${one.key}`, one]))
   const of = <Kind extends Change['kind']>(kind: Kind) =>
@@ -99,7 +99,7 @@ function inOrder({ nodes: places, occupied = [], daemonSets, namespaceLabels, ..
   const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
   return {
     ...rest,
-    // Which of its pods a DaemonSet is known by does not matter, only what they ask for.
+    // It does not matter which pod represents a DaemonSet, only what the pods request.
     daemonSets: daemonSets.map(({ metadata, pod }) => [metadata.name, pod.requests]),
     nodes: [...places].sort(byName),
     occupied: [...occupied].sort((a, b) => byName(a.facts, b.facts)),
@@ -118,7 +118,7 @@ function indexOf(changes: readonly Change[], afterEach: (index: ClusterIndex) =>
 }
 
 describe('the index of a cluster', () => {
-  it('makes the snapshot that a fresh look at the same objects makes, whatever changed before', () => {
+  it('makes the same snapshot as a new index of the same objects, whatever changed before', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
         const index = indexOf(changes, (one) => one.snapshot(instanceTypes, settings))

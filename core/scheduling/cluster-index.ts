@@ -73,7 +73,7 @@ const kinds: readonly IndexedKind[] = [
   'CSINode',
 ]
 
-/** What disruption decides on beside what placement looks at. */
+/** The cluster that disruption decides on, beside what placement uses. */
 export interface DisruptionSource {
   readonly nodes: readonly StateNode[]
   /** Bound pods of a Node. */
@@ -81,14 +81,13 @@ export interface DisruptionSource {
   readonly nodePools: readonly NodePool[]
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[]
   readonly snapshot: SchedulingSnapshot
-  /** Pods that have to move, as the scheduler takes them. */
+  /** Prepares pods that have to move in the form that the scheduler takes. */
   readonly prepare: (pods: readonly Pod[]) => Pick<SchedulingSnapshot, 'pods' | 'podVolumes' | 'ignored'>
 }
 
 /**
- * The cluster as the scheduler sees it, kept up to date change by change, so that a pass copies nothing that did not change. A snapshot
- * is the one that `schedulingSnapshot` would make of the same objects; places of which nothing changed are the very same objects as in
- * the snapshot before.
+ * The cluster for the scheduler, updated with each change, so that a pass copies nothing unchanged. A snapshot equals the one that
+ * `schedulingSnapshot` makes of the same objects. Unchanged places are the same objects as in the previous snapshot.
  */
 export class ClusterIndex {
   readonly #objects = Object.fromEntries(kinds.map((kind) => [kind, new Map()])) as {
@@ -100,10 +99,10 @@ export class ClusterIndex {
   #storage: Storage | undefined
   #storageChanged = true
   #csiNodes: readonly CsiNode[] = []
-  /** The same list as long as nothing changed: what pods look up in it is remembered by it. */
+  /** The same list while nothing changes: pods' lookups in it are cached by it. */
   #budgets: readonly PodDisruptionBudget[] = []
 
-  /** Enters an object, or takes one out. `key` is its namespace and name; before a PodController's stands its kind, since there are several. */
+  /** Adds or removes an object. `key` is its namespace and name; a PodController's kind comes first, since there are several. */
   apply<Kind extends IndexedKind>(kind: Kind, key: string, object: IndexedObjects[Kind] | undefined): void {
     const store = this.#objects[kind] as Map<string, IndexedObjects[Kind]>
     const before = store.get(key)
@@ -142,7 +141,7 @@ export class ClusterIndex {
     }
   }
 
-  /** The cluster as disruption looks at it, as it is now. It holds until the next change is entered. */
+  /** Returns the present cluster for disruption. It is valid until the next change. */
   source(
     instanceTypes: ReadonlyMap<string, readonly InstanceType[]>,
     settings: SnapshotSettings,
@@ -172,12 +171,12 @@ export class ClusterIndex {
     return inRuleOrder([...this.#pods.pending, ...moving])
   }
 
-  /** Pods of a node on its way out that need another place and do not wait already. */
+  /** Returns pods of a terminating node that need another place and are not pending already. */
   #leaving({ metadata }: Node, moment: MoveMoment): readonly Pod[] {
     return this.#pods.on(metadata.name).filter((pod) => !isProvisionable(pod) && hasToMove(pod, moment))
   }
 
-  /** What default spread goes by. A cluster has many controllers, and each pod looks for its own among them. */
+  /** Returns the context of default spread. A cluster has many controllers, and each pod searches them for its own. */
   #podContext(candidates: readonly Pod[], { defaultSpread = [] }: SnapshotSettings) {
     if (defaultSpread.length === 0) return {}
     const controllers = new Set<PodController>()
@@ -200,7 +199,7 @@ export class ClusterIndex {
     }
   }
 
-  /** Pods by node without those that are to be placed elsewhere. */
+  /** Returns pods by node without those that are to be placed elsewhere. */
   #podsWithout(candidates: readonly Pod[]): ClusterState['podsByNode'] {
     const moving = new Set(candidates)
     return { get: (name) => this.#pods.on(name).filter((pod) => !moving.has(pod)) }

@@ -29,7 +29,7 @@ const snapshot = (change: Partial<ClusterObjects>) => schedulingSnapshot(cluster
 const going = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }
 
 describe('podsToPlace', () => {
-  /** It never lets a pod go. */
+  /** It never allows an eviction. */
   const budget: PodDisruptionBudget = {
     kind: 'PodDisruptionBudget',
     metadata: sampleMeta('web', { namespace: 'default' }),
@@ -91,7 +91,7 @@ describe('podsToPlace', () => {
       ),
       nodes: [...names.map((name) => sampleNode(name, { isInterrupted: true })), sampleNode('stays')],
       nodeClaims: [...names, 'stays'].map((name) => sampleClaim(name)),
-      // The pool's limits count no node that is about to end.
+      // The pool's limits count no node whose VM is about to end.
       nodePools: [samplePool('default', { ...ready, limits: { nodes: 201 } })],
     })
     const { newNodeClaims, existing, unschedulable } = schedule(schedulingSnapshot(taken, { now: sampleTime }))
@@ -137,7 +137,7 @@ describe('schedulingSnapshot', () => {
     expect(occupied).toMatchObject([{ facts: { name: 'a' }, pods: [daemon], isTracked: true }])
   })
 
-  it('leaves out pods whose volumes nobody looked up, and says what is wrong with the others', () => {
+  it('leaves out pods with unknown volumes, and reports the problems of the others', () => {
     const pods = [
       samplePod('p', { persistentVolumeClaims: ['data'] }),
       samplePod('q', { nodeSelector: { 'karpenter.sh/custom': 'x', 'karpenter.sh/capacity-type': 'cheap' } }),
@@ -181,7 +181,7 @@ describe('schedulingSnapshot', () => {
     expect(daemonSets[0]?.pod).toMatchObject({ metadata: { name: 'grown' }, affinity: { nodeAffinity: required } })
   })
 
-  it('spreads pods by default where a Service or their controller tells them apart', () => {
+  it('spreads pods by default where a Service or their controller selects them', () => {
     const metadata = sampleMeta('web', { namespace: 'default' })
     const labelled = samplePod('p', { metadata: { labels: { app: 'web', tier: 'a' }, ...ownedBy('ReplicaSet') } })
     const { pods } = schedulingSnapshot(

@@ -35,7 +35,7 @@ import { type DefaultSpreadConstraint, withDefaultSpread } from './topology/spre
 import type { UnschedulableCause } from './unschedulable.ts'
 import { Storage } from './volumes.ts'
 
-/** The objects of a cluster that placement depends on. A list that is absent is not known: pods that need it are left out. */
+/** The objects of a cluster that placement depends on. A missing list is unknown: pods that need it are left out. */
 export interface ClusterObjects {
   readonly pods: readonly Pod[]
   readonly nodes: readonly Node[]
@@ -50,7 +50,7 @@ export interface ClusterObjects {
   readonly persistentVolumes?: readonly PersistentVolume[]
   readonly storageClasses?: readonly StorageClass[]
   readonly csiNodes?: readonly CsiNode[]
-  /** What each pool can buy, by its name. */
+  /** Instance types that each pool can buy, by its name. */
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
 }
 
@@ -63,7 +63,7 @@ export interface SnapshotSettings {
   readonly inHand?: SchedulingOptions['inHand']
 }
 
-/** Pods that need a place: those the scheduler gave up on, and those that nodes on their way out will have to let go. */
+/** Returns pods that need a place: those the scheduler could not place, and those that must leave terminating nodes. */
 export function podsToPlace(
   cluster: Pick<ClusterObjects, 'pods' | 'nodes' | 'nodeClaims' | 'podDisruptionBudgets'>,
   now: number,
@@ -81,27 +81,27 @@ export function podsToPlace(
   return inRuleOrder(cluster.pods.filter((pod) => isProvisionable(pod) || isMoving(pod)))
 }
 
-/** When a node lets its pods go. */
+/** When a node's pods have to move. */
 export interface MoveMoment {
   readonly budgets: readonly PodDisruptionBudget[]
   /** Epoch ms. */
   readonly now: number
-  /** Whether the cloud takes the node. */
+  /** Whether the cloud is about to end the node's VM. */
   readonly isInterrupted?: boolean
 }
 
-/** Whether a pod of a node on its way out needs another place. An interruption asks neither the pod nor its budget. */
+/** Whether a pod of a terminating node needs another place. An interruption ignores the pod's protection and its budget. */
 export function hasToMove(pod: Pod, { budgets, now, isInterrupted: isUrgent = false }: MoveMoment): boolean {
   if (pod.nodeName === undefined || !isReschedulable(pod)) return false
   return isUrgent || (!(isActive(pod) && hasDoNotDisrupt(pod, now)) && !isFullyBlocked(pod, budgets, now))
 }
 
-/** The order in which pods state their topology rules: those that wait before those that have to move, then by name. */
+/** Sorts pods in the order in which they state their topology rules: pending ones before those that have to move, then by name. */
 export function inRuleOrder(pods: readonly Pod[]): readonly Pod[] {
   return [...pods].sort((a, b) => Number(a.nodeName !== undefined) - Number(b.nodeName !== undefined) || byName(a, b))
 }
 
-/** Everything that a placement depends on (reference/karpenter-core.md 3.2). */
+/** Returns everything that a placement depends on (reference/karpenter-core.md 3.2). */
 export function schedulingSnapshot(cluster: ClusterObjects, settings: SnapshotSettings): SchedulingSnapshot {
   const storage = storageOf(cluster)
   const candidates = podsToPlace(cluster, settings.now)
@@ -112,7 +112,7 @@ interface PodContext extends Pick<ClusterObjects, 'services' | 'controllers'> {
   readonly storage: Storage | undefined
 }
 
-/** Pods as the scheduler takes them: without those that cannot be tried, with default spread and what their volumes ask. */
+/** Returns pods for the scheduler: without those that cannot be tried, with default spread and their volumes' requirements. */
 export function preparedPods(
   candidates: readonly Pod[],
   { services = [], controllers = [], storage }: PodContext,
@@ -152,7 +152,7 @@ function placesOf(cluster: ClusterObjects, placing: readonly Pod[], storage: Sto
   }
 }
 
-/** Pods in order, so that nothing depends on the order of the lists. */
+/** Returns pods sorted, so that the result is independent of the lists' order. */
 function without(pods: readonly Pod[], placing: readonly Pod[]): readonly Pod[] {
   const taken = new Set(placing.map(({ metadata }) => metadata.uid))
   return pods.filter(({ metadata }) => !taken.has(metadata.uid)).sort(byName)
@@ -168,13 +168,13 @@ export function storageOf(
   return new Storage({ persistentVolumeClaims, persistentVolumes, storageClasses })
 }
 
-/** A pod that needs objects which nobody looked up must not be placed where it could not run. */
+/** A pod that needs unknown objects must not be placed where it could not run. */
 function unresolved(pod: Pod, storage: Storage | undefined): UnschedulableCause | undefined {
   const { persistentVolumeClaims: claims } = pod
   return claims.length === 0 || storage !== undefined ? undefined : { kind: 'volumes-not-looked-up', claims }
 }
 
-/** A pod of which not all is known cannot be placed, wherever it is now. */
+/** A pod that is not fully known cannot be placed, wherever it is now. */
 function excessive({ excess }: Pod): UnschedulableCause | undefined {
   return excess?.refused === undefined ? undefined : { kind: 'too-much', excess: excess.refused }
 }
@@ -188,7 +188,7 @@ function invalid(
 }
 
 /**
- * A DaemonSet with the newest of its own pods, as admission may have changed it; required node affinity is the template's, because the
+ * Returns a DaemonSet with the newest of its own pods, as admission may have changed it. Required node affinity is the template's, because the
  * controller pins each pod to its node (reference/karpenter-core.md 3.7).
  */
 export function asItRuns(set: DaemonSet, pods: readonly Pod[]): DaemonSet {
@@ -214,7 +214,7 @@ export function byName(a: Pick<Pod, 'metadata'>, b: Pick<Pod, 'metadata'>): numb
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** The pools that may be extended, each with what it can buy and what its nodes take of its limits. */
+/** Returns the pools that may be extended, each with its instance types and its nodes' usage of its limits. */
 export function poolOptions(
   cluster: Pick<ClusterObjects, 'nodePools' | 'instanceTypes'>,
   known: readonly StateNode[],
@@ -232,7 +232,7 @@ function mayGrow({ isStatic, metadata, conditions }: NodePool): boolean {
   return !isStatic && metadata.deletionTimestamp === undefined && isReady
 }
 
-/** Capacity of each pool's nodes, those on their way included, with their number as `nodes`. */
+/** Returns capacity of each pool's nodes, in-flight ones included, with their number as `nodes`. */
 function usageByPool(known: readonly StateNode[]): ReadonlyMap<string, Resources> {
   const usage = new Map<string, Resources>()
   for (const one of known) {
@@ -244,7 +244,7 @@ function usageByPool(known: readonly StateNode[]): ReadonlyMap<string, Resources
   return usage
 }
 
-/** Every namespace that something lives in has its name as a label. */
+/** Every namespace with objects has its name as a label. */
 export function namespaceLabels(
   namespaces: readonly Namespace[],
   inhabited: Iterable<string>,

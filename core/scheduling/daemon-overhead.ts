@@ -4,7 +4,7 @@ import { isCompatible, podRequirements, type Requirements, sharedKeysIntersect }
 import { mergeResources, noResources, type Resources } from '../resources.ts'
 import { untolerated } from '../taints.ts'
 
-/** Whether a DaemonSet's pod goes to a node of these labels and taints. What only prefers not to have pods does not stop a daemon. */
+/** Whether a DaemonSet's pod goes to a node of these labels and taints. PreferNoSchedule does not stop a daemon. */
 export function daemonRunsOn(pod: Pod, node: Requirements, taints: readonly Taint[]): boolean {
   return (
     pod.resourceClaims.length === 0 &&
@@ -21,12 +21,12 @@ function toleratesHard(pod: Pod, taints: readonly Taint[]): boolean {
 /** Instance types of a pool that carry the same daemons. */
 export interface DaemonGroup {
   readonly types: readonly InstanceType[]
-  /** What the daemons ask for; empty when there are none. */
+  /** Requests of the daemons; empty when there are none. */
   readonly overhead: Resources
   readonly hostPorts: readonly ContainerPort[]
 }
 
-/** The types by the daemons that fit them (reference/karpenter-core.md 3.7). */
+/** Returns the types by the daemons that fit them (reference/karpenter-core.md 3.7). */
 export function daemonGroups(
   types: readonly InstanceType[],
   template: { readonly requirements: Requirements; readonly taints: readonly Taint[] },
@@ -40,7 +40,7 @@ export function daemonGroups(
     isCompatible(template.requirements, wanted, wellKnown) && sharedKeysIntersect(type.requirements, wanted)
   const runs = (pod: Pod, type: InstanceType) => {
     const left = terms.get(pod) ?? []
-    // As upstream, a term that one type does not meet is not tried on those after it; the order by name is ours.
+    // As upstream, a term that one type does not meet is not tried on later ones; the order by name is ours.
     while (left.length > 1 && !fits(left[0] as Requirements, type)) left.shift()
     return left[0] !== undefined && fits(left[0], type)
   }
@@ -59,7 +59,7 @@ export function daemonGroups(
   }))
 }
 
-/** What a pod requires strictly, once for each of its required node affinity terms. */
+/** Returns a pod's strict requirements, once for each of its required node affinity terms. */
 function requiredAlternatives(pod: Pod): readonly Requirements[] {
   const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   if (terms.length < 2) return [podRequirements(pod, { strict: true })]

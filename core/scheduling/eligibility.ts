@@ -6,8 +6,8 @@ import { podRequirements } from '../requirements/requirements.ts'
 import type { IgnoredReason, UnschedulableCause, VolumeProblem } from './unschedulable.ts'
 
 /**
- * Why a pod is left out before anything is tried, with all reasons there are; undefined when it can be tried (reference/karpenter-core.md 3.2).
- * `volumes` is what is wrong with its volumes.
+ * Returns all reasons to leave out a pod before any attempt; undefined when it can be tried (reference/karpenter-core.md 3.2). `volumes`: the problem
+ * of its volumes.
  */
 export function ignoredBecause(
   pod: Pod,
@@ -36,7 +36,7 @@ export function ignoredBecause(
   return reasons.length === 0 ? undefined : { kind: 'ignored', reasons }
 }
 
-/** A wish counts as well as a demand. */
+/** A preference counts as well as a requirement. */
 function shunsKarpenter(pod: Pod): boolean {
   const nodePool = podRequirements(pod, { strict: false }).get(labels.nodePool)
   return nodePool !== undefined && operatorOf(nodePool) === 'DoesNotExist'

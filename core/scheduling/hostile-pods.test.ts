@@ -42,7 +42,7 @@ const anyway = (key: string): TopologySpreadConstraint => ({
   whenUnsatisfiable: 'ScheduleAnyway',
   labelSelector: {},
 })
-/** A pod with so many preferences, which all give way in the end. */
+/** A pod with this many preferences, all of which can be given up. */
 const withSpreads = (name: string, count: number, change: Parameters<typeof samplePod>[1] = {}) =>
   samplePod(name, { topologySpreadConstraints: times(count, (at) => anyway(`${name}/k${at}`)), ...change })
 
@@ -58,14 +58,14 @@ describe('a pod that keeps all others away by a key that no node has', () => {
     },
   })
 
-  it('has no place itself, and keeps nobody from anywhere', () => {
+  it('has no place itself, and keeps no pod from any node', () => {
     const result = plan({ pods: [hermit, samplePod('web')] })
     expect(placed(result)).toEqual(['web'])
     expect(causeOf(result, 'a-hermit')).toMatchObject({ refusals: [{ kind: 'topology', rule: 'pod anti-affinity' }] })
   })
 })
 
-describe('resources that nobody offers', () => {
+describe('resources that no type offers', () => {
   const asking = (name: string, amount: string) =>
     samplePod(name, { requests: Object.fromEntries(times(50, (at) => [`example.com/${name}-${at}`, amount])) })
 
@@ -89,7 +89,7 @@ describe('resources that nobody offers', () => {
 })
 
 describe('pods with many constraints', () => {
-  it('are told by what they could cost', () => {
+  it('are identified by their worst-case cost', () => {
     expect([16, 17].map((count) => isHeavy(withSpreads('p', count)))).toEqual([false, true])
     const values = (count: number) =>
       samplePod('v', {
@@ -124,7 +124,7 @@ describe('pods with many constraints', () => {
     expect([...new Set(order)]).toEqual(['z', 'b', 'm'])
   })
 
-  it('have no say in where the others go', () => {
+  it('do not affect where the others go', () => {
     const hermit = samplePod('hermit', {
       requests: { cpu: 7 },
       affinity: {
@@ -141,7 +141,7 @@ describe('pods with many constraints', () => {
     expect(placed(plan({ pods: [hermit, ...times(5, (at) => samplePod(`web-${at}`))] }))).toContain('web-4')
   })
 
-  it('wait for another pass when their time is over, and one that had all of it is told so', () => {
+  it('wait for another pass when their time is over, and a pod that had all of it is reported', () => {
     const pods = [...times(4, (at) => withSpreads(`heavy-${at}`, 20 + at)), samplePod('web')]
     const within = (asked: number) => {
       let left = asked
@@ -163,7 +163,7 @@ describe('pods with many constraints', () => {
   })
 })
 
-/** The pod, with word of when its spread constraints are looked at. */
+/** The pod, with a callback for each read of its spread constraints. */
 function watched(pod: Pod, look: () => void): Pod {
   return Object.defineProperty({ ...pod }, 'topologySpreadConstraints', {
     enumerable: true,
@@ -174,7 +174,7 @@ function watched(pod: Pod, look: () => void): Pod {
   })
 }
 
-describe('a pod that asks for more than is looked at', () => {
+describe("a pod beyond the scheduler's limits", () => {
   const excess = { refused: 'spec.tolerations: 300 are too many, at most 256 are allowed' }
 
   it('is left out with the reason, and closes the node on which it runs', () => {
@@ -243,7 +243,7 @@ describe('disruption', () => {
     expect(problems.map(({ cause }) => cause)).toEqual([{ kind: 'too-much', excess: 'too much' }])
   })
 
-  it('asks its questions without pods that wait with many constraints', () => {
+  it('simulates without pending pods with many constraints', () => {
     const { plan: answer } = without(withSpreads('heavy', 20), samplePod('waits'), samplePod('web', running))
     expect(placed(answer)).toEqual(['waits', 'web'])
   })

@@ -14,10 +14,10 @@ import { type Trial, unionOfVolumes } from './trial.ts'
 import { filterTypes } from './type-filter.ts'
 import type { PoolRefusal, TopologyRefusal } from './unschedulable.ts'
 
-/** Why a pod was not taken. The cause is made when the pass is over: it shows the counts of that moment, as upstream. */
+/** Why a pod was refused. The cause is made when the pass is over: as upstream, it shows the counts of that moment. */
 export interface Refusal {
   readonly cause: () => PoolRefusal
-  /** The pod waits for a capacity reservation: neither other pools nor fewer wishes are tried for it. */
+  /** The pod waits for a capacity reservation: neither other pools nor fewer preferences are tried for it. */
   readonly isDeferred?: boolean
 }
 
@@ -26,15 +26,15 @@ export type TopologyAnswer =
   | { readonly kind: 'unsatisfiable'; readonly cause: () => TopologyRefusal }
 
 interface NarrowedRequirements {
-  /** What the pod itself strictly requires. */
+  /** The pod's own strict requirements. */
   readonly pod: Requirements
-  /** What its node would require with the pod. */
+  /** The node's requirements with the pod. */
   readonly node: Requirements
 }
 
-/** What a claim asks of topology, and tells it. */
+/** Topology as a claim queries and updates it. */
 export interface ClaimTopology {
-  /** The node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
+  /** Returns the node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
   narrow(pod: Pod, taints: readonly Taint[], wanted: NarrowedRequirements): TopologyAnswer
   register(hostname: string): void
   record(pod: Pod, taints: readonly Taint[], node: Requirements): void
@@ -61,7 +61,7 @@ interface Admitted {
   readonly relaxMinValues: boolean
 }
 
-/** What a claim needs to know of its pool. */
+/** The pool's properties that a claim needs. */
 export interface ClaimPool {
   readonly taints: readonly Taint[]
   readonly requirements: Requirements
@@ -76,7 +76,7 @@ interface NewClaim {
   readonly types: readonly InstanceType[]
 }
 
-/** A NodeClaim in the making: what its pods leave of a pool's instance types. */
+/** A NodeClaim in the making: the instance types of a pool that its pods leave. */
 export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
   readonly pool: Pool
   readonly hostname: string
@@ -104,14 +104,14 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
     return this.#types
   }
 
-  /** Of its pods, and of the daemons that every type left would carry. */
+  /** Returns requests of its pods, and of the daemons that every remaining type would carry. */
   get requestsWithDaemons(): Resources {
     const left = new Set(this.#types)
     const alive = this.pool.groups.filter(({ types }) => types.some((type) => left.has(type)))
     return mergeResources(this.#requests, minResources(...alive.map(({ overhead }) => overhead)))
   }
 
-  /** Adds the pod if a type is left that takes it with the others (reference/karpenter-core.md 3.5). Undefined: it was added. */
+  /** Adds the pod if a remaining type takes it with the others (reference/karpenter-core.md 3.5). Returns undefined when it was added. */
   add(trial: Trial, relaxMinValues = false): Refusal | undefined {
     const { pod } = trial
     const { wellKnown } = this.#settings
@@ -138,7 +138,7 @@ export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
     return refusal
   }
 
-  /** Whether the pod fits if its volumes are reached in this way. Topology comes last: it may settle on one of several domains. */
+  /** Whether the pod fits with this alternative of its volumes. Topology comes last: it may choose one of several domains. */
   #fit({ pod, strict }: Trial, alternative: Requirements, { types, base, relaxMinValues }: Admitted): Fit | Refusal {
     const { wellKnown, topology, reservations } = this.#settings
     if (!isCompatible(base, alternative, wellKnown))

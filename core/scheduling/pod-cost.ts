@@ -1,6 +1,6 @@
 import type { Affinity, LabelSelector, Pod } from '../objects.ts'
 
-/** Constraints and preferences of a pod that is planned in its turn; pods with more are planned after all others. */
+/** Most constraints and preferences of a pod that is planned in its turn; pods with more are planned after all others. */
 const mostTerms = 16
 /** Values and expressions in them. */
 const mostTexts = 512
@@ -8,8 +8,8 @@ const mostTexts = 512
 const costs = new WeakMap<Pod, number>()
 
 /**
- * Returns how much work a pod may be for a pass: 1 for each constraint or preference that is counted, or given up by itself, and 1 for 32 values in them.
- * It is what the pod could cost at worst, not what it does cost.
+ * Returns a pod's worst-case work for a pass, not its actual work. It is 1 for each constraint or preference that is counted or given up separately,
+ * and 1 for 32 values in them.
  */
 export function podCost(pod: Pod): number {
   let cost = costs.get(pod)
@@ -21,7 +21,7 @@ export function podCost(pod: Pod): number {
   return cost
 }
 
-/** Whether a pod has so many constraints that it must not hold up others. */
+/** Whether a pod has so many constraints that it must not delay others. */
 export function isHeavy(pod: Pod): boolean {
   return podCost(pod) > mostTerms
 }

@@ -2,7 +2,7 @@ import type { Affinity, Pod, Toleration, TopologySpreadConstraint } from '../obj
 
 const anyPreferNoSchedule: Toleration = { operator: 'Exists', effect: 'PreferNoSchedule' }
 
-/** The pod with the next of its wishes given up; undefined when only what is required is left (reference/karpenter-core.md 3.3). */
+/** Returns the pod with its next preference given up; undefined when only requirements are left (reference/karpenter-core.md 3.3). */
 export function relax(pod: Pod, poolsPreferNoSchedule: boolean): Pod | undefined {
   return (
     withoutFirstRequiredTerm(pod) ??

@@ -14,7 +14,7 @@ export type ReservationAnswer =
   /** `isDeferred`: the pod waits for a reservation; nothing else is tried for it. */
   | { readonly kind: 'refused'; readonly problem: ReservationProblem; readonly isDeferred: boolean }
 
-/** Which claims of a pass may use which capacity reservations (reference/karpenter-core.md 3.12, reference/karpenter-1.15.md 3.12). */
+/** Decides which claims of a pass may use which capacity reservations (reference/karpenter-core.md 3.12, reference/karpenter-1.15.md 3.12). */
 export class Reservations {
   readonly #settings: ReservationSettings
   readonly #left: Map<string, number>
@@ -30,18 +30,18 @@ export class Reservations {
     for (const { offerings } of types) {
       for (const offering of offerings.filter(isReserved)) {
         const id = this.#idOf(offering)
-        // The same reservation may be told of with different numbers: the least is safe.
+        // The same reservation may be reported with different numbers: the least is safe.
         this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, offering.reservationCapacity ?? 0))
       }
     }
   }
 
-  /** The same with nothing held, for another pass; of one that holds nothing itself. */
+  /** Returns the same without any holds, for another pass. It must hold nothing itself. */
   fresh(): Reservations {
     return new Reservations([], this.#settings, this.#left)
   }
 
-  /** The reservations for a claim that may become one of these types; as many as it can get, for as long as it can use them. */
+  /** Returns the reservations for a claim that may become one of these types; as many as it can get, for as long as it can use them. */
   ask(hostname: string, types: readonly InstanceType[], requirements: Requirements): ReservationAnswer {
     if (!this.#settings.isEnabled) return { kind: 'reserve', ids: new Set() }
     const usable = types

@@ -19,7 +19,7 @@ const names = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name
 const many = (count: number, make: (name: string) => Pod) =>
   Array.from({ length: count }, (_, index) => make(`web-${String(index).padStart(3, '0')}`))
 const causes = ({ unschedulable }: SchedulingPlan) => unschedulable.map(({ cause }) => cause)
-/** Why the first NodePool refuses the first pod. */
+/** Returns why the first NodePool refuses the first pod. */
 const refusal = (result: SchedulingPlan) => {
   const [cause] = causes(result)
   return cause?.kind === 'refused' ? cause.refusals[0] : cause

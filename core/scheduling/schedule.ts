@@ -19,8 +19,8 @@ import type { Waiting } from './solver/waiting-pods.ts'
 import type { UnschedulableCause } from './unschedulable.ts'
 
 /**
- * Places pods: on existing nodes first, then on claims that the pass has opened, then on a new claim of the first NodePool that can have
- * one. The same snapshot gives the same plan, in whatever order its lists are (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
+ * Places pods on existing nodes first, then on claims that the pass has opened, then on a new claim of the first possible NodePool. The same snapshot
+ * gives the same plan, whatever the order of its lists (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
  */
 export function schedule(
   snapshot: SchedulingSnapshot,
@@ -31,15 +31,15 @@ export function schedule(
 }
 
 /**
- * The plan of one of several passes over the same snapshot, which has NodePools. Most of their plans are dropped because a pod has no
- * place: why it has none is found out when somebody reads it.
+ * Returns the plan of one of several passes over the same snapshot, which has NodePools. Most of these plans are dropped because a pod has no place,
+ * so the cause is computed when it is read.
  */
 export function planOf(base: SolverBase, change: Change): SchedulingPlan {
   const { plan, failed } = solved(base, change)
   return { ...plan, unschedulable: [...plan.unschedulable, ...failed] }
 }
 
-/** Finds its cause when asked for it, and once. */
+/** Computes its cause at the first read, and once. */
 function unschedulable(pod: Pod, explain: () => UnschedulableCause): UnschedulablePod {
   let cause: UnschedulableCause | undefined
   return {
@@ -51,16 +51,16 @@ function unschedulable(pod: Pod, explain: () => UnschedulableCause): Unschedulab
   }
 }
 
-/** A plan that can tell how it came about. Nothing is worked out for that before somebody asks. */
+/** A plan with explanations, which are computed on demand. */
 export interface ExplainedPlan {
   readonly plan: SchedulingPlan
-  /** For a pod that was tried and left pending, what each NodePool had for it; else none. */
+  /** Returns each NodePool's funnel for a pod that was tried and left pending; empty for other pods. */
   readonly podFunnels: (pod: Pod) => readonly PoolFunnel[]
   /** Why a new claim of the plan names its types. */
   readonly claimReasons: (claim: PlannedNodeClaim) => ClaimReasons | undefined
 }
 
-/** As `schedule`, with the pass kept for questions. */
+/** Returns the plan of `schedule`, and keeps the pass for explanations. */
 export function explainedPlan(
   snapshot: SchedulingSnapshot,
   options: SchedulingOptions = {},

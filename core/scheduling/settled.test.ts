@@ -61,7 +61,7 @@ describe('a snapshot after a decision', () => {
     expect(formatResources(place(after, 'b').available)).toEqual({ cpu: '2', memory: '6Gi', pods: '0' })
   })
 
-  it('has new claims as nodes on their way, which count for limits and have no room for others', () => {
+  it('has new claims as in-flight nodes, which count for limits and have no room for others', () => {
     const planned = place(after, 'planned-uid-a-2')
     expect(planned).toMatchObject({ nodePool: 'default', initialized: false, available: {} })
     expect(planned.labels['node.kubernetes.io/instance-type']).toBeUndefined()
@@ -69,7 +69,7 @@ describe('a snapshot after a decision', () => {
     expect(formatResources(after.nodePools[0]?.usage ?? {})).toMatchObject({ nodes: '3', cpu: '9' })
   })
 
-  it('is what the next question is about', () => {
+  it('is the input of the next simulation', () => {
     const next = new WhatIf(after)
     const { existing, newNodeClaims } = next.without([removalOf(after, 'b')])
     expect(existing).toEqual([])

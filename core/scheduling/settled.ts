@@ -14,7 +14,7 @@ import { labelsOfClaim } from './state-nodes.ts'
 import { unionOfVolumes } from './trial.ts'
 import type { Removal } from './what-if.ts'
 
-/** The snapshot as it is without these nodes: they are no places, but what stays on them counts until they are gone. */
+/** Returns the snapshot without these nodes: they are no places, but pods that stay on them count until they are gone. */
 export function snapshotWithout(snapshot: SchedulingSnapshot, removed: readonly Removal[]): SchedulingSnapshot {
   const places = new Set(removed.map(({ place }) => place))
   return {
@@ -41,9 +41,9 @@ function withoutUsage(option: NodePoolOption, removed: readonly Removal[]): Node
 }
 
 /**
- * The snapshot once a command is decided: its nodes count as occupied, the pods that its plan placed on nodes are counted there, and its
- * new claims are nodes on their way that have their pods and no room for others. Pods that found no place still wait. `plan` is the
- * answer of `without` to the same nodes.
+ * Returns the snapshot after a command's decision. Its nodes count as occupied, and the pods that its plan placed on nodes are counted there. Its new
+ * claims are in-flight nodes with their pods and no room for others. Pods without a place still wait. `plan` is the answer of `without` to the same
+ * nodes.
  */
 export function settled(
   snapshot: SchedulingSnapshot,
@@ -88,7 +88,7 @@ function volumesOf(
   }, before)
 }
 
-/** A planned claim as a place. What it has was asked for its pods, so nothing is left. */
+/** Returns a planned claim as a place. Its capacity was requested for its pods, so nothing is left. */
 function onItsWay(claim: PlannedNodeClaim, { nodePools, podVolumes }: SchedulingSnapshot): SchedulableNode {
   const { nodePool, requirements, requests, pods } = claim
   const name = `planned-${pods[0]?.metadata.uid}`

@@ -4,22 +4,22 @@ import type { Requirements } from '../requirements/requirements.ts'
 import type { Resources } from '../resources.ts'
 import type { UnschedulableCause, VolumeProblem } from './unschedulable.ts'
 
-/** A Node as it stands in the cluster: pods are counted by its own labels, whatever its claim promises. */
+/** A Node in the cluster: pods are counted by its own labels, whatever its claim promises. */
 export interface NodeFacts {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
 }
 
-/** A Node that takes no pods any more, or not yet. Those that it has count for topology all the same. */
+/** A Node that does not accept pods, now or any more. Its pods still count for topology. */
 export interface OccupiedNode {
   readonly facts: NodeFacts
   readonly pods: readonly Pod[]
-  /** Whether its pods keep others away by their anti-affinity: not so on Nodes that are too new to be told apart. */
+  /** Whether its pods keep others away by their anti-affinity: false for Nodes that are too new to be identified. */
   readonly isTracked: boolean
 }
 
-/** A place that exists or is on its way: a Node, or a NodeClaim whose Node has not joined yet. */
+/** An existing or in-flight place: a Node, or a NodeClaim whose Node has not joined. */
 export interface SchedulableNode {
   /** The Node's name; the claim's while there is no Node. */
   readonly name: string
@@ -29,11 +29,11 @@ export interface SchedulableNode {
   readonly nodePool?: string
   readonly initialized: boolean
   readonly labels: Readonly<Record<string, string>>
-  /** Of a claim that has no VM yet: what its labels will be among. Keys that stand in `labels` do not matter here. */
+  /** Possible labels of a claim without a VM. Keys of `labels` do not matter here. */
   readonly requirements?: readonly RequirementSpec[]
-  /** The Node itself; absent while only its claim is there. */
+  /** The Node itself; unset while only its claim exists. */
   readonly joined?: NodeFacts
-  /** Present: it takes no more pods, because a pod there may keep others away by constraints that are not known. */
+  /** Set when it accepts no more pods, because a pod there may keep others away by unknown constraints. */
   readonly isClosed?: true
   /** Without those that are expected to vanish while the node starts. */
   readonly taints: readonly Taint[]
@@ -51,14 +51,14 @@ export interface SchedulableNode {
 /** Ids of distinct volumes (`namespace/claim`) by CSI driver. */
 export type VolumesByDriver = Readonly<Record<string, readonly string[]>>
 
-/** What a pod's volumes ask of its node (reference/karpenter-core.md 3.10). */
+/** Requirements of a pod's volumes on its node (reference/karpenter-core.md 3.10). */
 export interface PodVolumes {
   readonly byDriver: VolumesByDriver
   /** Each is one way to reach all volumes; the pod needs one of them. Empty: any node will do. */
   readonly alternatives: readonly (readonly RequirementSpec[])[]
   /** Why the volumes cannot be resolved now; the pod fails with it. */
   readonly error?: VolumeProblem
-  /** Whether what the volumes ask could not be found out: the pod is placed without, and states no topology rules at first. */
+  /** Whether the volumes' requirements could not be determined: the pod is placed without them, and states no topology rules at first. */
   readonly lookupFailed?: boolean
 }
 
@@ -70,13 +70,13 @@ export interface NodePoolOption {
   readonly usage: Resources
 }
 
-/** Places by their names that do not take these pods, whatever room they have. */
+/** Names of places that do not accept these pods, whatever room they have. */
 interface Barred {
   readonly places: ReadonlySet<string>
   readonly pods: ReadonlySet<Pod>
 }
 
-/** All that a placement depends on, read at one moment. */
+/** Everything that a placement depends on, read at one moment. */
 export interface SchedulingSnapshot {
   /** Pods to place, with cluster default spread constraints already entered. */
   readonly pods: readonly Pod[]
@@ -85,12 +85,12 @@ export interface SchedulingSnapshot {
   /** Pods left out. */
   readonly ignored?: ReadonlyMap<Pod, UnschedulableCause>
   readonly nodes: readonly SchedulableNode[]
-  /** Nodes that are no places but whose pods count: those being deleted, and those not known well enough yet. */
+  /** Nodes that are no places but whose pods count: those being deleted, and those not fully known. */
   readonly occupied?: readonly OccupiedNode[]
   readonly barred?: Barred
-  /** Pods that share new claims with nobody but pods of the same group, by the group's name. */
+  /** Pods that share new claims only with pods of the same group, by the group's name. */
   readonly apart?: ReadonlyMap<Pod, string>
-  /** Every pool that is ready and may grow, those without instance types included. */
+  /** Every pool that is ready and may grow, including those without instance types. */
   readonly nodePools: readonly NodePoolOption[]
   readonly daemonSets: readonly DaemonSet[]
   /** Labels by namespace name, for namespace selectors of pod affinity terms. */
@@ -102,7 +102,7 @@ export interface PlannedNodeClaim {
   readonly nodePool: string
   /** Entries of `spec.requirements`, instance types included. */
   readonly requirements: readonly RequirementSpec[]
-  /** What was planned with, before types and launchable capacity types were written into `requirements`. */
+  /** Planned requirements, before types and launchable capacity types were written into `requirements`. */
   readonly wanted: Requirements
   /** Labels of the claim: the template's and one value of each custom requirement. */
   readonly labels: Readonly<Record<string, string>>
@@ -127,23 +127,23 @@ export interface SchedulingPlan {
   readonly newNodeClaims: readonly PlannedNodeClaim[]
   readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly Pod[] }[]
   readonly unschedulable: readonly UnschedulablePod[]
-  /** Pools none of whose types they themselves accept; `byMinValues`: some would do, but too few for minValues. */
+  /** Pools none of whose types meet the pool's own requirements; `byMinValues`: some do, but too few for minValues. */
   readonly incompatiblePools?: readonly { readonly nodePool: string; readonly byMinValues: boolean }[]
-  /** Pods with many constraints for which the pass had no time left; they are in no other list. */
+  /** Pods with many constraints for which the pass had no time; they are in no other list. */
   readonly postponed?: readonly Pod[]
-  /** Whether `shouldStop` or `maxNewClaims` ended the pass before every pod had been looked at; those are in none of the lists. */
+  /** Whether `shouldStop` or `maxNewClaims` ended the pass before every pod was tried; the others are in none of the lists. */
   readonly stopped: boolean
 }
 
 export interface SchedulingOptions {
-  /** Asked before each pod; true ends the pass with what was planned so far. */
+  /** Called before each pod; true ends the pass with the plan so far. */
   readonly shouldStop?: () => boolean
   /**
-   * Called when all but the pods with many constraints have been planned; the function that it returns is asked all the time then, and false ends the
-   * pass. Without it they have all the time that they need.
+   * Called when only pods with many constraints are left. The function that it returns is called continually then, and false ends the pass. Without
+   * it they have unlimited time.
    */
   readonly heavyPodsBegin?: () => () => boolean
-  /** Called with each pod that is worked on, and with undefined when that is over: who watches the pass knows by it which pod it ended at. */
+  /** Called with each pod when work on it starts, and with undefined at the end. A watchdog of the pass learns from it which pod a pass ended at. */
   readonly inHand?: (pod: Pod | undefined) => void
   /** The pass ends as soon as more new claims than this are open, unless no pod is left then. */
   readonly maxNewClaims?: number
@@ -155,7 +155,7 @@ export interface SchedulingOptions {
   readonly minValuesPolicy?: 'Strict' | 'BestEffort'
   /** Whether reserved offerings are used. Default true. */
   readonly reservedCapacity?: boolean
-  /** `Fallback` goes on without a reservation where `Strict`, the default, waits for one (disruption simulates so). */
+  /** `Fallback` goes on without a reservation where `Strict`, the default, waits for one. Disruption simulates with `Fallback`. */
   readonly reservedOfferings?: 'Strict' | 'Fallback'
   /** The label that names a capacity reservation in offerings. */
   readonly reservationIdLabel?: string

@@ -8,7 +8,7 @@ import { type ClusterState, schedulableNodes } from './state-nodes.ts'
 const state = (change: Partial<ClusterState>) =>
   schedulableNodes({ nodes: [], nodeClaims: [], podsByNode: new Map(), daemonSets: [], ...change })
 
-/** A claim whose VM does not exist yet. */
+/** A claim without a VM. */
 const planned = (name: string, spec: Partial<NodeClaim['spec']>, labels = {}): NodeClaim => ({
   ...sampleClaim(name, { spec }),
   metadata: sampleMeta(name, { labels: { 'karpenter.sh/nodepool': 'default', ...labels } }),
@@ -41,7 +41,7 @@ describe('schedulableNodes', () => {
     expect(state({ nodes: [sampleNode('a')], nodeClaims: [sampleClaim('a', change)] })).toEqual([])
   })
 
-  it('does not hold taints against a node that vanish while it starts', () => {
+  it('ignores taints that vanish while a node starts', () => {
     const taints = [
       { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' as const },
       { key: 'cni', effect: 'NoSchedule' as const },

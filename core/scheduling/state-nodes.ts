@@ -15,15 +15,15 @@ export interface ClusterState {
   readonly nodes: readonly Node[]
   readonly nodeClaims: readonly NodeClaim[]
   /**
-   * Pods by the name of the Node they are bound to, or of the NodeClaim they are planned on. A pod that stands here takes up room, so it
-   * must not be among the pods to place.
+   * Pods by the name of the Node they are bound to, or of the NodeClaim they are planned on. These pods use capacity, so they must not be among the
+   * pods to place.
    */
   readonly podsByNode: { get(name: string): readonly Pod[] | undefined }
   readonly daemonSets: readonly DaemonSet[]
-  /** What the volumes of pods are; absent: volumes are not counted. */
+  /** Resolves pods' volumes; when unset, volumes are not counted. */
   readonly storage?: Storage | undefined
   readonly csiNodes?: readonly CsiNode[] | undefined
-  /** By NodePool, for the volumes that a node can attach before it says so itself. */
+  /** By NodePool, for the volume limits of a node that does not report its own. */
   readonly instanceTypes?: ReadonlyMap<string, readonly InstanceType[]>
 }
 
@@ -36,8 +36,8 @@ export interface StateNode {
 const providerKey = (id: string | undefined) => id?.toLowerCase() ?? ''
 
 /**
- * Nodes merged with their claims by provider ID, and claims whose Node has not joined. A Node of a pool that does not say yet what it is
- * counts as not joined.
+ * Returns Nodes merged with their claims by provider ID, and claims whose Node has not joined. A pool's Node without provider ID, or without labels
+ * for its type and initialization, counts as not joined.
  */
 export function stateNodes({ nodes, nodeClaims }: Pick<ClusterState, 'nodes' | 'nodeClaims'>): readonly StateNode[] {
   const claimById = new Map<string, NodeClaim>()
@@ -75,15 +75,14 @@ export function isLeaving(claim: NodeClaim | undefined, node: Node | undefined):
   )
 }
 
-/** Whether the VM of a claim ends in a moment, with whatever runs there. */
+/** Whether a claim's VM ends in a moment, with everything that runs there. */
 export function isInterrupted(claim: NodeClaim | undefined, node: Node | undefined): boolean {
   return claim !== undefined && (node?.isInterrupted === true || annotations.interrupted in claim.metadata.annotations)
 }
 
 /**
- * Every place a pod may go to without a new NodeClaim: whatever is not being deleted or marked for disruption (reference/karpenter-core.md
- * 3.4). A claim without a VM yet offers what it was planned for, so that a second pass finds room for the same pods instead of launching
- * twice.
+ * Returns every place a pod may go to without a new NodeClaim: whatever is not being deleted or disrupted (reference/karpenter-core.md 3.4). A claim
+ * without a VM offers its planned capacity, so that a second pass finds room for the same pods instead of launching twice.
  */
 export function schedulableNodes(state: ClusterState): readonly SchedulableNode[] {
   return stateNodes(state)
@@ -91,7 +90,7 @@ export function schedulableNodes(state: ClusterState): readonly SchedulableNode[
     .map((one) => schedulable(one, state))
 }
 
-/** Nodes that are no places, with those of their pods that stay. */
+/** Returns nodes that are no places, with those of their pods that stay. */
 export function occupiedNodes(state: ClusterState, known = stateNodes(state)): readonly OccupiedNode[] {
   const places = new Set(known.flatMap(({ claim, node }) => (isLeaving(claim, node) ? [] : [node])))
   const tracked = new Set(known.map(({ node }) => node))
@@ -102,7 +101,7 @@ export function occupiedNodes(state: ClusterState, known = stateNodes(state)): r
 
 const factsOf = ({ metadata, taints }: Node) => ({ name: metadata.name, labels: metadata.labels, taints })
 
-/** A place as pods find it. */
+/** Returns a place for pods. */
 export function schedulable(one: StateNode, state: ClusterState): SchedulableNode {
   const { node, claim } = one
   const own = labelsOf(one)
@@ -127,7 +126,7 @@ export function schedulable(one: StateNode, state: ClusterState): SchedulableNod
   }
 }
 
-/** Until it is registered a Node goes by its claim. */
+/** Before registration the claim represents the Node. */
 function isRegistered({ node, claim }: StateNode): boolean {
   return claim === undefined || node?.metadata.labels[labels.registered] === 'true'
 }
@@ -145,7 +144,7 @@ function nameOf(one: StateNode): string {
   return named?.metadata.name ?? ''
 }
 
-/** A claim that has no VM yet has the labels that its requirements leave no choice of. */
+/** Returns a node's labels. A claim without a VM has the labels that its requirements determine. */
 export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
   const { node, claim } = one
   if (node !== undefined && (claim === undefined || isRegistered(one))) return node.metadata.labels
@@ -153,7 +152,7 @@ export function labelsOf(one: StateNode): Readonly<Record<string, string>> {
   return isLaunched(one) ? { ...own } : labelsOfClaim(own, claim?.spec.requirements ?? [])
 }
 
-/** A claim's labels with those that its requirements leave no choice of. */
+/** Returns a claim's labels with those that its requirements determine. */
 export function labelsOfClaim(
   own: Readonly<Record<string, string>>,
   asked: readonly RequirementSpec[],
@@ -165,7 +164,7 @@ export function labelsOfClaim(
   return all
 }
 
-/** Until a node is initialized, or while it restarts, taints that are there to go are not held against it. */
+/** Before a node is initialized, or while it restarts, temporary taints are ignored. */
 function taintsOf(one: StateNode): readonly Taint[] {
   const { node, claim } = one
   const taints = (isRegistered(one) ? node?.taints : undefined) ?? claim?.spec.taints ?? []
@@ -183,7 +182,7 @@ function podsOf({ node, claim }: StateNode, { podsByNode }: ClusterState): reado
   return [...names].flatMap((name) => podsByNode.get(name ?? '') ?? []).filter((pod) => !isTerminal(pod))
 }
 
-/** What the node has in all; before its launch, what was asked for. */
+/** Returns the node's total capacity; before its launch, the requests. */
 export function capacityOf(one: StateNode): Resources {
   const { node, claim } = one
   if (claim === undefined || isInitialized(one)) return node?.capacity ?? noResources
@@ -196,13 +195,13 @@ function allocatableOf(one: StateNode): Resources {
   return orElse(node?.allocatable ?? noResources, isLaunched(one) ? claim.status.allocatable : claim.spec.requests)
 }
 
-/** Amounts of a node that starts: what its kubelet does not report yet is taken from the claim. */
+/** Returns amounts of a starting node: amounts that its kubelet does not report are taken from the claim. */
 function orElse(reported: Resources, promised: Resources): Resources {
   const known = Object.fromEntries(Object.entries(reported).filter(([, amount]) => amount.nano !== 0n))
   return { ...reported, ...promised, ...known }
 }
 
-/** Daemon pods that are not bound yet get their room reserved. */
+/** Reserves room for daemon pods that are not bound yet. */
 function availableFor(
   one: StateNode,
   { labels: nodeLabels, taints, pods }: Pick<SchedulableNode, 'labels' | 'taints' | 'pods'>,
@@ -216,7 +215,7 @@ function availableFor(
   return subtractResources(allocatableOf(one), ...pods.map((pod) => pod.requests), positive)
 }
 
-/** A driver's own word counts, no number included; else what the instance type is known for (reference/karpenter-1.15.md 3.4). */
+/** Returns volume limits: a driver's own report counts, even without a number; else that of the instance type (reference/karpenter-1.15.md 3.4). */
 function attachments(
   { node }: StateNode,
   { labels: nodeLabels, pods }: Pick<SchedulableNode, 'labels' | 'pods'>,

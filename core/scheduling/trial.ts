@@ -8,15 +8,15 @@ import {
 import { emptyRecord } from '../values/records.ts'
 import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
 
-/** A pod as it is tried now, perhaps with wishes given up, and what follows from it. */
+/** A pod in one attempt, possibly with preferences given up, with derived facts. */
 export interface Trial {
   readonly pod: Pod
-  /** What its node must have; the heaviest preference counts until it is given up. */
+  /** Requirements on its node; the heaviest preference counts until it is given up. */
   readonly requirements: Requirements
-  /** What it requires without preferences: only that limits its topology domains. */
+  /** Its requirements without preferences: only they limit its topology domains. */
   readonly strict: Requirements
   readonly volumes: VolumesByDriver
-  /** Ways to reach its volumes; always at least one, which may ask nothing. */
+  /** Ways to reach its volumes; always at least one, which may be empty. */
   readonly alternatives: readonly Requirements[]
 }
 
@@ -33,7 +33,7 @@ export function trialOf(pod: Pod, volumes: PodVolumes | undefined, ignorePrefere
   }
 }
 
-/** The distinct volumes of both. */
+/** Returns the distinct volumes of both. */
 export function unionOfVolumes(a: VolumesByDriver, b: VolumesByDriver): VolumesByDriver {
   const result = Object.assign(emptyRecord<readonly string[]>(), a)
   for (const [driver, ids] of Object.entries(b)) result[driver] = [...new Set([...(result[driver] ?? []), ...ids])]

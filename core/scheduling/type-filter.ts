@@ -9,24 +9,24 @@ import type { PoolRefusal, TypeCriterion, TypeProblem } from './unschedulable.ts
 export interface TypeQuestion {
   readonly groups: readonly DaemonGroup[]
   readonly requirements: Requirements
-  /** Of the one pod that is added: errors name them. */
+  /** Requests of the pod that is added: errors name them. */
   readonly podRequests: Resources
   /** Of all pods together. */
   readonly requests: Resources
   readonly hostPorts: readonly ContainerPort[]
   /** Host ports that pods of the claim hold already. */
   readonly usedPorts: readonly ContainerPort[]
-  /** Whether types may be kept that are too few for minValues. */
+  /** Whether fewer types than minValues requires may remain. */
   readonly relaxMinValues: boolean
   readonly wellKnown: ReadonlySet<string>
 }
 
 export type FilteredTypes =
-  /** `lowered`: what minValues had to come down to, by key. */
+  /** `lowered`: reduced minValues, by key. */
   | { readonly kind: 'types'; readonly types: readonly InstanceType[]; readonly lowered: ReadonlyMap<string, number> }
   | { readonly kind: 'none'; readonly cause: () => PoolRefusal }
 
-/** The types that can take a claim's pods, or why none can (reference/karpenter-core.md 3.5). */
+/** Returns the types that can take a claim's pods, or why none can (reference/karpenter-core.md 3.5). */
 export function filterTypes(types: readonly InstanceType[], question: TypeQuestion): FilteredTypes {
   const { requirements, relaxMinValues } = question
   const eligible = new Set(types)
@@ -61,7 +61,7 @@ interface Judgement {
   readonly offered: boolean
 }
 
-/** Resources only count where there is an offering: a type that cannot be had is not said to be large enough. */
+/** Resources only count with an offering: an unavailable type is not reported as large enough. */
 function judge(type: InstanceType, total: Resources, { requirements, wellKnown }: TypeQuestion): Judgement {
   const offering = allocatableGroups(type).filter(({ offerings }) =>
     offerings.some((one) => isCompatible(requirements, one.requirements, wellKnown)),

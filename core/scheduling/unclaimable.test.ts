@@ -44,7 +44,7 @@ const keys = (prefix: string, count: number): readonly RequirementSpec[] =>
 const namesOf = ({ newNodeClaims }: SchedulingPlan) =>
   newNodeClaims.map(({ pods }) => pods.map(({ metadata }) => metadata.name))
 
-describe('what no NodeClaim can ask for', () => {
+describe('requirements that no NodeClaim can have, in a pass', () => {
   it.each([notAgentpool, belowZero])('opens no claim, and the pod learns why: %j', (entry) => {
     const result = plan({ pods: [required('hostile', entry), samplePod('innocent')] })
     expect(namesOf(result)).toEqual([['innocent']])
@@ -79,7 +79,7 @@ describe('what no NodeClaim can ask for', () => {
   })
 })
 
-describe('pods that ask for more together than a NodeClaim can hold', () => {
+describe('pods that together require more than a NodeClaim can hold', () => {
   it('in bytes get a node each', () => {
     expect(namesOf(plan({ pods: [required('a', long('a')), required('b', long('b'))] }))).toEqual([['a'], ['b']])
   })

@@ -232,7 +232,7 @@ describe('no instance type', () => {
     expect(text('1', '2')).toBe('min={"cpu":"2"}, max={"cpu":"3"}')
   })
 
-  it('is large enough where somebody wrote M for m', () => {
+  it('is large enough when a request says M instead of m', () => {
     expect(unschedulableText(types({ kind: 'unmet', criteria: ['resources'] }, '1M'))).toMatch(
       /resources={"cpu":"1M"} \(CPU request >= 1 Million, m vs M typo\?\)$/,
     )

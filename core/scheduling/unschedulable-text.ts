@@ -215,7 +215,7 @@ function cpuHint(requests: Resources): string {
   return (requests['cpu']?.nano ?? 0n) >= millionUnits ? ' (CPU request >= 1 Million, m vs M typo?)' : ''
 }
 
-/** What was asked for, daemons included; their least and most where they differ between types. */
+/** Returns the requests with daemons: minimum and maximum where types differ. */
 function requestsText(all: readonly Resources[], requests: Resources): string {
   const overheads = all.filter((overhead) => Object.keys(overhead).length > 0)
   if (overheads.length === 0) return resourcesText(requests)
@@ -236,7 +236,7 @@ const reservationTexts: Readonly<Record<ReservationProblem, string>> = {
   'falls-through': 'the only compatible reserved offering is full; falling through to other NodePools',
 }
 
-/** A message with its details behind it, by name, as upstream prints them. */
+/** Returns a message followed by its details, by name, in upstream's form. */
 function structured(message: string, details: Readonly<Record<string, string | number>>): string {
   const listed = Object.keys(details)
     .sort()

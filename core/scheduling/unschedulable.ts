@@ -4,7 +4,7 @@ import type { Requirement } from '../requirements/requirement.ts'
 import type { Incompatibility, Requirements } from '../requirements/requirements.ts'
 import type { Resources } from '../resources.ts'
 
-/** What is wrong with a pod's volumes. Claims are named as `namespace/name` unless upstream names them otherwise. */
+/** A problem of a pod's volumes. Claims are named as `namespace/name` unless upstream names them otherwise. */
 export type VolumeProblem =
   | { readonly kind: 'claim-not-found'; readonly claim: string }
   | { readonly kind: 'claim-deleting'; readonly claim: string }
@@ -13,7 +13,7 @@ export type VolumeProblem =
   | { readonly kind: 'claim-without-class'; readonly claim: string }
   | { readonly kind: 'claim-class-not-found'; readonly claim: string; readonly storageClass: string }
   | { readonly kind: 'claim-class-immediate'; readonly claim: string; readonly storageClass: string }
-  /** The volume of a claim is gone, or going. */
+  /** The volume of a claim is deleted, or being deleted. */
   | {
       readonly kind: 'claim-volume-not-found' | 'claim-volume-deleting'
       readonly claim: string
@@ -23,15 +23,15 @@ export type VolumeProblem =
   | { readonly kind: 'volume-not-found'; readonly volume: string }
   | { readonly kind: 'class-not-found'; readonly storageClass: string }
 
-/** Why a pod is left out before anything is tried (reference/karpenter-core.md 3.2). */
+/** Why a pod is left out before any attempt (reference/karpenter-core.md 3.2). */
 export type IgnoredReason =
   | { readonly kind: 'not-on-karpenter' }
   | { readonly kind: 'match-fields' }
-  /** `errors`: what validation says of the requirement. */
+  /** `errors`: validation errors of the requirement. */
   | { readonly kind: 'requirement'; readonly requirement: RequirementSpec; readonly errors: readonly string[] }
   | { readonly kind: 'volumes'; readonly problem: VolumeProblem }
 
-/** What an instance type has to meet. */
+/** Criteria for an instance type. */
 export type TypeCriterion = 'requirements' | 'resources' | 'offering'
 
 /** Why no instance type is left (reference/karpenter-core.md 3.5). */
@@ -45,7 +45,7 @@ export type TypeProblem =
 /** Why no capacity reservation can be held (reference/karpenter-core.md 3.12). */
 export type ReservationProblem = 'none-left' | 'all-full' | 'would-lose-all' | 'falls-through'
 
-/** What asks for requirements that the claim cannot have. */
+/** Origin of requirements that the claim cannot have. */
 type Asker = 'pod' | 'volumes' | 'topology'
 
 /** Why a new NodeClaim of one NodePool does not take a pod. */
@@ -53,7 +53,7 @@ export type PoolRefusal =
   | { readonly kind: 'node-limit'; readonly nodePool: string }
   | { readonly kind: 'resource-limits'; readonly nodePool: string }
   | { readonly kind: 'taints'; readonly taints: readonly Taint[] }
-  /** `driver`: absent where no driver alone rules out every type. */
+  /** `driver`: unset when no driver alone rules out every type. */
   | {
       readonly kind: 'volume-limit'
       readonly driver?: { readonly name: string; readonly volumes: number; readonly limit: number }
@@ -61,7 +61,7 @@ export type PoolRefusal =
   | { readonly kind: 'incompatible'; readonly by: Asker; readonly problem: Incompatibility }
   | { readonly kind: 'unclaimable'; readonly by: Asker; readonly problem: Unclaimable }
   | TopologyRefusal
-  /** `overheads`: what daemons take on the types that were looked at. */
+  /** `overheads`: daemon requests on the types that were considered. */
   | {
       readonly kind: 'types'
       readonly problem: TypeProblem
@@ -70,31 +70,31 @@ export type PoolRefusal =
       readonly overheads: readonly Resources[]
     }
   | { readonly kind: 'reservation'; readonly problem: ReservationProblem }
-  /** The pass was stopped before. */
+  /** The pass was stopped before another attempt. */
   | { readonly kind: 'not-tried-again' }
 
 export interface TopologyRefusal {
   readonly kind: 'topology'
   readonly rule: 'topology spread' | 'pod affinity' | 'pod anti-affinity'
   readonly key: string
-  /** Domains with their pods, by name: the first few, and how many there are beyond those. */
+  /** Domains with their pods, by name: the first few, and the number of the others. */
   readonly counts: readonly (readonly [domain: string, pods: number])[]
   readonly others: number
   readonly podDomains: Requirement
   readonly nodeDomains: Requirement
 }
 
-/** Why a pod has no place. `unschedulableText` makes the text where somebody reads it. */
+/** Why a pod has no place. `unschedulableText` makes the text for readers. */
 export type UnschedulableCause =
   | { readonly kind: 'ignored'; readonly reasons: readonly IgnoredReason[] }
-  /** `excess`: what of the pod is too much, as it was decoded. */
+  /** `excess`: the parts of the pod beyond the limits, as decoded. */
   | { readonly kind: 'too-much'; readonly excess: string }
   | { readonly kind: 'volumes-not-looked-up'; readonly claims: readonly string[] }
   | { readonly kind: 'volumes'; readonly problem: VolumeProblem }
   | { readonly kind: 'resource-claims' }
   | { readonly kind: 'no-node-pools' }
   | { readonly kind: 'no-instance-types' }
-  /** Its constraints take longer than a pass, or a simulation, has for them. */
+  /** Its constraints take longer than the time limit of a pass or a simulation. */
   | { readonly kind: 'takes-too-long'; readonly what: 'pass' | 'simulation' }
   /** Its NodeClaim can name too few types for minValues. */
   | { readonly kind: 'min-values-cut'; readonly nodePool: string; readonly labels: readonly string[] }

@@ -83,7 +83,7 @@ describe('Storage.resolve', () => {
     })
   })
 
-  it('tells what cannot be looked up', () => {
+  it('reports failed lookups', () => {
     expect(storage.resolve(pod())).toBeUndefined()
     expect(storage.resolve(pod('missing'))).toEqual({ byDriver: {}, alternatives: [], lookupFailed: true })
     expect(storage.resolve(pod('dangling'))).toMatchObject({ error: { kind: 'volume-not-found', volume: 'gone' } })

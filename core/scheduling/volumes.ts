@@ -7,7 +7,7 @@ import type { PodVolumes, VolumesByDriver } from './snapshot.ts'
 import type { VolumeProblem } from './unschedulable.ts'
 
 type Alternative = readonly RequirementSpec[]
-/** The outcome of a lookup that may find that something is missing. */
+/** Result of a lookup that may find an object missing. */
 type Found<T> =
   | { readonly kind: 'found'; readonly value: T }
   | { readonly kind: 'missing'; readonly problem: VolumeProblem }
@@ -30,7 +30,7 @@ export interface StorageObjects {
   readonly storageClasses: readonly StorageClass[]
 }
 
-/** Answers what the volumes of pods are and where they can be reached (reference/karpenter-core.md 3.10). */
+/** Resolves the volumes of pods and where they can be reached (reference/karpenter-core.md 3.10). */
 export class Storage {
   readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>
   readonly #volumes: ReadonlyMap<string, PersistentVolume>
@@ -42,7 +42,7 @@ export class Storage {
     this.#classes = new Map(storageClasses.map((one) => [one.metadata.name, one]))
   }
 
-  /** Why a pod with these claims is not to be placed at all; undefined when it can be tried. */
+  /** Returns why a pod with these claims must not be placed at all; undefined when it can be tried. */
   invalid(pod: Pod): VolumeProblem | undefined {
     for (const name of pod.persistentVolumeClaims) {
       const claim = this.#claim(pod, name)
@@ -52,7 +52,7 @@ export class Storage {
     return undefined
   }
 
-  /** What a pod's volumes ask of its node; undefined for a pod without claims. */
+  /** Returns the requirements of a pod's volumes on its node; undefined for a pod without claims. */
   resolve(pod: Pod): PodVolumes | undefined {
     if (pod.persistentVolumeClaims.length === 0) return undefined
     const byDriver = this.#byDriver(pod)
@@ -65,7 +65,7 @@ export class Storage {
     }
   }
 
-  /** The volumes in use by pods, as far as they are known. */
+  /** Returns the volumes in use by pods, as far as they are known. */
   inUse(pods: readonly Pod[]): VolumesByDriver {
     const result = emptyRecord<Set<string>>()
     for (const pod of pods) {
@@ -113,7 +113,7 @@ export class Storage {
     return found.volumeBindingMode === 'Immediate' ? { kind: 'claim-class-immediate', claim, storageClass } : undefined
   }
 
-  /** Claims that are gone take up nothing, nor do volumes that no CSI driver serves. */
+  /** Missing claims use no volumes, nor do volumes without a CSI driver. */
   #byDriver(pod: Pod): Found<VolumesByDriver> {
     const result = emptyRecord<string[]>()
     for (const name of pod.persistentVolumeClaims) {
@@ -136,7 +136,7 @@ export class Storage {
     return { kind: 'found', value: entryOf(inTreeDrivers, provisioner) ?? provisioner }
   }
 
-  /** Every combination of the ways to reach each volume; those that contradict themselves only where there is no other. */
+  /** Returns every combination of the ways to reach each volume. Contradictory ones are included only if there is no other. */
   #alternatives(pod: Pod): Found<readonly Alternative[]> {
     let combined: readonly Alternative[] = [[]]
     let isConstrained = false

@@ -5,28 +5,27 @@ import { SolverMemory } from './solver/memory.ts'
 import { SolverBase } from './solver/solver-base.ts'
 import { Gone } from './topology/gone.ts'
 
-/** A node that is imagined away. */
+/** A node that a simulation removes. */
 export interface Removal {
-  /** One of the snapshot's nodes, the very object. */
+  /** One of the snapshot's nodes, the same object. */
   readonly place: SchedulableNode
-  /** Those of its pods that need another place, as `preparedPods` makes them; what their volumes ask stands in the snapshot's `podVolumes`. */
+  /** Its pods that need another place, from `preparedPods`. `podVolumes` of the snapshot has their volumes' requirements. */
   readonly moving: readonly Pod[]
 }
 
 export interface WhatIfLimits {
   /**
-   * Names of places that take no running pods: those whose consolidateAfter window is open. Pods of the removed nodes that are still
-   * pending, pods of nodes that are being deleted and pods that wait may go there (reference/karpenter-core.md 3.4). Questions that have
-   * it in common are answered sooner with the very same set, which must not change.
+   * Names of places that accept no running pods: those whose consolidateAfter window is open. Pending pods of the removed nodes, pods of nodes being
+   * deleted and waiting pods may go there (reference/karpenter-core.md 3.4). Queries with the same set object are faster; it must not change.
    */
   readonly closed?: ReadonlySet<string>
-  /** The answer may end as soon as more new claims than this are open; the plan is `stopped` then, and tells of no pod after that. */
+  /** The simulation may end as soon as more new claims than this are open. The plan is `stopped` then, and has no pods beyond that. */
   readonly maxNewClaims?: number
 }
 
 /**
- * Answers where pods would go if nodes were gone. Each question is about the snapshot alone, whatever was asked before; what they have in
- * common is prepared with the first.
+ * Simulates where pods would go if nodes were gone. Each query is independent and based on the snapshot alone; shared data is prepared by the first
+ * one.
  */
 export class WhatIf {
   readonly #snapshot: SchedulingSnapshot
@@ -40,7 +39,7 @@ export class WhatIf {
     this.#memory = memory
   }
 
-  /** The plan if these nodes were gone: the pods that they let go are placed with all pods of the snapshot. */
+  /** Returns the plan if these nodes were gone: their pods are placed with all pods of the snapshot. */
   without(removed: readonly Removal[], { closed, maxNewClaims }: WhatIfLimits = {}): SchedulingPlan {
     const moving = removed.flatMap((removal) => removal.moving)
     const pods = [...this.#snapshot.pods, ...moving]
@@ -59,7 +58,7 @@ export class WhatIf {
     })
   }
 
-  /** Amounts that nobody knew, of these pods or of another pass with the same memory, are reason to begin anew. */
+  /** Unknown amounts, of these pods or of another pass with the same memory, require a new base. */
   #baseFor(moving: readonly Pod[]): SolverBase {
     for (;;) {
       this.#base ??= new SolverBase(this.#snapshot, this.#options, this.#memory)
@@ -81,5 +80,5 @@ function lossOf({ place, moving }: Removal, base: SolverBase) {
   return { node: base.counted(place), pods }
 }
 
-/** Whether a pod stays away from places that take no running pods. */
+/** Whether a pod avoids places that accept no running pods. */
 const isRunning = ({ phase }: Pod) => phase !== 'Pending'

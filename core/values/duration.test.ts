@@ -17,7 +17,7 @@ test.each<[string, bigint | undefined]>([
   ['1d', undefined],
   ['2562047h47m16.854775807s', (1n << 63n) - 1n],
   ['2562047h47m16.854775808s', undefined],
-  // Leading zeros and decimals beyond a nanosecond change nothing, however many.
+  // Any number of leading zeros and of decimals beyond a nanosecond changes nothing.
   [`${'0'.repeat(500_000)}1h`, 3600n * second],
   [`0.1${'9'.repeat(500_000)}s`, second / 5n - 1n],
   [`${'9'.repeat(500_000)}h`, undefined],

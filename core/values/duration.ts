@@ -12,10 +12,10 @@ const unitNanoseconds: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 }
 const maxInt64 = (1n << 63n) - 1n
-/** A number of more digits does not fit into 64 bits, and further decimals are less than a nanosecond. */
+/** A number with more digits does not fit into 64 bits, and further decimals are less than a nanosecond. */
 const mostDigits = 19
 
-/** Nanoseconds of a Go duration text such as `1h30m`; undefined when it is not one or does not fit into 64 bits. */
+/** Parses nanoseconds of a Go duration text such as `1h30m`; undefined when it is invalid or does not fit into 64 bits. */
 export function parseGoDuration(text: string): bigint | undefined {
   const sign = /^[+-]/.test(text) ? text[0] : ''
   const rest = text.slice(sign === '' ? 0 : 1)
@@ -41,7 +41,7 @@ export function parseGoDuration(text: string): bigint | undefined {
   return sign === '-' ? -total : total
 }
 
-/** Go's own text of a duration: `1h0m10s`, `1.5ms`, `0s`. */
+/** Returns Go's own text of a duration: `1h0m10s`, `1.5ms`, `0s`. */
 export function formatGoDuration(nanoseconds: bigint): string {
   const sign = nanoseconds < 0n ? '-' : ''
   const value = nanoseconds < 0n ? -nanoseconds : nanoseconds
@@ -64,20 +64,20 @@ function decimal(value: bigint, places: number): string {
   return fraction === '' ? String(value / scale) : `${value / scale}.${fraction}`
 }
 
-/** A setting such as `expireAfter`: a duration or the word `Never`. Undefined when it is neither. */
+/** Parses a setting such as `expireAfter`: a duration or the word `Never`. Undefined when it is neither. */
 export function parseDurationSetting(text: string): DurationSetting | undefined {
   if (text === 'Never') return { kind: 'never' }
   const nanoseconds = parseGoDuration(text)
   return nanoseconds === undefined ? undefined : { kind: 'duration', nanoseconds }
 }
 
-/** A plain duration as Kubernetes writes it back: `1h0m0s` for `1h`. Undefined when it is not one. */
+/** Returns a plain duration as Kubernetes writes it back: `1h0m0s` for `1h`. Undefined when it is invalid. */
 export function canonicalDuration(text: string): string | undefined {
   const nanoseconds = parseGoDuration(text)
   return nanoseconds === undefined ? undefined : formatGoDuration(nanoseconds)
 }
 
-/** Milliseconds of a setting; undefined for `Never`, for nothing and for what is not a duration. */
+/** Returns milliseconds of a setting; undefined for `Never`, for an unset one and for an invalid one. */
 export function durationMs(text: string | undefined): number | undefined {
   const setting = text === undefined ? undefined : parseDurationSetting(text)
   return setting?.kind === 'duration' ? Number(setting.nanoseconds / 1_000_000n) : undefined

@@ -1,6 +1,6 @@
 import { pathText } from './shape.ts'
 
-/** Something that is wrong with a field of an object. */
+/** An error in a field of an object. */
 export interface FieldError {
   readonly path: readonly (string | number)[]
   /** Value, rule and remedy. */

@@ -1,4 +1,4 @@
-/** An address in one text per address: IPv4 in dots (also when written as IPv6), IPv6 shortened. Undefined when it is not an address. */
+/** Returns an address in its canonical text: IPv4 in dots (also when written as IPv6), IPv6 shortened. Undefined when it is not an address. */
 export function canonicalIp(text: string): string | undefined {
   const four = parseIpv4(text)
   if (four !== undefined) return four.join('.')
@@ -31,7 +31,7 @@ function parseIpv6(text: string): readonly number[] | undefined {
   return [...head, ...Array<number>(groupCount - head.length - tail.length).fill(0), ...tail]
 }
 
-/** Groups between colons; the last two may be written as an IPv4 address. */
+/** Parses groups between colons; the last two may be written as an IPv4 address. */
 function parseGroups(text: string, last: boolean): readonly number[] | undefined {
   if (text === '') return []
   const groups: number[] = []
@@ -47,7 +47,7 @@ function parseGroups(text: string, last: boolean): readonly number[] | undefined
   return groups
 }
 
-/** Lower-case hexadecimal; the first of the longest runs of two or more zero groups becomes `::` (RFC 5952). */
+/** Returns lower-case hexadecimal; the first of the longest runs of two or more zero groups becomes `::` (RFC 5952). */
 function formatIpv6(groups: readonly number[]): string {
   let start = 0
   let length = 1

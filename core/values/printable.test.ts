@@ -21,7 +21,7 @@ describe('printable', () => {
     expect(printable(text)).toBe(shown)
   })
 
-  test('nothing that a terminal obeys is left', () => {
+  test('no character that controls a terminal is left', () => {
     fc.assert(
       fc.property(fc.string({ unit: character }), (text) => {
         expect(obeyed.test(printable(text))).toBe(false)

@@ -88,7 +88,7 @@ describe('quantity', () => {
     expect(decimalText(quantity(written))).toBe(decimal)
   })
 
-  it('refuses what is too long to be a number that means something', () => {
+  it('refuses texts too long for a meaningful number', () => {
     const parsed = (text: string) => parseQuantity(text).kind
     expect(parsed('1'.repeat(1000))).toBe('quantity')
     expect(parseQuantity(`${'9'.repeat(1_000_000)}x`)).toEqual({

@@ -1,7 +1,7 @@
-/** How a quantity is written: 1024-based suffixes, 1000-based suffixes, or an exponent. */
+/** Notation of a quantity: 1024-based suffixes, 1000-based suffixes, or an exponent. */
 type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
 
-/** A Kubernetes resource quantity, exact: a whole number of 1e-9 units, and the way it prints. */
+/** A Kubernetes resource quantity, exact: a whole number of 1e-9 units, and its notation. */
 export interface Quantity {
   readonly nano: bigint
   readonly format: QuantityFormat
@@ -34,7 +34,7 @@ const suffixByDecimalExponent = new Map(Object.entries(decimalSuffixes).map(([su
 const suffixByBinaryExponent = new Map(Object.entries(binarySuffixes).map(([suffix, exponent]) => [exponent, suffix]))
 
 const shape = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/
-/** Far more than a number has that means something; the time to parse one grows faster than its length. */
+/** Far more than any meaningful number has; parsing time grows faster than the length. */
 const longest = 1000
 const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -102,8 +102,8 @@ const maxFastDigits = 18
 const maxFastBinaryDigits = 15
 
 /**
- * How a parsed quantity prints as long as nothing changes it. Kubernetes then keeps texts that it takes for canonical without looking
- * closely, such as `+1`, `007` or `1E3`; all others it rewrites. Errors: throws when the text is not a quantity.
+ * Returns the text of a parsed quantity that nothing changes. Kubernetes keeps texts that seem canonical, such as `+1`, `007` or `1E3`, and rewrites
+ * all others. Errors: throws when the text is not a quantity.
  */
 export function printedQuantity(text: string): string {
   return keepsText(text) ? text : formatQuantity(quantity(text))
@@ -124,7 +124,7 @@ function keepsText(text: string): boolean {
   return short && scale % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
 }
 
-/** The canonical text, as Kubernetes prints it. */
+/** Returns the canonical text, as Kubernetes prints it. */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0'
   const wholeUnits = nano % nanoPerUnit === 0n
@@ -155,7 +155,7 @@ function formatDecimal(nano: bigint, asExponent: boolean): string {
   return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`
 }
 
-/** The number without a suffix, with as many decimal places as the canonical text implies: `0.500` for `500m`. */
+/** Returns the number without a suffix, with as many decimal places as the canonical text implies: `0.500` for `500m`. */
 export function decimalText({ nano }: Quantity): string {
   let places = 9
   let digits = nano < 0n ? -nano : nano
@@ -168,27 +168,27 @@ export function decimalText({ nano }: Quantity): string {
   return `${nano < 0n ? '-' : ''}${padded.slice(0, point)}${places === 0 ? '' : `.${padded.slice(point)}`}`
 }
 
-/** a + b. A zero takes the other's format. */
+/** Returns a + b. A zero takes the other's format. */
 export function addQuantity(a: Quantity, b: Quantity): Quantity {
   return { nano: a.nano + b.nano, format: a.nano === 0n ? b.format : a.format }
 }
 
-/** a - b. A zero takes the other's format. */
+/** Returns a - b. A zero takes the other's format. */
 export function subtractQuantity(a: Quantity, b: Quantity): Quantity {
   return { nano: a.nano - b.nano, format: a.nano === 0n ? b.format : a.format }
 }
 
-/** -1, 0 or 1. */
+/** Returns -1, 0 or 1. */
 export function compareQuantity(a: Quantity, b: Quantity): -1 | 0 | 1 {
   return a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0
 }
 
-/** The value in units, rounded away from zero. */
+/** Returns the value in units, rounded away from zero. */
 export function quantityValue(value: Quantity): bigint {
   return divideAwayFromZero(value.nano, nanoPerUnit)
 }
 
-/** The value in thousandths of a unit, rounded away from zero. */
+/** Returns the value in thousandths of a unit, rounded away from zero. */
 export function quantityMilliValue(value: Quantity): bigint {
   return divideAwayFromZero(value.nano, 1_000_000n)
 }

@@ -1,13 +1,13 @@
 import { printable } from './printable.ts'
 
-/** What is wrong with a value, where in it, and what would be right. */
+/** An error in a value, its place, and the remedy. */
 export interface Problem {
   readonly path: readonly (string | number)[]
   readonly value: unknown
   readonly remedy: string
 }
 
-/** Finds the first thing that is wrong; absent values are a matter of `record`. Nothing is allocated for a value that is right. */
+/** Returns the first error; `record` handles missing values. A valid value allocates nothing. */
 export type Shape = (value: unknown) => Problem | undefined
 
 export const wrong = (value: unknown, remedy: string): Problem => ({ path: [], value, remedy })
@@ -48,7 +48,7 @@ export function list(each: Shape): Shape {
   }
 }
 
-/** An object whose keys may be anything. */
+/** Returns the shape of an object with any keys. */
 export function map(each: Shape): Shape {
   return (value) => {
     if (!isObject(value)) return wrong(value, 'write a map')
@@ -60,7 +60,7 @@ export function map(each: Shape): Shape {
   }
 }
 
-/** An object with these fields, of which those in `needed` must be there. */
+/** Returns the shape of an object with these fields, of which those in `needed` are required. */
 export function record(fields: Readonly<Record<string, Shape>>, needed: readonly string[] = []): Shape {
   return (value) => {
     if (!isObject(value)) return wrong(value, 'write a map')
@@ -74,7 +74,7 @@ export function record(fields: Readonly<Record<string, Shape>>, needed: readonly
   }
 }
 
-/** As `record`, and other fields are wrong. */
+/** Returns `record` that rejects other fields. */
 export function strictRecord(fields: Readonly<Record<string, Shape>>, needed: readonly string[] = []): Shape {
   const shape = record(fields, needed)
   return (value) => {
@@ -87,22 +87,22 @@ export function strictRecord(fields: Readonly<Record<string, Shape>>, needed: re
   }
 }
 
-/** A value of any of these shapes; the remedy names them all. */
+/** Returns the shape of a value of any of these shapes; the remedy names them all. */
 export function anyOf(remedy: string, ...shapes: readonly Shape[]): Shape {
   return (value) => (shapes.some((shape) => shape(value) === undefined) ? undefined : wrong(value, remedy))
 }
 
-/** A number within bounds, both included. */
+/** Returns the shape of a number within bounds, both included. */
 export function numberFrom(least: number, most = Number.POSITIVE_INFINITY): Shape {
   const bounds = most === Number.POSITIVE_INFINITY ? `of ${least} or more` : `from ${least} to ${most}`
   return (value) =>
     typeof value === 'number' && value >= least && value <= most ? undefined : wrong(value, `write a number ${bounds}`)
 }
 
-/** Levels of nesting that data from outside may have: what walks it calls itself once for each. Schemas of CRDs have some 50. */
+/** Levels of nesting allowed in external data: functions that walk it recurse once for each. Schemas of CRDs have some 50. */
 export const mostLevels = 200
 
-/** Whether data has more than so many levels of lists and maps. */
+/** Whether data has more levels of lists and maps than this. */
 export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
@@ -111,7 +111,7 @@ export function isDeeper(value: unknown, levels: number): boolean {
   return false
 }
 
-/** `spec.containers[0].resources`, `metadata.labels["example.com/a"]`; on one line, whatever the keys are. */
+/** Returns `spec.containers[0].resources`, `metadata.labels["example.com/a"]`; on one line, whatever the keys are. */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((all, key) => {
     if (typeof key === 'number') return `${all}[${key}]`
@@ -120,7 +120,7 @@ export function pathText(path: readonly (string | number)[]): string {
   }, '')
 }
 
-/** A value as errors show it: on one line, and of a long one the beginning. */
+/** Returns a value for errors: on one line, and of a long one the beginning. */
 export function valueText(value: unknown): string {
   if (value === undefined) return 'is missing'
   const json = JSON.stringify(typeof value === 'string' ? start(value, 60) : value)

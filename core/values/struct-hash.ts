@@ -1,5 +1,5 @@
-// The hash that Karpenter takes of Go structs: hashstructure's second format over 64-bit FNV-1, lists as sets, zero values left out
-// (reference/azure-provider.md 1.4).
+// Karpenter's hash of Go structs: hashstructure's second format over 64-bit FNV-1, lists as sets, zero values left out (reference/azure-provider.md
+// 1.4).
 const offset = 0xcbf29ce484222325n
 const prime = 0x100000001b3n
 const mask = (1n << 64n) - 1n
@@ -37,7 +37,7 @@ export const list = (hashes: readonly bigint[]) => hashes.reduce((all, hash) => 
 export const map = (entries: Readonly<Record<string, string>>) =>
   finish(Object.entries(entries).reduce((all, [key, value]) => all ^ ordered(text(key), text(value)), 0n))
 
-/** A struct: its type's name, then each field that is not zero, in declaration order. */
+/** Hashes a struct: its type's name, then each field that is not zero, in declaration order. */
 export function struct(name: string, fields: readonly (readonly [string, bigint | undefined])[]): bigint {
   return fields.reduce(
     (hash, [field, value]) => (value === undefined ? hash : finish(hash ^ ordered(text(field), value))),

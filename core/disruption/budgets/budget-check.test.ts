@@ -31,7 +31,7 @@ it.each<[Budget, RegExp]>([
   ])
 })
 
-it('says nothing of what is well', () => {
+it('reports nothing about valid budgets', () => {
   const budgets = [{ nodes: '10%' }, { nodes: '0', reasons: ['Drifted'], schedule: '0 9 * * mon-fri', duration: '8h' }]
   expect(budgetFindings(budgets, now)).toEqual([])
 })

@@ -4,16 +4,16 @@ import { printableStart } from '../../values/printable.ts'
 import { amountOf, windowOf } from './budgets.ts'
 import { cronProblem, nextTime } from './cron.ts'
 
-/** Something about a budget that its author hardly meant. */
+/** A problem with a budget that its author hardly intended. */
 export interface BudgetFinding {
   readonly index: number
-  /** Because of it nothing of the pool is disrupted, for whatever reason; else only the budget itself does not do what it seems to. */
+  /** Whether it blocks all disruption of the pool. Otherwise only the budget itself has another effect than it seems to. */
   readonly isBlocking: boolean
   /** With the field, its value and what to write instead. */
   readonly message: string
 }
 
-/** What is wrong with a pool's budgets, as of a moment (epoch ms). */
+/** Returns the problems of a pool's budgets at a moment (epoch ms). */
 export function budgetFindings(budgets: readonly Budget[], now: number): readonly BudgetFinding[] {
   return budgets.flatMap((budget, index) => {
     const blocking = blockingProblem(budget)
@@ -23,7 +23,7 @@ export function budgetFindings(budgets: readonly Budget[], now: number): readonl
   })
 }
 
-/** Why a budget blocks all disruption of its pool, with the field, its value and what to write instead; undefined: it does not. */
+/** Returns why a budget blocks all disruption of its pool, with field, value and remedy; undefined when it does not. */
 export function blockingProblem({ nodes, schedule, duration }: Budget): string | undefined {
   if (amountOf(nodes, 0) === undefined)
     return `nodes: "${shown(nodes)}" is neither a number nor a percentage, so it blocks all disruption; write such as "3" or "10%"`
@@ -35,7 +35,7 @@ export function blockingProblem({ nodes, schedule, duration }: Budget): string |
   return problem && `schedule: "${shown(schedule ?? '')}" cannot be read, so it blocks all disruption: ${problem}`
 }
 
-/** Nobody who reads a condition needs more of it. */
+/** A condition's reader needs no more of it. */
 function shown(text: string): string {
   return printableStart(text, 100)
 }

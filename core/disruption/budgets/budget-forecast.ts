@@ -2,7 +2,7 @@ import type { Budget } from '../../objects.ts'
 import { amountOf, concerns, unlimited, windowOf } from './budgets.ts'
 import { type CronSchedule, nextTime } from './cron.ts'
 
-/** A time in which the same is allowed for the same budgets; in epoch ms, the end not included. */
+/** A period in which the same budgets allow the same number; in epoch ms, the end not included. */
 export interface BudgetPeriod {
   readonly fromMs: number
   readonly toMs: number
@@ -12,13 +12,13 @@ export interface BudgetPeriod {
   readonly because: readonly number[]
 }
 
-/** How a budget stands at a moment, and until when it certainly stays so. */
+/** State of a budget at a moment, and until when it certainly stays so. */
 interface Stand {
   readonly isActive: boolean
   readonly untilMs: number
 }
 
-/** A budget that matters for a reason. */
+/** A budget that applies to a reason. */
 interface Rule {
   readonly index: number
   readonly amount: number
@@ -29,8 +29,8 @@ const always: Stand = { isActive: true, untilMs: Number.POSITIVE_INFINITY }
 const never: Stand = { isActive: false, untilMs: Number.POSITIVE_INFINITY }
 
 /**
- * What a pool's budgets allow for a reason from one time to another, for as many nodes as there are now. At each moment it is what
- * `allowedDisruptions` answers. The work grows with the times at which a schedule fires: one each minute at most.
+ * Returns what a pool's budgets allow for a reason over a time span, for the present number of nodes. At each moment it equals the answer of
+ * `allowedDisruptions`. The work grows with the number of times a schedule fires: at most one each minute.
  */
 export function budgetForecast(input: {
   readonly budgets: readonly Budget[]
@@ -57,7 +57,7 @@ export function budgetForecast(input: {
   return periods
 }
 
-/** A budget that cannot be read allows nothing, for whatever reason. Undefined: it does not matter. */
+/** An unreadable budget allows nothing, for any reason. Undefined when the budget does not apply. */
 function ruleOf(
   { budget, index }: { readonly budget: Budget; readonly index: number },
   nodes: number,
@@ -70,17 +70,17 @@ function ruleOf(
   return { index, amount: amount ?? 0, standAt }
 }
 
-/** How a budget stands over time; undefined when its schedule or its duration cannot be read. */
+/** Returns a budget's state over time; undefined when its schedule or its duration cannot be read. */
 function standing(budget: Budget): Rule['standAt'] | undefined {
   const window = windowOf(budget)
   if (window === undefined || window === 'always') return window && (() => always)
   const { schedule, lengthMs } = window
-  // It is in force when the last time that it fired is less than its length ago, and so either at all times or at none.
+  // It is in force when it last fired less than its length ago, so with a fixed distance it is in force always or never.
   if (schedule.kind === 'every') return () => (schedule.milliseconds <= lengthMs ? always : never)
   return (timeMs, endMs) => standAt({ schedule, lengthMs, timeMs, endMs })
 }
 
-/** In force for the duration from each time at which the schedule fires, which may be anew before the end; where it never fires, always. */
+/** In force for the duration from each time at which the schedule fires, which may be again before the end. Always in force when it never fires. */
 function standAt(of: {
   readonly schedule: CronSchedule
   readonly lengthMs: number
@@ -105,7 +105,7 @@ function limitOf(active: readonly Rule[]): Pick<BudgetPeriod, 'allowed' | 'becau
   return { allowed, because: active.filter(({ amount }) => amount === allowed).map(({ index }) => index) }
 }
 
-/** Adds a period, or lengthens the last one if it says the same. */
+/** Adds a period, or extends the last one if it says the same. */
 function append(periods: BudgetPeriod[], period: BudgetPeriod): void {
   const last = periods.at(-1)
   if (last?.allowed === period.allowed && String(last.because) === String(period.because)) {

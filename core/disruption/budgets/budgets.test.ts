@@ -15,7 +15,7 @@ describe('allowedDisruptions', () => {
     [[{ nodes: '1', reasons: [] }], 2147483647],
     [[{ nodes: '1', reasons: ['Drifted', 'Empty'] }], 1],
     [[{ nodes: '0', schedule: '0 9 * * *', duration: '8h' }], 0],
-    // A window is over at its very end.
+    // A window ends exclusively.
     [[{ nodes: '0', schedule: '0 9 * * *', duration: '3h' }], 2147483647],
     [[{ nodes: '0', schedule: '0 9 * * *', duration: '2h' }], 2147483647],
     [[{ nodes: '0', schedule: '0 0 31 2 *', duration: '1h' }], 0],

@@ -2,7 +2,7 @@ import type { Budget } from '../../objects.ts'
 import { parseGoDuration } from '../../values/duration.ts'
 import { type CronSchedule, nextTime, parseCron } from './cron.ts'
 
-/** No budget speaks of the reason: nothing limits it. */
+/** No budget applies to the reason: nothing limits it. */
 export const unlimited = 2147483647
 
 type BudgetState = boolean | 'invalid'
@@ -15,8 +15,8 @@ export interface AllowedDisruptions {
 }
 
 /**
- * How many of a pool's nodes may be disrupted at once for a reason: the least of the budgets in force that speak of it, a percentage rounded up.
- * A schedule or a number that cannot be read blocks everything, also when its budget speaks of another reason (reference/karpenter-core.md 4.10).
+ * Returns how many of a pool's nodes may be disrupted at once for a reason: the least of the budgets in force for it, percentages rounded up. An
+ * unreadable schedule or number blocks everything, even when its budget is for another reason (reference/karpenter-core.md 4.10).
  */
 export function allowedDisruptions({
   budgets,
@@ -38,21 +38,21 @@ export function allowedDisruptions({
   return { allowed: invalid ? 0 : Math.min(unlimited, ...amounts), active, invalid }
 }
 
-/** Whether a budget speaks of a reason. One without reasons speaks of all, one with an empty list of none. */
+/** Whether a budget applies to a reason. One without reasons applies to all, one with an empty list to none. */
 export function concerns({ reasons }: Budget, reason: string): boolean {
   return reasons === undefined || reasons === null || reasons.includes(reason)
 }
 
-/** A number, or a percentage of the nodes, rounded up. Undefined when the text is neither. */
+/** Returns a number, or a percentage of the nodes, rounded up. Undefined when the text is neither. */
 export function amountOf(text: string, nodes: number): number | undefined {
   if (/^[+-]?[0-9]+$/.test(text)) return Number(text)
   return /^[+-]?[0-9]+%$/.test(text) ? Math.ceil((Number.parseInt(text, 10) * nodes) / 100) : undefined
 }
 
-/** When a budget is in force: always, or for a while from each time that its schedule fires. */
+/** When a budget is in force: always, or for a duration from each time its schedule fires. */
 export type BudgetWindow = 'always' | { readonly schedule: CronSchedule; readonly lengthMs: number }
 
-/** Undefined when schedule or duration cannot be read, or when there is a duration alone. A schedule alone is a window of no length. */
+/** Undefined when schedule or duration cannot be read, or when there is a duration alone. A schedule alone is a window of length zero. */
 export function windowOf({ schedule, duration }: Budget): BudgetWindow | undefined {
   const hasSchedule = schedule !== undefined && schedule !== null
   const hasDuration = duration !== undefined && duration !== null

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cronProblem, nextTime, parseCron } from './cron.ts'
 
-/** The next time of a schedule's text; undefined when it is not one. */
+/** Returns the next time of a schedule's text; undefined when it is invalid. */
 function nextCronTime(text: string, after: number): number | 'never' | undefined {
   const schedule = parseCron(text)
   return schedule && nextTime(schedule, after)
@@ -19,7 +19,7 @@ describe('the next time', () => {
     ['0 9 * * SAT', '2026-03-07T09:00:00.000Z'],
     ['0 0 1 jan *', '2027-01-01T00:00:00.000Z'],
     ['0 12 29 2 *', '2028-02-29T12:00:00.000Z'],
-    // Both days restricted: either will do. One of them any, also with a step of one: both must hold.
+    // With both days restricted, either suffices. With one of them any, also with a step of one, both must hold.
     ['0 0 13 * 5', '2026-03-06T00:00:00.000Z'],
     ['0 0 13 * *', '2026-03-13T00:00:00.000Z'],
     ['0 0 */10 * 5', '2026-03-06T00:00:00.000Z'],
@@ -33,14 +33,14 @@ describe('the next time', () => {
     ['0 9 * JAN,mar-MAY 2,Thu', '2026-03-05T09:00:00.000Z'],
     ['10-20/5,50 12 * * *', '2026-03-04T12:10:00.000Z'],
     ['\t0   9\t* * *  ', '2026-03-05T09:00:00.000Z'],
-    // The clocks of no place matter: on both days on which those of Europe change, a day has 24 hours.
+    // Time zones do not matter: a day has 24 hours even when Europe's clocks change.
     ['30 2 29 3 *', '2026-03-29T02:30:00.000Z'],
   ])('%s', (schedule, expected) => {
     const hit = nextCronTime(schedule, Date.parse(wednesday))
     expect(typeof hit === 'number' ? new Date(hit).toISOString() : hit).toBe(expected)
   })
 
-  it('says that a day that no month has never comes', () => {
+  it('never fires on a day that no month has', () => {
     expect(nextCronTime('0 0 31 2 *', Date.parse(wednesday))).toBe('never')
   })
 
@@ -64,7 +64,7 @@ describe('the next time', () => {
     'CRON_TZ=UTC @daily',
     '@Daily',
     '@every -',
-  ])('does not take %j', (schedule) => {
+  ])('rejects %j', (schedule) => {
     expect(nextCronTime(schedule, Date.parse(wednesday))).toBeUndefined()
   })
 
@@ -81,11 +81,11 @@ describe('the next time', () => {
       '@never',
       'write @every with a duration, or one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly',
     ],
-  ])('says what is wrong with %s', (schedule, expected) => {
+  ])('names the error in %s', (schedule, expected) => {
     expect(cronProblem(schedule)).toBe(expected)
   })
 
-  it('takes a field that allows nothing for one that never comes', () => {
+  it('never fires with a field that allows nothing', () => {
     expect(nextCronTime(', * * * *', Date.parse(wednesday))).toBe('never')
     expect(nextCronTime('* , * * *', Date.parse(wednesday))).toBe('never')
   })

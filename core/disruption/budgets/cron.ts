@@ -1,14 +1,14 @@
 import { parseGoDuration } from '../../values/duration.ts'
 import { printable } from '../../values/printable.ts'
 
-/** When a budget's window opens: at the minutes that the fields allow, or at a fixed distance (reference/karpenter-core.md 4.10). Always in UTC. */
+/** When a budget's window opens: at the minutes that the fields allow, or at a fixed interval (reference/karpenter-core.md 4.10). Always in UTC. */
 export type CronSchedule =
   | { readonly kind: 'fields'; readonly fields: readonly CronField[] }
   | { readonly kind: 'every'; readonly milliseconds: number }
 
 interface CronField {
   readonly allowed: ReadonlySet<number>
-  /** Written as any value without a step: then only the other one of day of month and day of week decides. */
+  /** Whether it is written as any value without a step: then only the other one of day of month and day of week decides. */
   readonly any: boolean
 }
 
@@ -49,13 +49,13 @@ const minute = 60 * second
 const day = 24 * 60 * minute
 const yearsAhead = 5
 
-/** The first time after `after` at which a schedule fires, both in epoch milliseconds; `never` when there is none in the next five years. */
+/** Returns the first time after `after` at which a schedule fires, both in epoch milliseconds; `never` when there is none in the next five years. */
 export function nextTime(schedule: CronSchedule, after: number): number | 'never' {
   if (schedule.kind === 'every') return Math.floor(after / second) * second + schedule.milliseconds
   return nextFieldTime(schedule.fields, (Math.floor(after / minute) + 1) * minute)
 }
 
-/** What a text means: five fields, a macro, or `@every` with a duration. Undefined when it is none of these or very long; time zones are not taken. */
+/** Parses five fields, a macro, or `@every` with a duration. Undefined when the text is none of these or very long. Time zones are rejected. */
 export function parseCron(text: string): CronSchedule | undefined {
   if (text.length > longestSchedule) return undefined
   const trimmed = text.trim()
@@ -70,7 +70,7 @@ export function parseCron(text: string): CronSchedule | undefined {
   return fields.every((field) => field !== undefined) ? { kind: 'fields', fields } : undefined
 }
 
-/** What is wrong with a text that is not a schedule, and what to write instead; undefined when it is one. */
+/** Returns the error in a schedule text with the remedy; undefined when it is valid. */
 export function cronProblem(text: string): string | undefined {
   if (parseCron(text) !== undefined) return undefined
   if (text.length > longestSchedule) return `it has ${text.length} characters; write at most ${longestSchedule}`
@@ -137,7 +137,7 @@ function nextFieldTime(fields: readonly CronField[], from: number): number | 'ne
     CronField,
     CronField,
   ]
-  // A field such as "," allows nothing; each day would be looked at in vain.
+  // A field such as "," allows nothing; searching each day would be in vain.
   if (hours.allowed.size === 0 || minutes.allowed.size === 0) return 'never'
   const lastYear = new Date(from).getUTCFullYear() + yearsAhead
   for (let start = from; ; start = (Math.floor(start / day) + 1) * day) {
@@ -151,7 +151,7 @@ function nextFieldTime(fields: readonly CronField[], from: number): number | 'ne
   }
 }
 
-/** The first allowed minute of the rest of a day. */
+/** Returns the first allowed minute of the rest of a day. */
 function timeOfDay(hours: CronField, minutes: CronField, from: Date): number | undefined {
   const midnight = Math.floor(from.getTime() / day) * day
   const firstMinute = from.getUTCHours() * 60 + from.getUTCMinutes()

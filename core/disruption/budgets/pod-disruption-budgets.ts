@@ -4,7 +4,7 @@ import { selects } from '../../scheduling/topology/label-selector.ts'
 import { labelKey } from '../../scheduling/topology/running-pods.ts'
 import type { EvictionBlock } from '../verdicts/cause.ts'
 
-/** Why budgets do not let a pod be evicted now; undefined when they do (reference/karpenter-core.md 4.2). */
+/** Returns why budgets do not allow a pod's eviction now; undefined when they do (reference/karpenter-core.md 4.2). */
 export function evictionBlockedBy(
   pod: Pod,
   budgets: readonly PodDisruptionBudget[],
@@ -18,14 +18,14 @@ export function evictionBlockedBy(
   return { kind, pod: podName(pod), podDisruptionBudgets: budgetNames(pod, budgets) }
 }
 
-/** The budgets that select a pod, as `namespace/name`, sorted. */
+/** Returns the budgets that select a pod, as `namespace/name`, sorted. */
 export function budgetNames(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly string[] {
   return budgetsOf(pod, budgets)
     .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
     .sort()
 }
 
-/** Whether budgets will never let a pod go, however long one waits: no new place is sought for it (reference/karpenter-core.md 3.2). */
+/** Whether budgets never allow a pod's eviction, however long one waits: no new place is sought for it (reference/karpenter-core.md 3.2). */
 export function isFullyBlocked(pod: Pod, budgets: readonly PodDisruptionBudget[], now: number): boolean {
   if (!isEvictable(pod, now)) return false
   const own = budgetsOf(pod, budgets)
@@ -37,9 +37,9 @@ function allowsNone({ maxUnavailable, minAvailable }: PodDisruptionBudget): bool
   return maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%'
 }
 
-/** Budgets of one list that select pods of a namespace with the same labels. A large cluster asks for each of its pods, in every pass. */
+/** Budgets of one list that select pods of a namespace with the same labels. A large cluster needs them for each of its pods, in every pass. */
 const known = new WeakMap<readonly PodDisruptionBudget[], Map<string, readonly PodDisruptionBudget[]>>()
-/** Pods keep their labels for as long as they are the same object. */
+/** A pod object's labels never change. */
 const keys = new WeakMap<Pod['metadata'], string>()
 
 function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {

@@ -5,7 +5,7 @@ import { allowedDisruptions } from './budgets.ts'
 /** A pool's budgets for one reason at one moment. */
 export interface PoolBudget {
   readonly nodes: number
-  /** What its budgets allow, before those nodes are taken off that are disrupted already. */
+  /** What its budgets allow, before nodes that are already disrupted are subtracted. */
   readonly allowed: number
   readonly disrupted: readonly string[]
   readonly remaining: number
@@ -13,7 +13,7 @@ export interface PoolBudget {
   readonly invalid: boolean
 }
 
-/** What may still be disrupted of each pool (reference/karpenter-core.md 4.10). */
+/** Returns how many nodes of each pool may still be disrupted (reference/karpenter-core.md 4.10). */
 export function remainingBudgets(view: DisruptionView, reason: DisruptionReason): ReadonlyMap<string, PoolBudget> {
   const counts = poolCounts(view)
   return new Map(

@@ -1,4 +1,4 @@
-// What the methods that save money ask alike (reference/karpenter-core.md 4.5).
+// Shared checks of the methods that save money (reference/karpenter-core.md 4.5).
 import { labels } from '../../requirements/labels.ts'
 import { durationMs } from '../../values/duration.ts'
 import { type Candidate, isEmpty } from '../candidates.ts'
@@ -15,7 +15,7 @@ export function suitsUnderutilized(candidate: Candidate, settings: FilterSetting
   for (const label of [labels.capacityType, labels.zone])
     if (own[label] === undefined) return { kind: 'no-label', label }
   if (isDisabled(candidate)) return disabled(candidate)
-  // Emptiness takes those, so that budgets for the reason Empty hold for them.
+  // Emptiness takes those nodes, so that budgets for the reason Empty apply to them.
   if (isEmpty(candidate)) return false
   if (nodePool.disruption.consolidationPolicy === 'WhenEmpty')
     return { kind: 'only-when-empty', nodePool: nodePool.metadata.name }
@@ -30,14 +30,14 @@ export function disabled({ nodePool }: Candidate): Cause {
   return { kind: 'consolidation-disabled', nodePool: nodePool.metadata.name }
 }
 
-/** Why no method that saves money is about the node; undefined: they are. */
+/** Returns why no consolidating method applies to the node; undefined when they do. */
 export function notConsolidated({ claim, nodePool, asked }: Unnoted): Explanation | undefined {
   if (nodePool?.isStatic === true) return unsuitable({ kind: 'static-pool-not-consolidated' })
   if (isConsolidatable({ nodeClaim: claim }, asked)) return undefined
   return unsuitable({ kind: 'not-consolidatable', consolidateAfter: nodePool?.disruption.consolidateAfter ?? '' })
 }
 
-/** `alone`: why a node is not looked at of which nothing else is known. */
+/** `alone`: the cause for a node that was skipped, when no other cause is known. */
 export function explainUnderutilized(node: Unnoted, alone: Cause): Explanation {
   const excluded = notConsolidated(node)
   if (excluded !== undefined) return excluded

@@ -17,30 +17,30 @@ export interface MethodSettings extends ConsolidationSettings {
   readonly terminateFirst: boolean
 }
 
-/** What a method works with. After each command that a method yields, `view` and `simulator` are the cluster as the command leaves it. */
+/** Context of a method. After each command that a method yields, `view` and `simulator` are the cluster as the command leaves it. */
 export interface MethodContext {
   readonly view: DisruptionView
-  /** Of the cluster with all commands that were decided before. */
+  /** Simulates the cluster after all commands decided so far. */
   readonly simulator: Simulator
   readonly settings: MethodSettings
   readonly balanced: BalancedPolicy
-  /** The pools' budgets as the method found them. */
+  /** The pools' budgets when the method started. */
   readonly poolBudgets: ReadonlyMap<string, PoolBudget>
-  /** How many nodes of each pool may still be disrupted; methods take off what they use. */
+  /** How many nodes of each pool may still be disrupted; methods subtract what they use. */
   readonly budgets: Map<string, number>
-  /** Told of each candidate that a method looked at, in the order in which it did. */
+  /** Called for each candidate that a method considered, in order. */
   readonly note: (note: Note) => void
 }
 
-/** What came of looking at a candidate. */
+/** Result for one candidate. */
 export interface Note {
   readonly candidate: Candidate
   readonly outcome: 'chosen' | 'hindered' | 'budget' | 'rejected'
   readonly cause: Cause
   readonly decision?: Decision
-  /** How the pools with the policy Balanced see it; absent where it did not come so far. */
+  /** Scores by the pools with the policy Balanced; unset when they were not computed. */
   readonly scores?: readonly Score[]
-  /** The event that tells of it. */
+  /** The event that reports it. */
   readonly event?: Blocked['reason']
 }
 
@@ -51,7 +51,7 @@ export function hasBudget({ budgets }: Pick<MethodContext, 'budgets'>, candidate
   return (budgets.get(poolOf(candidate)) ?? 0) > 0
 }
 
-/** Whether the candidate's budget has room for one more node, which is then taken off. */
+/** Whether the candidate's budget has room for one more node, which is then subtracted. */
 export function takeBudget(context: Pick<MethodContext, 'budgets'>, candidate: Candidate): boolean {
   if (!hasBudget(context, candidate)) return false
   const { budgets } = context
@@ -59,7 +59,7 @@ export function takeBudget(context: Pick<MethodContext, 'budgets'>, candidate: C
   return true
 }
 
-/** In whose order consolidation looks at candidates: most savings for the least disruption first; then by name, so that nothing is left to chance. */
+/** Sorts candidates for consolidation: most savings for the least disruption first, then by name, so that the order is fixed. */
 export function bySavings(candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates
     .map((candidate) => ({ candidate, ratio: candidate.price / candidate.disruptionCost }))

@@ -5,7 +5,7 @@ import { reservationOf, type Simulation, withoutPlace } from '../simulation.ts'
 import { hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import { type Explanation, type Method, notLookedAt, type Unnoted, unsuitable } from './method.ts'
 
-/** Drifted nodes that can be replaced, a command for each (reference/karpenter-core.md 4.8). */
+/** Yields a command for each drifted node that can be replaced (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const left = sharesOf(context)
   for (const candidate of inOrder(candidates)) {
@@ -18,7 +18,7 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
   }
 }
 
-/** How many nodes of each pool a rollout begins with now. */
+/** Returns how many nodes of each pool a rollout begins with now. */
 function sharesOf({ poolBudgets, settings: { policy } }: MethodContext): Map<string, number> {
   const { driftShare } = policy
   return new Map(
@@ -29,7 +29,7 @@ function sharesOf({ poolBudgets, settings: { policy } }: MethodContext): Map<str
   )
 }
 
-/** Nodes without pods first, lest pods move to nodes that go next; then those that drifted first. */
+/** Sorts nodes without pods first, so that pods do not move to nodes that go next; then by time of drift. */
 function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
   const key = (one: Candidate) => ({
     one,
@@ -43,7 +43,7 @@ function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
     .map(({ one }) => one)
 }
 
-/** The command for one drifted node, taken off its budget; undefined: it has to wait, and has been noted. */
+/** Returns the command for one drifted node and subtracts it from its budget; undefined when it has to wait, which is recorded. */
 function replace(candidate: Candidate, context: MethodContext): DisruptionCommand | undefined {
   if (!hasBudget(context, candidate)) {
     noteBudget(context, candidate)
@@ -72,7 +72,7 @@ function replacementsFor(
   return newNodeClaims.filter(({ pods }) => pods.some(({ nodeName }) => nodeName === node.metadata.name))
 }
 
-/** The decision, taken off the candidate's budget. */
+/** Returns the decision and subtracts it from the candidate's budget. */
 function decided(
   candidate: Candidate,
   { decision, replacements, plan }: Pick<DisruptionCommand, 'decision' | 'replacements' | 'plan'>,
@@ -84,7 +84,10 @@ function decided(
   return { method: 'drift', decision, candidates: [candidate], replacements, savings, ...(plan && { plan }) }
 }
 
-/** Where the pods go if the node's place in its full reservation is free again; undefined: not even then (reference/karpenter-1.15.md 4.8b). */
+/**
+ * Where the pods go if the node's place in its full reservation is free again; undefined when they still find none (reference/karpenter-1.15.md
+ * 4.8b).
+ */
 function refillable(candidate: Candidate, { settings, simulator }: MethodContext): Simulation | undefined {
   const reservation = reservationOf(candidate, settings.scheduling)
   if (!settings.terminateFirst || reservation === undefined) return undefined

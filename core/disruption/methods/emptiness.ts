@@ -5,7 +5,7 @@ import { disabled, isDisabled, notConsolidated } from './consolidating.ts'
 import { bySavings, type MethodContext, noteBudget, takeBudget } from './context.ts'
 import { firstOf, type Method, type Suitability, unsuitable } from './method.ts'
 
-/** One command for all empty nodes that the budgets let go; where nothing has to move nothing is simulated (reference/karpenter-core.md 4.8). */
+/** Yields one command for all empty nodes within budgets. Nothing is simulated where nothing has to move (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const chosen: Candidate[] = []
   for (const candidate of bySavings(candidates)) {

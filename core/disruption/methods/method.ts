@@ -6,37 +6,37 @@ import type { Cause } from '../verdicts/cause.ts'
 import type { Move } from '../verdicts/verdict.ts'
 import type { MethodContext } from './context.ts'
 
-/** Whether a method takes a candidate; a cause: it does not, and an event says why. */
+/** Whether a method takes a candidate. A cause: it does not, and an event reports why. */
 export type Suitability = boolean | Cause
 
-/** A node of which a method has noted nothing, and what the evaluation knows of it. */
+/** A node for which a method recorded nothing, and the evaluation's facts about it. */
 export interface Unnoted {
   readonly claim: NodeClaim
   readonly nodePool: NodePool | undefined
   readonly asked: FilterSettings
-  /** Whether emptiness looked at the node. */
+  /** Whether emptiness considered the node. */
   readonly isEmpty: boolean
-  /** Whether the method found something to do with other nodes. */
+  /** Whether the method found commands for other nodes. */
   readonly foundOthers: boolean
 }
 
 export type Explanation = Pick<Move, 'outcome' | 'cause'>
 
-/** A way in which disruption looks for something to do (reference/karpenter-core.md 4.1). What is true of it in any cluster is in `methodFacts`. */
+/** A disruption method (reference/karpenter-core.md 4.1). Its properties that do not depend on the cluster are in `methodFacts`. */
 export interface Method {
   readonly name: DisruptionMethod
-  /** Whether it asks where pods would go: then nothing can be told as long as no NodePool is ready. */
+  /** Whether it simulates where pods would go. It has no answer while no NodePool is ready. */
   readonly simulates: boolean
-  /** Whether it is about a candidate at all (reference/karpenter-core.md 4.5). */
+  /** Whether the method applies to a candidate (reference/karpenter-core.md 4.5). */
   readonly suits: (candidate: Candidate, settings: FilterSettings) => Suitability
   /**
-   * The commands, each worked out when it is asked for: the evaluation ends where its policy says so. Commands hold together: each sees the
-   * cluster as those before it leave it.
+   * Yields the commands, each computed on demand: the evaluation ends where its policy says so. Commands hold together: each sees the cluster as the
+   * earlier ones leave it.
    */
   readonly compute: (candidates: readonly Candidate[], context: MethodContext) => Iterable<DisruptionCommand>
-  /** The command for just these candidates in the cluster as it is now; undefined: it does not hold any more, which has been noted. */
+  /** Returns the command for exactly these candidates in the present cluster; undefined when it no longer holds, which is recorded. */
   readonly revalidate: (candidates: readonly Candidate[], context: MethodContext) => DisruptionCommand | undefined
-  /** Why it has noted nothing about a node. */
+  /** Returns why the method recorded nothing about a node. */
   readonly explain: (node: Unnoted) => Explanation
 }
 
@@ -48,7 +48,7 @@ export function notLookedAt(cause: Cause): Explanation {
   return { outcome: 'not-looked-at', cause }
 }
 
-/** The first of the commands. */
+/** Returns the first of the commands. */
 export function firstOf(commands: Iterable<DisruptionCommand>): DisruptionCommand | undefined {
   for (const command of commands) return command
   return undefined

@@ -6,7 +6,7 @@ import { multiNode } from './multi-node.ts'
 import { singleNode } from './single-node.ts'
 import { staticDrift } from './static-drift.ts'
 
-/** All methods by their names; `methodNames` says in which order they are tried. */
+/** All methods by name; `methodNames` gives their order. */
 export const methods: { readonly [Name in DisruptionMethod]: Method & { readonly name: Name } } = {
   emptiness,
   'static-drift': staticDrift,

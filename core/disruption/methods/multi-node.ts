@@ -10,7 +10,7 @@ import { bySavings, type MethodContext, noteBudget, takeBudget } from './context
 import type { Method } from './method.ts'
 
 /**
- * The most nodes, from the first in order on, that can go together for at most one cheaper node: found by halving, so at least two
+ * Yields the longest prefix of nodes that can go together for at most one cheaper node. It is found by halving, so it has at least two
  * (reference/karpenter-core.md 4.8).
  */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
@@ -37,7 +37,7 @@ function* compute(candidates: readonly Candidate[], context: MethodContext): Ite
   yield best
 }
 
-/** Just these together, where budgets let all of them go. */
+/** Returns the command for exactly these nodes together, when budgets allow all of them. */
 function revalidate(candidates: readonly Candidate[], context: MethodContext): DisruptionCommand | undefined {
   for (const candidate of candidates) {
     if (takeBudget(context, candidate)) continue
@@ -60,8 +60,8 @@ function together(candidates: readonly Candidate[], context: MethodContext): Dis
 }
 
 /**
- * A replacement of the same type as one of the nodes is that node kept, with more pods moved: only types that are cheaper than the cheapest
- * such node make sense.
+ * A replacement of the same type as one of the nodes keeps that node and moves more pods. So only types cheaper than the cheapest such node are
+ * sensible.
  */
 function sensible(
   consolidation: Consolidation,
@@ -78,7 +78,7 @@ function sensible(
     const before = kept.get(instanceType.name) ?? Number.POSITIVE_INFINITY
     kept.set(instanceType.name, Math.min(before, ...offerings.map(({ price }) => price)))
   }
-  // As upstream, a node whose price is not known counts as one that costs nothing.
+  // As upstream, a node with an unknown price counts as free.
   const own = replacement.types.flatMap(({ name }) => kept.get(name) ?? [])
   const limit = Math.min(Number.POSITIVE_INFINITY, ...own.map((price) => (Number.isFinite(price) ? price : 0)))
   const priced = below(replacement, limit, context.settings)

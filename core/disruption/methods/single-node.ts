@@ -6,18 +6,18 @@ import { explainUnderutilized, suitsUnderutilized } from './consolidating.ts'
 import { bySavings, hasBudget, type MethodContext, noteBudget, poolOf, takeBudget } from './context.ts'
 import type { Method } from './method.ts'
 
-/** Nodes that can go or be replaced by a cheaper one, a command for each (reference/karpenter-core.md 4.8). */
+/** Yields a command for each node that can go or be replaced by a cheaper one (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   for (const candidate of interleaved(candidates)) {
     const { node, nodeClaim } = candidate
-    // An earlier command moves pods to it, or takes it: what the node looks like then is for the next evaluation to see.
+    // An earlier command moves pods to the node, or takes it. The next evaluation decides on its new state.
     if (context.view.nominated.has(node.metadata.name) || isMarked(nodeClaim, node, context.view)) continue
     const command = consolidateOne(candidate, context)
     if (command !== undefined) yield command
   }
 }
 
-/** Each pool's candidates in their order, the pools by turns, so that a large one keeps none waiting. */
+/** Interleaves the pools' candidates in their order, so that a large pool delays no other. */
 function interleaved(candidates: readonly Candidate[]): readonly Candidate[] {
   const pools = [...Map.groupBy(bySavings(candidates), poolOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -26,7 +26,7 @@ function interleaved(candidates: readonly Candidate[]): readonly Candidate[] {
   return Array.from({ length: longest }).flatMap((_, at) => pools.flatMap((own) => own[at] ?? []))
 }
 
-/** The command for one node, taken off its budget; undefined: nothing can be done, which has been noted. */
+/** Returns the command for one node and subtracts it from its budget; undefined when nothing can be done, which is recorded. */
 function consolidateOne(candidate: Candidate, context: MethodContext): DisruptionCommand | undefined {
   const { balanced, simulator, settings, note } = context
   if (!hasBudget(context, candidate)) {

@@ -18,7 +18,7 @@ import { reservationOf } from '../simulation.ts'
 import { type MethodContext, poolOf, takeBudget } from './context.ts'
 import { firstOf, type Method, notLookedAt, unsuitable } from './method.ts'
 
-/** A static pool's drifted nodes, each replaced by one of its template, as far as budget and node limit go (reference/karpenter-core.md 4.8). */
+/** Yields a replacement from the template for each drifted node of a static pool, within budget and node limit (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   for (const [pool, own] of Map.groupBy(candidates, poolOf)) yield* ofPool(pool, own, context)
 }
@@ -66,7 +66,7 @@ function templateOf({ metadata, template }: NodePool): TemplateInput {
   return { nodePool: metadata.name, labels: template.labels, nodeClassRef, requirements }
 }
 
-/** Ids of the healthy reservations that the pool's nodes come from, all of them full; undefined: something else can be bought, or there is room. */
+/** Returns ids of the healthy reservations of the pool's nodes when all are full; undefined when something else can be bought, or there is room. */
 function fullReservations(nodePool: NodePool, { view, settings }: MethodContext): ReadonlySet<string> | undefined {
   const wanted = templateRequirements(templateOf(nodePool))
   const { wellKnown, scheduling } = settings
@@ -82,7 +82,7 @@ function fullReservations(nodePool: NodePool, { view, settings }: MethodContext)
   return ids
 }
 
-/** Those that hold a place in one of the reservations come first: only theirs can be filled again. */
+/** Sorts nodes that hold a place in one of the reservations first: only their places can be filled again. */
 function byReservation(
   candidates: readonly Candidate[],
   ids: ReadonlySet<string>,
@@ -92,7 +92,7 @@ function byReservation(
   return [...candidates.filter(holds), ...candidates.filter((one) => !holds(one))]
 }
 
-/** Nodes that have to go before there is room for others; a pool that would not be filled again keeps its nodes. */
+/** Returns nodes that must go before there is room for others. A pool that would not be filled again keeps its nodes. */
 function withoutRoom(
   candidates: readonly Candidate[],
   full: ReadonlySet<string> | 'at limit',
@@ -117,7 +117,7 @@ function replace(candidate: Candidate, context: MethodContext): DisruptionComman
   )
 }
 
-/** Its deletion alone: the pool is filled again. */
+/** Returns the deletion alone: the pool is filled again. */
 function bare(candidate: Candidate): DisruptionCommand {
   const savings = savingsOf([candidate], [])
   return { method: 'static-drift', decision: 'terminate-first', candidates: [candidate], replacements: [], savings }
@@ -131,7 +131,7 @@ function chosen(command: DisruptionCommand, context: MethodContext): DisruptionC
   return command
 }
 
-/** What the pool's template asks for, whatever the types are. */
+/** Returns the claim that the pool's template requests, whatever the types are. */
 function replacementFor(nodePool: NodePool): PlannedNodeClaim {
   const template = templateOf(nodePool)
   const wanted: Requirements = templateRequirements(template)

@@ -6,10 +6,10 @@ import type { Move, Verdict } from '../verdicts/verdict.ts'
 import { verdictsOf } from '../verdicts/verdicts.ts'
 import type { PlanBlocker, PlanOptions } from './plan.ts'
 
-/** What stands in the way of a node that could go; else only what is not about it can be told. */
+/** Obstacles to disrupting a node that could go. Without one, only causes that are not about the node are listed. */
 const weighty: ReadonlySet<Move['outcome']> = new Set(['blocked', 'hindered', 'rejected', 'budget'])
 
-/** Every node within the options that an evaluation leaves alone, with what keeps it, as verdicts tell; the dearest first. */
+/** Returns every node within the options that an evaluation leaves alone, with its obstacles as in verdicts; the most expensive first. */
 export function planBlockers(
   evaluation: Evaluation,
   view: DisruptionView,
@@ -50,7 +50,7 @@ function blocker(
   }
 }
 
-/** Until when nodes are left alone because pods came or went, by NodeClaim. */
+/** Returns until when nodes are left alone because pods came or went, by NodeClaim. */
 function windowEnds({ nodes, nodePools, now }: DisruptionView): ReadonlyMap<string, string> {
   return new Map(
     nodes.flatMap(({ claim }) => {

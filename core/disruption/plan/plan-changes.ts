@@ -15,8 +15,8 @@ import { claimsOf, poolNamesOf } from './plan-of.ts'
 const centsFraction = 1e-9
 
 /**
- * What a plan was made of and is not so any more: nodes that are gone or may not be disrupted now, pods that came, NodePools that were
- * edited, prices; a list for each command. Pods that went away leave less to move, and are no change.
+ * Returns what changed since a plan was made, as a list for each command: nodes that are gone or may not be disrupted, new pods, edited NodePools,
+ * prices. Pods that went away leave less to move, and are no change.
  */
 export function planChanges(
   { commands, nodePools, options }: DisruptionPlan,
@@ -48,7 +48,7 @@ function poolChange(
 interface Planned {
   readonly command: PlannedDisruption
   readonly planned: PlannedCandidate
-  /** The same node now. Unset when it is gone. */
+  /** The same node now; unset when it is gone. */
   readonly one: StateNode | undefined
 }
 
@@ -72,7 +72,7 @@ function nodeChanges({ command, planned, one }: Planned, view: DisruptionView): 
   ]
 }
 
-/** A node that changed a moment ago is left alone for a while, unless the plan was not to wait for that. */
+/** A recently changed node is left alone for a while, unless the plan was not to wait for that. */
 function restless({ command: { reason }, planned, one }: Planned, { nodePools }: DisruptionView): readonly string[] {
   const { node, nodePool } = planned
   const claim = one?.claim
@@ -88,12 +88,12 @@ function restless({ command: { reason }, planned, one }: Planned, { nodePools }:
 const isSame = (a: number, b: number) => Math.abs(a - b) <= centsFraction
 const usd = (price: number) => price.toFixed(4)
 
-/** A plan's command as validation takes it. */
+/** Returns a plan's command in the form that validation takes. */
 export function proposedOf({ method, decision, candidates, replacements }: PlannedDisruption): Proposed {
   return { method, decision, candidates: candidates.map(({ uid }) => uid), replacements: replacements.length }
 }
 
-/** What a new simulation of a command found otherwise than the plan; undefined: the same, at no higher price. */
+/** Returns how a new simulation of a command differs from the plan; undefined when it is the same, at no higher price. */
 export function simulationChange(planned: PlannedDisruption, validation: Validation): string | undefined {
   if (validation.kind === 'invalid') return invalidText(validation)
   const { command } = validation
@@ -107,7 +107,7 @@ export function simulationChange(planned: PlannedDisruption, validation: Validat
     : `what comes would cost ${usd(sum(is))} USD an hour now, and ${usd(sum(was))} in the plan`
 }
 
-/** The pauses that forbid a command. */
+/** Returns the pauses that forbid a command. */
 export function pausesOn({ reason, candidates }: PlannedDisruption, pauses: Pauses): readonly string[] {
   const texts = candidates.flatMap(({ nodePool, node, nodeClaim }) => {
     const pause = pauses.covering({ nodePool, node, nodeClaim, reason })

@@ -17,7 +17,7 @@ import type {
 } from './plan.ts'
 import { planBlockers } from './plan-blockers.ts'
 
-/** What a plan says beside what was found. */
+/** Fields of a plan that do not come from the evaluation. */
 export interface PlanFrame extends Pick<DisruptionPlan, 'id' | 'cluster' | 'createdAt' | 'pauses'> {
   readonly by?: string
   readonly options: PlanOptions
@@ -28,7 +28,7 @@ const commandRoom = 700_000
 const blockerRoom = 150_000
 const mostTypes = 10
 
-/** An evaluation as a plan. `view` is what was evaluated. */
+/** Returns an evaluation as a plan. `view` is the evaluated cluster. */
 export function planOf(evaluation: Evaluation, view: DisruptionView, frame: PlanFrame): DisruptionPlan {
   const commands = fitting(plannedDisruptions(evaluation.commands), commandRoom)
   const all = planBlockers(evaluation, view, frame.options)
@@ -50,7 +50,7 @@ export function planOf(evaluation: Evaluation, view: DisruptionView, frame: Plan
   }
 }
 
-/** As many from the start on as there is room for. */
+/** Returns the longest prefix that fits into the room. */
 function fitting<T>(items: readonly T[], room: number): readonly T[] {
   let left = room
   const at = items.findIndex((item) => {
@@ -157,7 +157,7 @@ function costOf(commands: readonly PlannedDisruption[], view: DisruptionView): D
   }
 }
 
-/** Budgets that are used up by what is disrupted already and by the plan. A pass has seen the commands of those before it as disrupted. */
+/** Budgets that present disruptions and the plan use up. A pass counts the commands of earlier passes as disrupted. */
 function usedUp({ commands, passes }: Evaluation): readonly PlanBudget[] {
   const found = passes.flatMap(({ method, budgets, candidates }) => {
     const reason = reasonOf({ method })

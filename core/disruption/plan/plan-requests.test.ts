@@ -37,7 +37,7 @@ test.each<[unknown, RegExp | undefined]>([
   else expect(refusal).toMatch(expected)
 })
 
-test('a signal that cannot be read does nothing rather than more than was meant', () => {
+test('an unreadable signal does nothing', () => {
   expect(consolidateRefusal({ reasons: ['Empty'] })).toMatch(/reasons: not a field/)
   expect(consolidateAskedFor(undefined)).toEqual({})
   expect(consolidateAskedFor({ nodePools: ['general'], budget: null })).toEqual({ nodePools: ['general'] })
@@ -45,7 +45,7 @@ test('a signal that cannot be read does nothing rather than more than was meant'
   expect(consolidateAskedFor('general')).toBeUndefined()
 })
 
-test('a request of which all is paused cannot be carried out', () => {
+test('a request that pauses cover entirely cannot be carried out', () => {
   const pause = (kind: 'nodePool' | 'node', name: string) => ({ reason: name, sinceMs: 0, scope: { kind, name } })
   const pauses = [pause('nodePool', 'gpu'), pause('node', 'aks-1')]
   expect(pauseOfRequest({ nodePools: ['gpu'] }, pauses)?.reason).toBe('gpu')

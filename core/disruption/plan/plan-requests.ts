@@ -4,30 +4,30 @@ import type { PlanOptions } from './plan.ts'
 
 /** The payload of `plan`. */
 export interface PlanRequest extends PlanOptions {
-  /** Who asks. */
+  /** The requester. */
   readonly by?: string
 }
 
-/** The payload of `consolidate` and `consolidateNow`: what may be disrupted at once, without waiting for consolidateAfter. */
+/** The payload of `consolidate` and `consolidateNow`: which nodes may be disrupted at once, without waiting for consolidateAfter. */
 export interface ConsolidateRequest extends Pick<PlanOptions, 'nodePools' | 'nodes' | 'budget'> {
-  /** Who asks. */
+  /** The requester. */
   readonly by?: string
 }
 
 /** The payload of `apply`. */
 export interface ApplyRequest {
-  /** Of the plan. */
+  /** Id of the plan. */
   readonly id: string
-  /** Whether commands that still hold are begun although others do not. */
+  /** Whether commands that still hold are started although others do not. */
   readonly partial?: boolean
-  /** Who asks. */
+  /** The requester. */
   readonly by?: string
 }
 
 const scopeFields = ['nodePools', 'nodes', 'budget', 'by']
 const mostNames = 1000
 
-/** Why a `plan` cannot be made as it is asked for; undefined: it can. */
+/** Returns why a `plan` cannot be made as requested; undefined when it can. */
 export function planRefusal(request: unknown): string | undefined {
   const fields = fieldsOf(request, 'plan', [...scopeFields, 'reasons', 'now'])
   if (fields.kind === 'refused') return fields.message
@@ -42,13 +42,13 @@ export function planRefusal(request: unknown): string | undefined {
   return scopeRefusal('plan', fields.value)
 }
 
-/** Why a `consolidate` cannot be carried out as it stands; undefined: it can. */
+/** Returns why a `consolidate` cannot be carried out as requested; undefined when it can. */
 export function consolidateRefusal(request: unknown): string | undefined {
   const fields = fieldsOf(request, 'consolidate', scopeFields)
   return fields.kind === 'refused' ? fields.message : scopeRefusal('consolidate', fields.value)
 }
 
-/** Why an `apply` cannot be carried out as it stands; undefined: it can. */
+/** Returns why an `apply` cannot be carried out as requested; undefined when it can. */
 export function applyRefusal(request: unknown): string | undefined {
   const fields = fieldsOf(request, 'apply', ['id', 'partial', 'by'])
   if (fields.kind === 'refused') return fields.message
@@ -59,22 +59,22 @@ export function applyRefusal(request: unknown): string | undefined {
   return textRefusal('apply', { by })
 }
 
-/** Eight hexadecimal digits; the first one says in which of the places for plans it is kept. */
+/** Eight hexadecimal digits; the first one names the place that stores the plan. */
 export function isPlanId(text: string): boolean {
   return /^[0-7][0-9a-f]{7}$/.test(text)
 }
 
-/** Places for plans: a plan's first digit. Their ConfigMaps have fixed names, so that Joiner needs rights on no other. */
+/** Places for plans: a plan's first digit. Their ConfigMaps have fixed names, so Joiner needs rights on no others. */
 export const planPlaces = ['0', '1', '2', '3', '4', '5', '6', '7'] as const
 
-/** Name of the ConfigMap of a place. */
+/** Returns the name of a place's ConfigMap. */
 export function planMapName(place: string): string {
   return `joiner-plan-${place}`
 }
 
 /**
- * What a `consolidateNow` asks for, whatever it holds: a signal cannot be answered, and its handler must not fail. Undefined: what it is
- * limited to cannot be read, so nothing is done.
+ * Returns what a `consolidateNow` requests, for any payload: a signal cannot be answered, and its handler must not fail. Undefined when its limits
+ * cannot be read, so nothing is done.
  */
 export function consolidateAskedFor(request: unknown): ConsolidateRequest | undefined {
   if (consolidateRefusal(request) !== undefined) return undefined
@@ -89,7 +89,7 @@ export function consolidateAskedFor(request: unknown): ConsolidateRequest | unde
   }
 }
 
-/** The pause under which all that a request names lies: then nothing of it can be done. */
+/** Returns the pause that covers everything a request names: then none of it can be done. */
 export function pauseOfRequest({ nodePools, nodes }: ConsolidateRequest, pauses: readonly Pause[]): Pause | undefined {
   const of = (kind: 'nodePool' | 'node', name: string) =>
     pauses.find((pause) => {

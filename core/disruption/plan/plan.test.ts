@@ -132,7 +132,7 @@ describe('a plan', () => {
     expect(blockers).toEqual([])
   })
 
-  test('a pod that moves to a node that stays is told by the name of the node', () => {
+  test("a pod that moves to an existing node is listed with the node's name", () => {
     const { commands, cost } = plan(
       { claims: ['n1', 'n2', 'n3'], pods: [...twoPods, podOn('big', 'n3')] },
       { budget: 1 },
@@ -173,7 +173,7 @@ describe('a plan', () => {
       { kind: 'budget', nodePool: 'default' },
     ],
     ['another reason', {}, { reasons: ['Drifted'] }, { kind: 'not-drifted' }],
-  ])('says what keeps a node: %s', (_, cluster, options, expected, until) => {
+  ])('lists the obstacles of a node: %s', (_, cluster, options, expected, until) => {
     const { blockers } = plan(cluster, options)
     expect(blockers.flatMap(({ moves }) => moves.map(({ cause }) => cause))).toContainEqual(expected)
     if (until !== undefined) expect(blockers.map(({ waitsUntil }) => waitsUntil)).toContain(until)
@@ -210,7 +210,7 @@ describe('a plan', () => {
     ])
   })
 
-  test('what has no room is left out and counted', () => {
+  test('items without room are left out and counted', () => {
     const many = Array.from({ length: 7000 }, (_, at) => podOn(`a-pod-with-quite-a-long-name-${at}`, 'n1'))
     const tiny = many.map((pod) => ({ ...pod, requests: {} }))
     const { commands, leftOut } = plan({ pods: [...tiny, podOn('web-2', 'n2')] }, { budget: 1, nodes: ['n1'] })
@@ -285,7 +285,7 @@ describe('a plan is compared with the cluster as it is', () => {
     }
     expect(again({})).toBeUndefined()
     expect(again({ consolidatable: false })).toBeUndefined()
-    // A node with room has come: no new node is needed any more.
+    // A node with room was added: no new node is needed any more.
     expect(again({ claims: ['n1', 'n2', 'n3'], pods: [...twoPods, podOn('web-3', 'n3')] })).toBe(
       'scheduling simulation produced new results',
     )

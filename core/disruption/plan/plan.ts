@@ -2,28 +2,28 @@ import { type Decision, type DisruptionMethod, type DisruptionReason, methodFact
 import type { DisruptionScope } from '../filters.ts'
 import type { Move } from '../verdicts/verdict.ts'
 
-/** What an operator asks to be planned, or done at once. */
+/** Options of a plan, or of disruption that is requested at once. */
 export interface PlanOptions extends DisruptionScope {
-  /** Absent: all. */
+  /** All when unset. */
   readonly reasons?: readonly DisruptionReason[]
-  /** Most nodes of each pool; budgets of the pools hold beside it. */
+  /** Most nodes of each pool; the pools' budgets apply as well. */
   readonly budget?: number
   /** Whether consolidateAfter is not waited for. */
   readonly now?: boolean
 }
 
-/** A pod that needs another place, and where it would find one; with neither, moving it costs nothing and nobody looked. */
+/** A pod that needs another place, and its new place. Both are unset when moving it costs nothing and was not simulated. */
 interface PlannedMove {
   /** `namespace/name`. */
   readonly pod: string
   readonly uid: string
-  /** Name of the Node, or of the NodeClaim that has none yet. */
+  /** Name of the Node, or of the NodeClaim without a Node. */
   readonly node?: string
   /** Number of the plan's new node. */
   readonly newNode?: number
 }
 
-/** A node that goes. Prices in USD an hour; 0: not known. */
+/** A node that is removed. Prices in USD an hour; 0 when unknown. */
 export interface PlannedCandidate {
   readonly nodeClaim: string
   readonly uid: string
@@ -36,7 +36,7 @@ export interface PlannedCandidate {
   readonly pods: readonly PlannedMove[]
 }
 
-/** A node that comes. */
+/** A node that is added. */
 export interface PlannedReplacement {
   /** Counted through the whole plan, from 1. */
   readonly number: number
@@ -46,7 +46,7 @@ export interface PlannedReplacement {
   readonly otherTypes: number
   readonly capacityTypes: readonly string[]
   readonly zones: readonly string[]
-  /** The least that it can cost, in USD an hour. */
+  /** The lowest possible price, in USD an hour. */
   readonly price: number
   readonly pods: number
 }
@@ -66,17 +66,17 @@ export interface PlanBlocker {
   readonly nodeClaim: string
   readonly node?: string
   readonly nodePool: string
-  /** USD an hour; 0: not known. */
+  /** USD an hour; 0 when unknown. */
   readonly price: number
-  /** What keeps it: each thing that could have been done, with the pods, constraints, PodDisruptionBudgets, budgets or pauses in its way. */
+  /** What keeps it: each possible move, with the pods, constraints, PodDisruptionBudgets, budgets or pauses that prevent it. */
   readonly moves: readonly Move[]
-  /** At most so much is not saved because of that, in USD an hour. */
+  /** Upper bound of the savings that this prevents, in USD an hour. */
   readonly forgone: number
-  /** RFC 3339: until when its NodePool's consolidateAfter leaves it alone, which a plan with `now` does not wait for. */
+  /** RFC 3339 end of the protection by its NodePool's consolidateAfter. A plan with `now` does not wait for it. */
   readonly waitsUntil?: string
 }
 
-/** A pool's budget that allows no more than the plan takes. */
+/** A pool's budget that the plan exhausts. */
 export interface PlanBudget {
   readonly nodePool: string
   readonly reason: DisruptionReason
@@ -93,7 +93,7 @@ interface Cost {
   readonly after: number
 }
 
-/** What disruption would do at one moment. It holds what is needed to see later whether it would still do the same. */
+/** What disruption would do at one moment. It holds enough to check later whether it would still do the same. */
 export interface DisruptionPlan {
   readonly version: 1
   readonly id: string
@@ -102,33 +102,33 @@ export interface DisruptionPlan {
   readonly createdAt: string
   readonly by?: string
   readonly options: PlanOptions
-  /** In the order in which they are decided: each sees the cluster as those before it leave it. */
+  /** In the order of decision: each sees the cluster as the earlier ones leave it. */
   readonly commands: readonly PlannedDisruption[]
-  /** Pools that commands take nodes from or add nodes to, as they were. */
+  /** Pools that commands take nodes from or add nodes to, as they were when planned. */
   readonly nodePools: readonly { readonly name: string; readonly uid: string; readonly generation: number }[]
   readonly cost: {
-    /** Of the nodes that go and come. */
+    /** Cost of the removed and the added nodes. */
     readonly nodes: Cost
     readonly cluster: Cost
-    /** Nodes of the cluster whose price is not known; they count as nothing. */
+    /** Nodes of the cluster with an unknown price; they count as free. */
     readonly unpriced: number
   }
   readonly blockers: readonly PlanBlocker[]
   readonly budgets: readonly PlanBudget[]
   /** Pauses in force, in words. */
   readonly pauses: readonly string[]
-  /** What is odd about the options, such as a node that does not exist. */
+  /** Problems of the options, such as a node that does not exist. */
   readonly warnings: readonly string[]
-  /** What was found and has no room in the plan: it cannot be applied. */
+  /** Items found that have no room in the plan, which cannot be applied then. */
   readonly leftOut?: { readonly commands: number; readonly blockers: number }
 }
 
-/** The methods of the reasons that are asked for; undefined: all. */
+/** Returns the methods of the requested reasons; undefined: all. */
 export function methodsFor({ reasons }: PlanOptions): readonly DisruptionMethod[] | undefined {
   return reasons && methodNames.filter((method) => reasons.includes(methodFacts[method].reason))
 }
 
-/** The part of the options that names nodes; undefined: all. */
+/** Returns the part of the options that names nodes; undefined: all. */
 export function scopeFor({ nodePools, nodes }: PlanOptions): DisruptionScope | undefined {
   if (nodePools === undefined && nodes === undefined) return undefined
   return { ...(nodePools === undefined ? {} : { nodePools }), ...(nodes === undefined ? {} : { nodes }) }

@@ -73,12 +73,12 @@ export function causeText(cause: Cause): string {
   return (texts[cause.kind] as (one: Cause) => string)(cause)
 }
 
-/** Returns the text of a cause where its pods are listed beside it. */
+/** Returns the text of a cause whose pods are listed beside it. */
 export function causeTitle(cause: Cause): string {
   return cause.kind === 'pods-without-place' ? 'Not all pods would find another place' : causeText(cause)
 }
 
-/** Returns what a hold forbids, in the middle of a sentence. */
+/** Returns what a hold forbids, for the middle of a sentence. */
 export function heldText(hold: Hold): string {
   return `the NodeClaim is ${holdText(hold)} ("${annotations.holdUntil}" annotation)`
 }

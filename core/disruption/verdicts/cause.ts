@@ -2,20 +2,20 @@ import type { Hold } from '../../node-claim/hold.ts'
 import type { PausableReason, Pause } from '../../pauses/pauses.ts'
 import type { Score } from '../score.ts'
 
-/** A pod that keeps its node, as `namespace/name`, and why it would not find another place. */
+/** A pod that keeps its node, as `namespace/name`, and why it would find no other place. */
 export interface BlockingPod {
   readonly name: string
   readonly constraint?: string
 }
 
-/** How many pods a cause names, as upstream's events do. */
+/** Most pods that a cause names, as in upstream's events. */
 export const mostNamedPods = 5
 
-/** What forbids the disruption of a node, whatever a method would do with it (reference/karpenter-core.md 4.2). */
+/** Reasons that forbid a node's disruption by any method (reference/karpenter-core.md 4.2). */
 type NodeCause =
   | { readonly kind: 'no-node' }
   | { readonly kind: 'rebooting' }
-  /** It is being deleted, or a command has it. */
+  /** It is being deleted, or belongs to a command. */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'not-initialized'; readonly isRegistered: boolean }
   | { readonly kind: 'nominated' }
@@ -30,10 +30,10 @@ export type PodBlock = { readonly kind: 'pod-do-not-disrupt'; readonly pod: stri
 
 export type EvictionBlock =
   | { readonly kind: 'pdb'; readonly pod: string; readonly podDisruptionBudgets: readonly string[] }
-  /** More than one selects the pod, which no eviction can honour. */
+  /** Several PodDisruptionBudgets select the pod, so no eviction can honour them. */
   | { readonly kind: 'several-pdbs'; readonly pod: string; readonly podDisruptionBudgets: readonly string[] }
 
-/** Why a method is not about a node. */
+/** Why a method does not apply to a node. */
 type UnsuitableCause =
   | { readonly kind: 'unknown-instance-type'; readonly instanceType: string }
   | { readonly kind: 'no-label'; readonly label: string }
@@ -47,7 +47,7 @@ type UnsuitableCause =
   | { readonly kind: 'empty' }
   | { readonly kind: 'not-empty' }
 
-/** Why a method has not come to a node. */
+/** Why a method did not reach a node. */
 type NotLookedAtCause =
   | { readonly kind: 'command-failed' }
   | { readonly kind: 'other-nodes-first' }
@@ -73,7 +73,7 @@ export type Hindrance =
 /** Why a node that could go stays. */
 type RefusalCause =
   | { readonly kind: 'budget'; readonly nodePool: string }
-  /** The budget that an operator asked for. */
+  /** The budget that an operator requested. */
   | { readonly kind: 'requested-budget'; readonly nodes: number }
   | { readonly kind: 'deletion-saves-too-little' }
   | { readonly kind: 'saves-too-little'; readonly scores: readonly Omit<Score, 'value'>[] }
@@ -86,13 +86,13 @@ type ChosenCause =
   | { readonly kind: 'chosen-underutilized' }
 
 /**
- * Why a node or NodePool is disrupted or is not, with the facts of it. Code decides by its kind; `causeText` makes the text where somebody reads it.
- * It is plain JSON, since verdicts and plans are stored with it (`api/disruption-move.ts` reads them).
+ * Why a node or NodePool is disrupted or not, with its facts. Code decides by its kind; `causeText` makes the text for readers. It is plain JSON,
+ * since verdicts and plans store it (`api/disruption-move.ts` reads them).
  */
 export type Cause =
   | NodeCause
   | PodBlock
-  /** No budget of a NodePool lets any node go for a reason. */
+  /** No budget of a NodePool allows any disruption for a reason. */
   | { readonly kind: 'no-disruptions-allowed'; readonly reason: PausableReason }
   | UnsuitableCause
   | NotLookedAtCause
@@ -100,21 +100,21 @@ export type Cause =
   | RefusalCause
   | ChosenCause
 
-/** True of every node for a while, such as before it is initialized: nothing that its owner could fix. */
+/** Causes that hold for every node for a while, such as before initialization: its owner could fix nothing. */
 const passing: ReadonlySet<Cause['kind']> = new Set(['no-node', 'rebooting', 'leaving', 'not-initialized', 'nominated'])
 
-/** Whether a cause goes away without anybody's doing. */
+/** Whether a cause goes away without any action. */
 export function isPassing({ kind }: Cause): boolean {
   return passing.has(kind)
 }
 
-/** The pods that keep the node, as far as the cause names them; `more`: how many there are beyond those. */
+/** Returns the pods that keep the node, as far as the cause names them; `more`: how many others there are. */
 export function podsOf(cause: Cause): { readonly pods: readonly BlockingPod[]; readonly more: number } {
   if (cause.kind === 'pods-without-place') return { pods: cause.pods, more: cause.count - cause.pods.length }
   return { pods: 'pod' in cause ? [{ name: cause.pod }] : [], more: 0 }
 }
 
-/** The PodDisruptionBudgets that keep the node, as `namespace/name`. */
+/** Returns the PodDisruptionBudgets that keep the node, as `namespace/name`. */
 export function podDisruptionBudgetsOf(cause: Cause): readonly string[] {
   return 'podDisruptionBudgets' in cause ? cause.podDisruptionBudgets : []
 }

@@ -51,7 +51,7 @@ test('a replacement names its capacity type if there is only one, and its first 
   )
 })
 
-test('what is only known by number is told by number', () => {
+test('replacements known only by number are shown as a number', () => {
   const text = (replacements: number) =>
     commandText({ decision: 'replace', candidates: [candidate('a', 1)], replacements })
   const going = 'replace, terminating 1 nodes (1 pods) a/D4/spot'

@@ -4,18 +4,18 @@ import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Decision } from '../command.ts'
 
-/** Names of types that a text lists before it only counts the rest. */
+/** Most names of types in a text; the rest is only counted. */
 const mostTypes = 5
 
-/** As much of a command as its text tells. */
+/** The fields of a command that its text shows. */
 export interface TellableCommand {
   readonly decision: Decision
   readonly candidates: readonly Pick<Candidate, 'node' | 'reschedulable'>[]
-  /** A number where nothing else is known of them any more. */
+  /** A number where only their count is still known. */
   readonly replacements: readonly PlannedNodeClaim[] | number
 }
 
-/** A command as upstream's events tell it: the decision, the nodes with their types, and what takes their place. */
+/** Returns a command as upstream's events show it: the decision, the nodes with their types, and their replacements. */
 export function commandText({ decision, candidates, replacements }: TellableCommand): string {
   const pods = candidates.reduce((sum, { reschedulable }) => sum + reschedulable.length, 0)
   const nodes = candidates.map(({ node: { metadata } }) =>

@@ -2,9 +2,9 @@ import type { DisruptionMethod } from '../command.ts'
 import type { Cause } from './cause.ts'
 
 /**
- * What came of looking at a node in one way. `blocked`: it may not be disrupted at all now; `hindered`: its pods, or prices, do not allow it;
- * `budget`, `rejected`: it could go, but budgets or its policy say no; `unsuitable`: the method is not about such a node; `not-looked-at`: the
- * method has not come to it, or only together with others.
+ * Outcome of considering a node. `blocked`: it may not be disrupted at all now. `hindered`: its pods, or prices, do not allow it. `budget`,
+ * `rejected`: it could go, but budgets or its policy forbid it. `unsuitable`: the method does not apply to such a node. `not-looked-at`: the method
+ * did not reach it, or only together with others.
  */
 export const moveOutcomes = [
   'chosen',
@@ -17,28 +17,28 @@ export const moveOutcomes = [
 ] as const
 export type MoveOutcome = (typeof moveOutcomes)[number]
 
-/** One thing that could have been done with a node, for all methods to which it looked the same. */
+/** One possible disruption of a node, for all methods with the same result. */
 export interface Move {
   readonly methods: readonly DisruptionMethod[]
   readonly outcome: MoveOutcome
   readonly cause: Cause
-  /** At most so much is not saved, in USD an hour: what the node costs. Absent: nothing is forgone, or nobody knows. */
+  /** Upper bound of the savings lost, in USD an hour: the node's price. Unset when none are lost or their amount is unknown. */
   readonly savingsForgone?: number
 }
 
-/** What the last evaluation found about a node. */
+/** The last evaluation's findings about a node. */
 export interface Verdict {
   readonly nodeClaim: string
   readonly node?: string
   readonly nodePool: string
-  /** Since when it has been just so, RFC 3339. */
+  /** RFC 3339 time since which it has been unchanged. */
   readonly since: string
-  /** USD an hour; absent: not known. */
+  /** USD an hour; unset when unknown. */
   readonly price?: number
   readonly moves: readonly Move[]
 }
 
-/** How long texts of a verdict may be, and how many items its lists have, from generous to scant. */
+/** Limits on a verdict's text lengths and list items, from generous to small. */
 const cuts = [
   { text: 300, items: 5 },
   { text: 150, items: 5 },
@@ -47,10 +47,10 @@ const cuts = [
   { text: 40, items: 0 },
 ] as const
 
-/** What a cut leaves whole: a part of a name names nothing. */
+/** Fields that are never cut: a part of a name names nothing. */
 const names: ReadonlySet<string> = new Set(['kind', 'name', 'pod', 'nodePool', 'label', 'instanceType'])
 
-/** The verdict, cut until its text has at most so many characters. */
+/** Returns the verdict, cut until its text has at most `most` characters. */
 export function boundedVerdict(verdict: Verdict, most: number): Verdict {
   let bounded = verdict
   for (const cut of cuts) {
@@ -64,7 +64,7 @@ function cutMove(move: Move, cut: (typeof cuts)[number]): Move {
   return { ...move, cause: cutData(move.cause, cut) }
 }
 
-/** Plain data with shorter texts and lists. */
+/** Returns plain data with shorter texts and lists. */
 function cutData<T>(value: T, { text, items }: (typeof cuts)[number]): T {
   const cut = (one: unknown, key: string): unknown => {
     if (typeof one === 'string') return names.has(key) ? one : shortened(one, text)
@@ -79,7 +79,7 @@ function shortened(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 3)}...`
 }
 
-/** Whether two verdicts differ in nothing but their time. A large cluster asks for each node in every pass. */
+/** Whether two verdicts differ only in their time. A large cluster compares them for each node in every pass. */
 export function sameVerdict(a: Verdict, b: Verdict): boolean {
   return (
     a.nodeClaim === b.nodeClaim &&
@@ -90,7 +90,7 @@ export function sameVerdict(a: Verdict, b: Verdict): boolean {
   )
 }
 
-/** Whether moves say the same, whatever their methods. */
+/** Whether moves are equal apart from their methods. */
 export function sameMove(a: Move, b: Move): boolean {
   return a.outcome === b.outcome && a.savingsForgone === b.savingsForgone && isSameData(a.cause, b.cause)
 }
@@ -101,7 +101,7 @@ function sameList<T>(a: readonly T[] = [], b: readonly T[] = [], same: (one: T, 
 
 const isSame = <T>(a: T, b: T) => a === b
 
-/** Whether plain data is equal; a field that is undefined is one that is absent. */
+/** Whether plain data is equal; an undefined field equals a missing one. */
 function isSameData(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
@@ -111,12 +111,12 @@ function isSameData(a: unknown, b: unknown): boolean {
   return true
 }
 
-/** The verdict as it is stored under the name of its NodeClaim. */
+/** Returns the verdict as it is stored under the name of its NodeClaim. */
 export function formatVerdict({ node, nodePool, since, price, moves }: Verdict): string {
   return JSON.stringify({ node, nodePool, since, price, moves })
 }
 
-/** Verdicts are spread over so many ConfigMaps, since one holds no more than a megabyte. */
+/** Number of ConfigMaps for verdicts: one holds no more than a megabyte. */
 export const verdictShards = 16
 
 /** Key of the time of the last evaluation, in the first ConfigMap; no NodeClaim can have such a name. */
@@ -126,7 +126,7 @@ export function verdictMapName(shard: number): string {
   return `joiner-evaluations-${shard}`
 }
 
-/** The ConfigMap of a NodeClaim, by its name (FNV-1a). */
+/** Returns the ConfigMap of a NodeClaim, by its name (FNV-1a). */
 export function verdictShard(nodeClaim: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < nodeClaim.length; at++) hash = Math.imul(hash ^ nodeClaim.charCodeAt(at), 0x01000193)

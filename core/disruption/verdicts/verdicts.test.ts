@@ -61,7 +61,7 @@ function onDemand(name: string, requests: Readonly<Record<string, string | numbe
   return running(name, 'a', { requests, nodeSelector: { 'karpenter.sh/capacity-type': 'on-demand' } })
 }
 
-/** Large nodes `a`, ... by their claims, and what an evaluation makes of them. */
+/** Verdicts of an evaluation for large nodes `a`, ... by their claims. */
 function verdicts(
   { claims = [quiet('a')], pods = [], pool = openPool, budgets = [], instanceTypes = types }: World,
   { earlier = [], ...change }: Partial<EvaluationSettings> & { readonly earlier?: readonly Verdict[] } = {},
@@ -102,7 +102,7 @@ const budget = (change: Partial<PodDisruptionBudget> = {}): PodDisruptionBudget 
   ...change,
 })
 
-describe('what keeps a node', () => {
+describe("obstacles to a node's disruption", () => {
   it('a pod that must not be disrupted is named, with what the node costs', () => {
     const pods = [running('web', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })]
     expect(verdicts({ pods })).toEqual([
@@ -131,7 +131,7 @@ describe('what keeps a node', () => {
     ])
   })
 
-  it('pods that would not find a place are told one by one, with the constraint', () => {
+  it('pods that would not find a place are listed with the constraint', () => {
     const pods = ['p', 'q', 'r', 's', 't', 'u'].map((name) =>
       running(name, 'a', { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-9' } }),
     )
@@ -156,7 +156,7 @@ describe('what keeps a node', () => {
     })
   })
 
-  it('budgets are told with the savings, and so is an empty node', () => {
+  it('budgets are reported with the savings, and so is an empty node', () => {
     const pool = samplePool('default', { disruption: { budgets: [{ nodes: '0' }] } })
     expect(movesOf({ pool })).toMatchObject([
       { methods: ['emptiness'], outcome: 'budget', savingsForgone: 0.4 },
@@ -191,7 +191,7 @@ describe('what keeps a node', () => {
   })
 })
 
-describe('what is found later', () => {
+describe('a later evaluation', () => {
   const pods = [onDemand('web', { cpu: 7, memory: '1Gi' })]
 
   it('leaves the verdicts of methods that were not tried', () => {
@@ -200,14 +200,14 @@ describe('what is found later', () => {
     expect(moves).toEqual(earlier[0]?.moves)
   })
 
-  it('leaves the verdicts of nodes that were not asked about', () => {
+  it('leaves the verdicts of nodes out of scope', () => {
     const earlier = verdicts({ claims: [quiet('a'), quiet('b')], pods })
     const later = verdicts({ claims: [quiet('a'), quiet('b')] }, { earlier, scope: { nodes: ['a'] }, forced: true })
     expect(later[1]).toBe(earlier[1])
     expect(later[0]?.moves[0]).toMatchObject({ methods: ['emptiness'], outcome: 'chosen' })
   })
 
-  it('leaves a node chosen while its command is on its way', () => {
+  it('leaves a node chosen while its command is under way', () => {
     const earlier = verdicts({})
     expect(earlier[0]?.moves[0]?.outcome).toBe('chosen')
     const stamped = sampleClaim('a', {
@@ -251,7 +251,7 @@ describe('a stored verdict', () => {
     expect(boundedVerdict(long, 100).moves).toHaveLength(1)
   })
 
-  it('lies in one of the ConfigMaps, spread evenly', () => {
+  it('is in one of the ConfigMaps, spread evenly', () => {
     const counts = Array.from({ length: verdictShards }, () => 0)
     for (let index = 0; index < 1600; index++) {
       const shard = verdictShard(`general-${index.toString(36)}`)

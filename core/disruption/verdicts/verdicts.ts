@@ -11,21 +11,21 @@ import { type Explanation, notLookedAt } from '../methods/method.ts'
 import { methods } from '../methods/methods.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
-/** What verdicts follow from, beside the evaluation: the cluster that was evaluated. */
+/** The evaluated cluster, as far as verdicts depend on it. */
 export type VerdictView = Pick<DisruptionView, 'nodes' | 'nodePools' | 'instanceTypes' | 'now'>
 
-/** What the evaluation says about one node. */
+/** The evaluation's findings about one node. */
 interface Findings {
   readonly notes: Map<DisruptionMethod, Note>
   readonly blocked: Map<DisruptionMethod, Blocked>
 }
 
-/** What is forgone where a method could have done something: not where it is not about the node, and not where nothing is cheaper. */
+/** Outcomes that lose savings: not those of methods that do not apply to the node, nor where nothing is cheaper. */
 const forgoing: ReadonlySet<MoveOutcome> = new Set(['hindered', 'budget', 'rejected', 'blocked'])
 
 /**
- * What an evaluation found about each node with a NodeClaim. Of methods that were not tried, and of nodes that were not asked about, the earlier
- * verdict stays; a node that was chosen stays so while it is spoken for.
+ * Returns an evaluation's findings about each node with a NodeClaim. The earlier verdict stays for methods that were not tried and for nodes out of
+ * scope. A chosen node stays chosen while it is reserved.
  */
 export function verdictsOf(
   evaluation: Evaluation,
@@ -75,20 +75,20 @@ function findingsOf({ notes, blocked }: Evaluation): ReadonlyMap<string, Finding
   return all
 }
 
-/** What an evaluation did not ask about keeps its verdict. */
+/** Whether the evaluation left the node out of scope: it keeps its verdict. */
 function isOutOfScope({ claim, node }: StateNode, scope: DisruptionScope | undefined): boolean {
   if (scope === undefined) return false
   const names = [claim, node].flatMap((object) => object?.metadata.name ?? [])
   return !isInScope(claim?.metadata.labels[labels.nodePool] ?? '', names, scope)
 }
 
-/** Whether a node leaves because it was chosen earlier: that says more than that it leaves. */
+/** Whether a node leaves because it was chosen earlier: that is reported instead of the leaving. */
 function isStillChosen({ notes, blocked }: Findings, before: Verdict | undefined): boolean {
   const isLeaving = notes.size === 0 && [...blocked.values()].some(({ cause }) => cause.kind === 'leaving')
   return isLeaving && before?.moves.some(({ outcome }) => outcome === 'chosen') === true
 }
 
-/** USD an hour; 0 when not known. Digits beyond a thousandth of a cent would only make the text longer. */
+/** USD an hour; 0 when unknown. Digits beyond a thousandth of a cent would only lengthen the text. */
 function priceOf(one: StateNode, { instanceTypes }: VerdictView): number {
   return Math.round(priceNow(labelsOf(one), instanceTypes) * 1e5) / 1e5
 }
@@ -107,7 +107,7 @@ function moveOf(method: DisruptionMethod, input: MoveInput): Move | undefined {
   if (note !== undefined) return noted(method, note, price)
   const block = own.blocked.get(method)
   if (block === undefined) return { methods: [method], ...untold(method, input) }
-  // What was decided a moment ago for another reason is told once.
+  // A decision of a moment ago for another reason is reported once.
   const isChosen = [...own.notes.values()].some(({ outcome }) => outcome === 'chosen')
   const { cause } = block
   if (cause.kind === 'leaving' && isChosen) return undefined
@@ -120,13 +120,13 @@ function noted(method: DisruptionMethod, { outcome, cause }: Note, price: number
   return { methods: [method], outcome, cause, ...(saves ? forgone(method, outcome, price) : {}) }
 }
 
-/** Drift brings a node up to date; it does not save. Whatever blocks a node altogether is told once. */
+/** Drift brings a node up to date; it does not save. A cause that blocks a node for all methods is reported once. */
 function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number): Pick<Move, 'savingsForgone'> {
   const isSaving = methodFacts[method].reason !== 'Drifted' || outcome === 'blocked'
   return forgoing.has(outcome) && isSaving && price > 0 ? { savingsForgone: price } : {}
 }
 
-/** Why a method has nothing to say about a node. */
+/** Returns why a method found nothing about a node. */
 function untold(method: DisruptionMethod, input: MoveInput): Explanation {
   const { claim, own, evaluation, view } = input
   const pool = view.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
@@ -144,13 +144,13 @@ function untold(method: DisruptionMethod, input: MoveInput): Explanation {
   })
 }
 
-/** A move without the methods that were tried anew. */
+/** Returns a move without the methods that were tried again. */
 function without(move: Move, tried: readonly DisruptionMethod[]): readonly Move[] {
   const methods = move.methods.filter((method) => !tried.includes(method))
   return methods.length === 0 ? [] : [{ ...move, methods }]
 }
 
-/** Methods to which a node looked the same are told together. */
+/** Groups methods with the same result for a node. */
 function grouped(moves: readonly Move[]): readonly Move[] {
   const groups: Move[] = []
   for (const method of methodNames) {

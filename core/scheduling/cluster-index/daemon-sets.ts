@@ -1,17 +1,17 @@
 import type { DaemonSet, Pod } from '../../objects.ts'
 import { asItRuns, byName } from '../cluster.ts'
 
-/** DaemonSets as they run, in order. Which of their pods is the newest changes all the time; what it is like seldom does. */
+/** DaemonSets as they run, in order. Their newest pods change all the time, but rarely in properties that matter. */
 export class RunningDaemonSets {
   #current: readonly DaemonSet[] = []
   #isStale = true
 
-  /** Notes that a DaemonSet changed, or one of their pods. */
+  /** Records that a DaemonSet or one of its pods changed. */
   changed(): void {
     this.#isStale = true
   }
 
-  /** The same list as long as nothing of them matters otherwise for placement. `podsOf`: by the UID of a DaemonSet. */
+  /** Returns the same list while nothing changes that matters for placement. `podsOf`: by the UID of a DaemonSet. */
   of(all: Iterable<DaemonSet>, podsOf: (uid: string) => readonly Pod[]): readonly DaemonSet[] {
     if (!this.#isStale) return this.#current
     this.#isStale = false
@@ -21,7 +21,7 @@ export class RunningDaemonSets {
   }
 }
 
-/** What of a DaemonSet matters for placement, as JSON can hold it. */
+/** Returns the parts of a DaemonSet that matter for placement, in JSON form. */
 function likeness({ metadata, pod }: DaemonSet): unknown {
   return [
     metadata.uid,

@@ -2,12 +2,12 @@ import type { Node, NodeClaim, Pod } from '../../objects.ts'
 import type { SchedulableNode } from '../snapshot.ts'
 import { type ClusterState, isLeaving, type StateNode, schedulable } from '../state-nodes.ts'
 
-/** All that a place is made of. */
+/** Everything that a place is made from. */
 interface Parts {
   readonly one: StateNode
   readonly nodePods: readonly Pod[]
   readonly claimPods: readonly Pod[]
-  /** What all places are made of. */
+  /** Inputs that all places share. */
   readonly common: readonly unknown[]
 }
 
@@ -17,12 +17,12 @@ interface MadePlace extends Parts {
 
 const noPods: readonly Pod[] = []
 
-/** Places as they were made last: one of which nothing changed is the very same object again. */
+/** Places of the last snapshot: an unchanged one is the same object again. */
 export class MadePlaces {
   /** By the Node, or by the claim of a node that has not joined. */
   #made = new Map<Node | NodeClaim | undefined, MadePlace>()
 
-  /** The places of these nodes, in their order. `podsOn`: the same list as long as none of them changed. */
+  /** Returns the places of these nodes, in their order. `podsOn`: returns the same list while its pods are unchanged. */
   of(
     known: readonly StateNode[],
     state: ClusterState,

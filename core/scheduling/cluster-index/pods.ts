@@ -2,31 +2,31 @@ import type { Pod } from '../../objects.ts'
 import { isProvisionable } from '../../pods/pod-rules.ts'
 import { namespaceOf } from '../cluster.ts'
 
-/** Pods by a name that each of them has, or has not. */
+/** Pods by a name that each of them may have. */
 type Groups = Map<string, Map<string, Pod>>
 
 const noPods: readonly Pod[] = []
 
-/** The pods of a cluster by what a pass asks for: those that wait, those of a node, those of a DaemonSet. */
+/** The pods of a cluster by the queries of a pass: pending ones, those of a node, those of a DaemonSet. */
 export class IndexedPods {
   readonly #pending = new Map<string, Pod>()
   readonly #byNode: Groups = new Map()
-  /** Pods of a node in order; made anew after a change. */
+  /** Pods of a node in order; built again after a change. */
   readonly #lists = new Map<string, readonly Pod[]>()
   readonly #byOwner: Groups = new Map()
   readonly #namespaces = new Map<string, number>()
 
-  /** Pods that the scheduler gave up on. */
+  /** Pods that the scheduler could not place. */
   get pending(): Iterable<Pod> {
     return this.#pending.values()
   }
 
-  /** Namespaces that something lives in. */
+  /** Namespaces with any objects. */
   get namespaces(): Iterable<string> {
     return this.#namespaces.keys()
   }
 
-  /** Enters a pod as it is now, or takes it out. Returns whether it is one of a DaemonSet. */
+  /** Adds, updates or removes a pod. Returns whether it belongs to a DaemonSet. */
   changed(key: string, before: Pod | undefined, after: Pod | undefined): boolean {
     if (after !== undefined && isProvisionable(after)) this.#pending.set(key, after)
     else this.#pending.delete(key)
@@ -41,7 +41,7 @@ export class IndexedPods {
     return owners.some((owner) => owner !== undefined)
   }
 
-  /** Pods of a node in order of their names, so that nothing depends on the order of changes. The same list as long as none of them changed. */
+  /** Returns pods of a node in order of their names, independent of the order of changes. The same list while none of them changes. */
   on(node: string): readonly Pod[] {
     const known = this.#lists.get(node)
     if (known !== undefined) return known

@@ -13,8 +13,8 @@ import type { PoolRefusal, UnschedulableCause } from '../unschedulable.ts'
 import type { FinishedPass } from './finished-pass.ts'
 
 /**
- * Why pods found no place. The pass is over and nothing has changed since they were tried last, so each is tried
- * once more on a new claim of each pool, by the plain rules, which can say what is wrong. Pods that are alike are explained once.
+ * Explains why pods found no place. The pass is over and nothing has changed since the last attempts. So each pod is tried once more on a new claim
+ * of each pool, by the plain rules, which name the problem. Equal pods are explained once.
  */
 export class Explanations {
   readonly #pass: FinishedPass
@@ -39,7 +39,7 @@ export class Explanations {
   #explain(one: Waiting): UnschedulableCause {
     const { levels, reservations } = this.#pass
     if (this.#templates.length === 0) return { kind: 'no-instance-types' }
-    // Without reservations no refusal is for now alone, and the last level decides.
+    // Without reservations no refusal is temporary, and the last level decides.
     const first = reservations === undefined ? lastLevel(one, levels) : 0
     for (let number = first; ; number++) {
       const level = levelOf(one.shape, number, levels)
@@ -76,7 +76,7 @@ export class Explanations {
     }
     const hostname = 'hostname-placeholder-0000'
     const claim = new OpenClaim(asTemplate(pool), { hostname, types: typesOf(pool, pool.withinLimits) }, settings)
-    // The level's pod stands for all of its shape, whatever they request.
+    // The level's pod represents all of its shape, whatever they request.
     const pod = { ...level.pod, requests: one.pod.requests }
     const trial = trialOf(pod, one.volumes, options.preferencePolicy === 'Ignore')
     return claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? { cause: () => ({ kind: 'not-tried-again' }) }

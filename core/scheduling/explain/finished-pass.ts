@@ -6,7 +6,7 @@ import type { SchedulingOptions } from '../snapshot.ts'
 import type { LevelSource } from '../solver/pod-shapes.ts'
 import type { TopologyIndex } from '../topology/topology-index.ts'
 
-/** A pass that is over, as far as explanations ask about it. */
+/** A finished pass, as explanations use it. */
 export interface FinishedPass {
   readonly options: Pick<SchedulingOptions, 'preferencePolicy' | 'minValuesPolicy'>
   readonly wellKnown: ReadonlySet<string>

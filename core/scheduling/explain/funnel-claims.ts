@@ -9,7 +9,7 @@ import type { FinishedPass } from './finished-pass.ts'
 import { nearestByRoom } from './funnel-room.ts'
 import { type Funnel, funnelOf, shortKey, shortly, TypeQuestions } from './funnel-types.ts'
 
-/** Types that would cost less, and what stands against all of them. */
+/** Cheaper types with the reason that excludes all of them. */
 export interface CheaperTypes {
   readonly count: number
   /** The cheapest of them. */
@@ -18,7 +18,7 @@ export interface CheaperTypes {
   readonly reason: string
 }
 
-/** Why a new NodeClaim names the types that it names. */
+/** Why a new NodeClaim names its types. */
 export interface ClaimReasons {
   readonly funnel: Funnel
   /** Types that the claim names, of those that were left. */
@@ -33,7 +33,7 @@ interface Cheaper {
   readonly price: number
 }
 
-/** Explains claims of a pass that is over. */
+/** Explains claims of a finished pass. */
 export class ClaimFunnels {
   readonly #pass: FinishedPass
   readonly #questions: TypeQuestions
@@ -87,7 +87,7 @@ export class ClaimFunnels {
       : 'limits, host ports or volumes ruled them out'
   }
 
-  /** Which requirement a type's labels miss. */
+  /** Returns the requirement that a type's labels do not meet. */
   #clash({ requirements }: InstanceType, set: RequirementSet): string {
     for (const [key, wanted] of [...set.map].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const own = requirements.get(key)
@@ -106,7 +106,7 @@ export class ClaimFunnels {
     return undefined
   }
 
-  /** Which resources are short; grouped by their names, not by how much. */
+  /** Returns the short resources, grouped by their names only. */
   #lack({ pool, pods }: ClaimPlace, type: number): string {
     const only = noBits(pool.index.types.length)
     addBit(only, type)

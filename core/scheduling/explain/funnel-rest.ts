@@ -10,13 +10,13 @@ import { shortKey, typesOf } from './funnel-types.ts'
 interface RestQuestion {
   readonly pool: PoolIndex
   readonly set: RequirementSet
-  /** What requirements, resources, offerings and limits left. */
+  /** Types left by requirements, resources, offerings and limits. */
   readonly types: Bits
   readonly ports: readonly ContainerPort[]
   readonly volumes: PodVolumes | undefined
 }
 
-/** What stands against types that pass all questions of the funnel. */
+/** Returns what excludes types that pass all stages of the funnel. */
 export function restMiss(question: RestQuestion): string {
   return (
     volumeLimitMiss(question) ??

@@ -5,13 +5,13 @@ import { emptyRecord, entryOf } from '../../values/records.ts'
 import { type Bits, hasBit, membersOf } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 
-/** The type that comes nearest to having room, with what it lacks. */
+/** The type that comes nearest to having room, with its missing resources. */
 export interface NearestType {
   readonly type: string
   readonly lacks: Resources
 }
 
-/** Of these types the one that lacks the fewest resources, and of those the smallest share. */
+/** Returns the type with the fewest missing resources, and of those the one with the smallest share. */
 export function nearestByRoom(pool: PoolIndex, types: Bits, requests: Resources): NearestType | undefined {
   let best: { readonly nearest: NearestType; readonly distance: number } | undefined
   for (const number of membersOf(types)) {
@@ -39,7 +39,7 @@ function lackOf(wanted: Resources, available: Resources): Resources {
   return lacks
 }
 
-/** More for each resource that is short, and at most 1 for the largest share that one is short of. */
+/** Grows with each missing resource, and by at most 1 for the largest missing share. */
 function distanceOf(lacks: Resources, wanted: Resources): number {
   const shares = Object.entries(lacks).map(
     ([name, { nano }]) => Number(nano) / Number((entryOf(wanted, name) ?? zero).nano || 1n),

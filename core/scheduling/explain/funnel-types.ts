@@ -7,20 +7,20 @@ import { addBit, type Bits, hasBit, keep, membersOf, noBits } from '../offerings
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
 
-/** How many of a pool's instance types are left after one question more each. */
+/** Number of a pool's instance types that are left after each further stage. */
 export interface Funnel {
   readonly types: number
   /** Their labels meet all requirements: the pool's, the pods' and what volumes and topology add. */
   readonly requirements: number
   /** They have room for the requests beside the daemons. */
   readonly resources: number
-  /** They can be had so now. */
+  /** They have a launchable offering for it. */
   readonly offerings: number
-  /** The pool's limits leave them. */
+  /** They are within the pool's limits. */
   readonly limits: number
 }
 
-/** The types that each question leaves. */
+/** The types that each stage leaves. */
 export interface Stages {
   readonly requirements: Bits
   readonly resources: Bits
@@ -34,7 +34,7 @@ interface TypeQuestion {
   readonly within: Bits
 }
 
-/** Asks a pool's types the questions of a placement one by one, where the pass asks them all at once. Slow: for explanations only. */
+/** Evaluates a placement's conditions on a pool's types one by one, where the pass evaluates them together. Slow: for explanations only. */
 export class TypeQuestions {
   readonly #sets: RequirementSets
   readonly #amounts: Amounts
@@ -61,7 +61,7 @@ export class TypeQuestions {
     return { requirements, resources, offerings, limits }
   }
 
-  /** What a node of this slot leaves for pods. */
+  /** Returns what a node of this slot leaves for pods. */
   spareOf(pool: PoolIndex, slot: number): Float64Array {
     let spare = this.#spare.get(pool)
     if (spare === undefined) {
@@ -80,7 +80,7 @@ export class TypeQuestions {
     return this.spareOf(pool, slot).every((amount, at) => amount >= Math.max(0, requests[at] as number))
   }
 
-  /** The set without one key. */
+  /** Returns the set without one key. */
   without(set: RequirementSet, key: string): RequirementSet {
     return this.#sets.intern(new Map([...set.map].filter(([other]) => other !== key)))
   }
@@ -98,7 +98,7 @@ export function funnelOf(pool: PoolIndex, stages: Stages): Funnel {
 
 export const countOf = (bits: Bits) => membersOf(bits).length
 
-/** The values that these types can have for a key, of those that the set allows; by their offerings where those say it. */
+/** Returns the values that these types can have for a key within the set, by their offerings where those define it. */
 export function valuesOf(types: readonly InstanceType[], key: string, set: RequirementSet): readonly string[] {
   const values = new Set<string>()
   const asked = set.map.get(key)
@@ -118,7 +118,7 @@ export function typesOf(pool: PoolIndex, bits: Bits): readonly InstanceType[] {
   return membersOf(bits).map((type) => pool.index.types[type] as InstanceType)
 }
 
-/** `key In [a b]`, or only the rest of a well-known key: `zone In [a b]`. */
+/** Returns `key In [a b]`, or only the rest of a well-known key: `zone In [a b]`. */
 export function shortly(one: Requirement): string {
   return describe(one).replace(/^\S+/, shortKey(one.key))
 }
@@ -133,7 +133,7 @@ const shortKeys: Readonly<Record<string, string>> = {
 
 export const shortKey = (key: string) => entryOf(shortKeys, key) ?? key
 
-/** A few of many. */
+/** Returns a few of many. */
 export function some(values: readonly string[], most = 4): string {
   return values.length <= most
     ? values.join(', ')

@@ -17,7 +17,7 @@ const option = (change: Partial<NodePoolOption> = {}): NodePoolOption => ({
 const explained = (change: Partial<SchedulingSnapshot>, options: SchedulingOptions = {}): ExplainedPlan =>
   explainedPlan({ pods: [], nodes: [], nodePools: [option()], daemonSets: [], ...change }, options)
 
-/** What stands against a pod that is alone in its pass, by pool: `types>requirements>resources>offerings>limits: miss`. */
+/** Returns the obstacles of a pod that is alone in its pass, by pool: `types>requirements>resources>offerings>limits: miss`. */
 function misses(pod: Pod, change: Partial<SchedulingSnapshot> = {}): readonly string[] {
   const answer = explained({ pods: [pod], ...change })
   expect(answer.plan.unschedulable).toHaveLength(1)
@@ -27,7 +27,7 @@ function misses(pod: Pod, change: Partial<SchedulingSnapshot> = {}): readonly st
   })
 }
 
-/** A type whose only offerings are in these zones, while its labels name all. */
+/** A type with offerings in these zones only, while its labels name all. */
 function soldIn(name: string, cpus: number, ...zones: readonly string[]): InstanceType {
   const type = sampleType(name, cpus)
   const offerings = type.offerings.filter(({ requirements: own }) =>
@@ -78,7 +78,7 @@ describe('PodFunnels', () => {
     ])
   })
 
-  it('tells of taints, of labels that nobody defines, and of pools without types', () => {
+  it('reports taints, undefined labels, and pools without types', () => {
     const tainted = samplePool('t', { spec: { taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }] } })
     expect(misses(samplePod('p'), { nodePools: [option({ nodePool: tainted })] })).toEqual([
       't 3>0>0>0>0: its taint team=a:NoSchedule is not tolerated',
@@ -91,7 +91,7 @@ describe('PodFunnels', () => {
     ])
   })
 
-  it('tells of minValues when there are types, but too few', () => {
+  it('reports minValues when there are types, but too few', () => {
     const key = 'node.kubernetes.io/instance-type'
     const pool = samplePool('m', { spec: { requirements: [{ key, operator: 'Exists', minValues: 3 }] } })
     const pod = samplePod('p', { requests: { cpu: 3 } })
@@ -113,7 +113,7 @@ describe('ClaimFunnels', () => {
     return claim && answer.claimReasons(claim)
   }
 
-  it('counts the cheaper types by what stands against them', () => {
+  it('counts the cheaper types by the reason that excludes them', () => {
     const pod = samplePod('p', { requests: { cpu: 5 } })
     expect(reasons(explained({ pods: [pod] }))).toMatchObject({
       funnel: { types: 3, requirements: 3, resources: 1, offerings: 1, limits: 1 },

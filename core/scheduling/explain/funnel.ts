@@ -17,13 +17,13 @@ import { type Attempt, NearestMisses } from './nearest-miss.ts'
 export interface PoolFunnel {
   readonly nodePool: string
   readonly funnel: Funnel
-  /** What would have to change for the pod to come further, in words. */
+  /** The change that would take the pod further, in words. */
   readonly nearestMiss: string
 }
 
 /**
- * For a pod that was left pending: by NodePool, how many instance types each question left, and the nearest miss. It is about the pod with
- * all its wishes given up, which is how it was tried last, and about the state at the end of the pass.
+ * Explains a pod that was left pending: by NodePool, how many instance types each stage left, and the nearest miss. It describes the last attempt,
+ * with all of the pod's preferences given up, at the end of the pass.
  */
 export class PodFunnels {
   readonly #pass: FinishedPass
@@ -79,7 +79,7 @@ export class PodFunnels {
     }
   }
 
-  /** What topology adds for a node that is new; or why there is no domain for it. */
+  /** Returns topology's requirements for a new node, or why there is no domain for it. */
   #narrowed(level: Level, reached: RequirementSet): RequirementSet | string {
     const { sets, topology } = this.#pass
     let narrowed = reached
@@ -104,7 +104,7 @@ export class PodFunnels {
   }
 }
 
-/** Why no claim of a pool can have what a pod wants. */
+/** Returns why no claim of a pool can meet a pod's requirements. */
 function exclusionText(own: Requirements, wanted: Requirements, wellKnown: ReadonlySet<string>): string {
   const problem = incompatibility(own, wanted, wellKnown)
   if (problem !== undefined) return incompatibilityText(problem)
@@ -117,7 +117,7 @@ const newHostname = 'hostname-placeholder-0000'
 
 const hostnameOf = ({ wantedHost }: Level) => (wantedHost === undefined ? labels.hostname : shortly(wantedHost))
 
-/** How many questions left something. */
+/** Returns how many stages left any types. */
 function depthOf({ requirements, resources, offerings, limits }: Funnel): number {
   return [requirements, resources, offerings, limits].filter((count) => count > 0).length
 }

@@ -12,7 +12,7 @@ import { restMiss } from './funnel-rest.ts'
 import { amountText, lackText, nearestByRoom } from './funnel-room.ts'
 import { countOf, type Stages, shortKey, shortly, some, TypeQuestions, typesOf, valuesOf } from './funnel-types.ts'
 
-/** One way to ask a pool for the pod's node: one of the alternatives of its volumes, if it has any. */
+/** One attempt to get the pod's node from a pool: one of the alternatives of its volumes, if it has any. */
 export interface Attempt {
   readonly pool: PoolIndex
   readonly one: Waiting
@@ -20,7 +20,7 @@ export interface Attempt {
   readonly alternative: RequirementSet | undefined
 }
 
-/** What would have to change for a pod to come further with one NodePool, in words. */
+/** Describes the change that would take a pod further with one NodePool. */
 export class NearestMisses {
   readonly #pass: FinishedPass
   readonly #questions: TypeQuestions
@@ -30,13 +30,13 @@ export class NearestMisses {
     this.#questions = new TypeQuestions(pass)
   }
 
-  /** What each question leaves of the pool's types. */
+  /** Returns the pool's types that each stage leaves. */
   stages(pool: PoolIndex, set: RequirementSet, one: Waiting): Stages {
     const within = pool.nodesExhausted ? noBits(pool.index.types.length) : pool.withinLimits
     return this.#questions.ask(pool, set, { requests: one.requested.vector, within })
   }
 
-  /** The pod's volumes and the pool, or the pod itself, want different places. */
+  /** The pod's volumes conflict with the pool or with the pod itself. */
   ofVolumes({ pool, one, alternative }: Attempt, base: RequirementSet): string {
     const asked = [...(alternative?.map.values() ?? [])].find((own) => {
       const other = base.map.get(own.key)
@@ -48,7 +48,7 @@ export class NearestMisses {
     return this.#onlyElsewhere({ pool, key: asked.key, set: base, types: offerings, cause })
   }
 
-  /** `set`: what is asked of the node in all; `stages`: what it leaves. */
+  /** `set`: all requirements of the node; `stages`: the types that they leave. */
   of(attempt: Attempt, set: RequirementSet, stages: Stages): string {
     const { pool, one, level } = attempt
     if (countOf(stages.requirements) === 0) return this.#blame(attempt, set)
@@ -62,7 +62,7 @@ export class NearestMisses {
     return restMiss({ pool, set, types: stages.limits, ports: level.pod.hostPorts, volumes: one.volumes })
   }
 
-  /** The one requirement without which most types would do. */
+  /** Returns the one requirement whose removal would admit the most types. */
   #blame(attempt: Attempt, set: RequirementSet): string {
     const { pool, one } = attempt
     let best: { readonly key: string; readonly types: Bits; readonly count: number } | undefined
@@ -99,7 +99,7 @@ export class NearestMisses {
     return this.#pass.sets.intern(new Map([[key, own]]))
   }
 
-  /** `set`: what all else asks, with which these types can be had. */
+  /** `set`: all other requirements, with which these types are available. */
   #onlyElsewhere(miss: {
     readonly pool: PoolIndex
     readonly key: string
@@ -118,7 +118,7 @@ export class NearestMisses {
     return `${where} (${found.length} ${plural(found.length, 'type')}), ruled out by ${cause}`
   }
 
-  /** Who asks for a key: what narrows most comes first. */
+  /** Returns the origin of a key's requirement: the most restrictive one comes first. */
   #origin({ level, alternative, one, pool }: Attempt, key: string): string {
     if (alternative?.map.has(key) === true) return volumesOf(one)
     const group = this.#pass.topology.concerning(level).find(({ group: own }) => own.key === key)?.group
@@ -136,7 +136,7 @@ const isEmpty = (one: Requirement) => operatorOf(one) === 'DoesNotExist'
 
 const plural = (count: number, word: string) => (count === 1 ? word : `${word}s`)
 
-/** What of the limits is left before this pass, against the smallest type; claims of the pass may have taken the rest. */
+/** Compares the limits' rest before this pass with the smallest type; claims of the pass may have used the rest. */
 function limitMiss(pool: PoolIndex, types: Bits): string {
   const { nodePool, usage } = pool.option
   const left = membersOf(types).map((type) => pool.index.types[type] as InstanceType)

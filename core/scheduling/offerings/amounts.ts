@@ -1,14 +1,14 @@
 import type { Resources } from '../../resources.ts'
 import type { Quantity } from '../../values/quantity.ts'
 
-/** Where the vectors say that something is asked for of a resource that nobody offers. */
+/** Index in the vectors for requests of resources that no type offers. */
 const lacking = 0
 
 /**
- * Resource amounts as vectors of doubles, one place for each resource that somebody offers, and one for all others together: of those nobody has any, so
- * it does not matter which they are, and pods that ask for thousands cost nothing. The unit of a resource is the largest of 1, 1/1,000, 1/1,000,000 and
- * 1e-9 in which all its amounts are whole, so that sums and comparisons are exact up to 2^53 units. Every amount is learned before the first vector of a
- * pass is made: what is offered before what is asked for.
+ * Resource amounts as vectors of doubles, with one index for each offered resource and one for all others together. No type has any of the others, so
+ * their names do not matter, and pods that request thousands cost nothing. A resource's unit is the largest of 1, 1/1,000, 1/1,000,000 and 1e-9 in
+ * which all its amounts are whole. So sums and comparisons are exact up to 2^53 units. Every amount is learned before the first vector of a pass is
+ * made: offers before requests.
  */
 export class Amounts {
   readonly names: string[] = ['']
@@ -16,7 +16,7 @@ export class Amounts {
   readonly #units: bigint[] = [1n]
   #version = 0
 
-  /** Another number: vectors that were made before mean something else now. */
+  /** Changes when vectors made before become invalid. */
   get version(): number {
     return this.#version
   }
@@ -25,7 +25,7 @@ export class Amounts {
     return this.names.length
   }
 
-  /** Learns amounts that somebody has or may have. */
+  /** Learns amounts that are or may be offered. */
   offered(resources: Resources): void {
     for (const name in resources) {
       if (this.#index.has(name)) continue
@@ -37,7 +37,7 @@ export class Amounts {
     this.asked(resources)
   }
 
-  /** Learns amounts that somebody wants. */
+  /** Learns amounts that are requested. */
   asked(resources: Resources): void {
     for (const name in resources) {
       const at = this.#index.get(name)
@@ -50,12 +50,12 @@ export class Amounts {
     }
   }
 
-  /** Where a resource stands in the vectors; -1: nobody ever offered any. */
+  /** Returns a resource's index in the vectors; -1 when it was never offered. */
   indexOf(name: string): number {
     return this.#index.get(name) ?? -1
   }
 
-  /** One of a resource in its unit. */
+  /** Returns one of a resource in its unit. */
   whole(name: string): number {
     return Number(1_000_000_000n / (this.#units[this.indexOf(name)] ?? 1_000_000_000n))
   }

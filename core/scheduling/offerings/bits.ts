@@ -20,7 +20,7 @@ export function hasBit(bits: Bits, at: number): boolean {
   return ((bits[at >>> 5] as number) & (1 << (at & 31))) !== 0
 }
 
-/** Keeps in `bits` what is also in `other`. Returns whether anything is left. */
+/** Keeps in `bits` the members of `other`. Returns whether anything is left. */
 export function keep(bits: Bits, other: Bits): boolean {
   let any = 0
   for (let word = 0; word < bits.length; word++) any |= bits[word] = (bits[word] as number) & (other[word] as number)
@@ -31,7 +31,7 @@ export function addAll(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) | (other[word] as number)
 }
 
-/** The members, ascending. */
+/** Returns the members, ascending. */
 export function membersOf(bits: Bits): number[] {
   const members: number[] = []
   for (let word = 0; word < bits.length; word++) {

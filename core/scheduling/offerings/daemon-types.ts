@@ -14,7 +14,7 @@ export interface DaemonGroup {
   readonly daemons: number
 }
 
-/** What of a pool decides which daemons run on its nodes. */
+/** Properties of a pool that decide which daemons run on its nodes. */
 interface DaemonPool {
   readonly taints: readonly Taint[]
   readonly set: RequirementSet
@@ -22,7 +22,7 @@ interface DaemonPool {
   readonly usable: Bits
 }
 
-/** Types by the daemons that will run on them. */
+/** Groups types by the daemons that will run on them. */
 export function daemonGroups(
   pool: DaemonPool,
   daemonSets: readonly DaemonSet[],
@@ -49,8 +49,8 @@ export function daemonGroups(
 }
 
 /**
- * The types on which a daemon would run. Its wishes do not matter. As upstream, of its required affinity terms one that a type does not
- * meet is not tried on the types after it.
+ * Returns the types on which a daemon would run, whatever its preferences. As upstream, a required affinity term that one type does not meet is not
+ * tried on later types.
  */
 function daemonTypes(pool: DaemonPool, daemon: DaemonSet['pod'], sets: RequirementSets): Bits {
   const types = noBits(pool.index.types.length)

@@ -20,12 +20,12 @@ export interface PoolContext {
   readonly typeIndex: (types: readonly InstanceType[]) => TypeIndex
 }
 
-/** A NodePool with its types, as new NodeClaims see it, but for what its limits leave. */
+/** A NodePool with its types for new NodeClaims, before its limits. */
 export class PoolFacts {
   readonly option: NodePoolOption
   readonly name: string
   readonly taints: readonly Taint[]
-  /** What its nodes meet, with the labels that they will have once they are up. */
+  /** Requirements that its nodes meet, with the labels of running nodes. */
   readonly set: RequirementSet
   readonly index: TypeIndex
   /** Types that the pool's own requirements leave; it takes part only when there are some. */
@@ -36,10 +36,10 @@ export class PoolFacts {
   readonly capacity: readonly Float64Array[]
   readonly #room: Room
   readonly #own: Requirements
-  /** Types by how much of a resource they have, the most first. */
+  /** Types sorted by their amount of a resource, the most first. */
   readonly #descending: number[][] = []
   readonly #domains = new Map<string, ReadonlySet<string>>()
-  /** Written by each question and read by none after it. */
+  /** Buffer that each query overwrites; no query reads an earlier one's result. */
   readonly #scratch: Bits
   readonly #portMasks = new Map<string, Bits>()
 
@@ -79,7 +79,7 @@ export class PoolFacts {
     )
   }
 
-  /** Slots among these types that match the set and have room for the requests beside the daemons. */
+  /** Returns slots of these types that match the set and have room for the requests beside the daemons. */
   slotsFor(types: Bits, set: RequirementSet, requests: Float64Array): Bits | undefined {
     const slots = this.#scratch
     slots.set(this.index.matching(set))
@@ -88,7 +88,7 @@ export class PoolFacts {
     return keep(left, types) ? left.slice() : undefined
   }
 
-  /** Whether any of the types has room for the requests, whatever it requires: if not, none ever will. */
+  /** Whether any of the types has room for the requests, whatever they require; if not, none ever will. */
   hasRoom(types: Bits, requests: Float64Array): boolean {
     const slots = this.#scratch
     if (this.index.plain) slots.set(types)
@@ -101,7 +101,7 @@ export class PoolFacts {
     return this.#room.keepFitting(slots, requests)
   }
 
-  /** Types whose daemons hold none of these host ports. */
+  /** Returns types whose daemons hold none of these host ports. */
   withoutPorts(ports: readonly ContainerPort[]): Bits {
     const key = JSON.stringify(ports)
     let mask = this.#portMasks.get(key)
@@ -115,7 +115,7 @@ export class PoolFacts {
     return mask
   }
 
-  /** The most of a resource that one of the types has. */
+  /** Returns the largest amount of a resource that one of the types has. */
   most(types: Bits, resource: number): number {
     let descending = this.#descending[resource]
     if (descending === undefined) {
@@ -127,7 +127,7 @@ export class PoolFacts {
     return largest === undefined ? 0 : ((this.capacity[largest] as Float64Array)[resource] as number)
   }
 
-  /** Values that the pool's nodes may have for a topology key. */
+  /** Returns values that the pool's nodes may have for a topology key. */
   domainsOf(key: string): ReadonlySet<string> {
     let known = this.#domains.get(key)
     if (known === undefined) {
@@ -138,7 +138,7 @@ export class PoolFacts {
   }
 }
 
-/** The values of the pool's requirement on the key, each type's narrowed by it (reference/karpenter-core.md 3.8). */
+/** Returns the values of the pool's requirement on the key, with each type's values narrowed by it (reference/karpenter-core.md 3.8). */
 function poolDomains(key: string, own: Requirement | undefined, types: readonly InstanceType[]): ReadonlySet<string> {
   if (types.length === 0) return new Set()
   const domains = new Set<string>(own !== undefined && operatorOf(own) === 'In' ? own.values : [])

@@ -6,7 +6,7 @@ import type { PoolFacts } from './pool-facts.ts'
 import type { RequirementSet } from './requirement-sets.ts'
 import type { TypeIndex } from './type-index.ts'
 
-/** A NodePool in a pass: what its limits leave, less with each new claim. */
+/** A NodePool in a pass: each new claim reduces what its limits leave. */
 export class PoolIndex {
   readonly facts: PoolFacts
   readonly option: NodePoolOption
@@ -18,18 +18,18 @@ export class PoolIndex {
   readonly groups: readonly DaemonGroup[]
   readonly hasReserved: boolean
   /**
-   * Whether the claim that was opened last needed its minValues lowered. As upstream, whose claims of one pool share their annotations, it
-   * is told of all of them.
+   * Whether the last opened claim needed its minValues lowered. As upstream, whose claims of one pool share their annotations, it is reported of all
+   * of them.
    */
   minValuesRelaxed = false
-  /** What the limits leave; without a limit infinitely much. */
+  /** Amounts within the limits; infinite without a limit. */
   readonly #remaining: Float64Array
   #nodesLeft: number
   #within: Bits | undefined
   /** Resources with a limit. */
   readonly #limited: number[] = []
 
-  /** `gone`: nodes whose capacity is not in use any more. */
+  /** `gone`: nodes whose capacity is no longer in use. */
   constructor(facts: PoolFacts, gone: readonly SchedulableNode[] = []) {
     const { option, name, taints, set, index, usable, groups, hasReserved } = facts
     this.facts = facts
@@ -104,7 +104,7 @@ export class PoolIndex {
     return within
   }
 
-  /** Takes the largest of the types off the limits, since any of them may be launched. */
+  /** Subtracts the largest of the types from the limits, since any of them may be launched. */
   spend(types: Bits): void {
     for (const at of this.#limited) {
       const most = this.facts.most(types, at)

@@ -16,11 +16,11 @@ export interface Prices {
 interface PricedOffering {
   readonly type: number
   readonly price: number
-  /** As bits of `capacityTypes`; none: it does not say. */
+  /** As bits of `capacityTypes`; none when it is unset. */
   readonly capacityBits: number
 }
 
-/** Launchable offerings of a list of types, those that require the same together: sets that admit the same offerings share their prices. */
+/** Launchable offerings of a list of types, grouped by equal requirements. Sets that admit the same offerings share their prices. */
 export class PriceList {
   readonly capacityTypes: string[] = []
   readonly #count: number

@@ -10,28 +10,28 @@ export interface RequirementSet {
   /** Ids of the single requirements, by label key. */
   readonly ids: ReadonlyMap<string, number>
   readonly hasMinValues: boolean
-  /** What became of this set with others, by their ids; see `RequirementSets.merged`. */
+  /** Results of merging this set with others, by their ids; see `RequirementSets.merged`. */
   readonly merges: Readonly<Record<MergeMode, Map<number, Merge>>>
-  /** Whether a NodeClaim can be created with it; absent until somebody asks. */
+  /** Whether a NodeClaim can be created with it; unset until the first query. */
   claimable: boolean | undefined
 }
 
 /**
- * The set of both; or why there is none: `disjoint` stays so however much the first is narrowed, `open` does not. A key without known
- * values becomes known by a later pod's NotIn, and by the same a key that must exist becomes one that may be absent, as upstream. What no
- * NodeClaim can ask for is `open`: values that are left out later make it shorter.
+ * The merged set, or why there is none. `disjoint` holds however much the first is narrowed; `open` may change. As upstream, a later pod's NotIn
+ * defines a key without known values, and turns a key that must exist into one that may be absent. Requirements that no NodeClaim can have are
+ * `open`: values that are left out later shorten them.
  */
 export type Merge = RequirementSet | 'disjoint' | 'open'
 
 /**
- * As what sets are merged. `strict`: a node, whose labels are all there is. `lenient`: a node to come, where well-known keys need not be
- * defined. `claim`: the same, with requirements that a NodeClaim can be created with.
+ * How sets are merged. `strict`: for a node, which has all of its labels. `lenient`: for a new node, where well-known keys need not be defined.
+ * `claim`: the same, limited to requirements that a NodeClaim can be created with.
  */
 export type MergeMode = 'strict' | 'lenient' | 'claim'
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** All requirement sets of a pass, each once, so that what was found out about a pair of them is looked up by two integers. */
+/** All requirement sets of a pass, each once, so that results for a pair of them are found by two integers. */
 export class RequirementSets {
   readonly empty: RequirementSet
   readonly #wellKnown: ReadonlySet<string>
@@ -43,18 +43,18 @@ export class RequirementSets {
   readonly #ofLabels = new WeakMap<Readonly<Record<string, string>>, RequirementSet>()
   readonly #known = new WeakMap<Requirement, number>()
 
-  /** `wellKnown`: keys that a NodeClaim may be asked for although its pool says nothing of them. */
+  /** `wellKnown`: keys that a NodeClaim may require although its pool does not define them. */
   constructor(wellKnown: ReadonlySet<string>) {
     this.#wellKnown = wellKnown
     this.empty = this.intern(new Map())
   }
 
-  /** How many sets there are. */
+  /** Returns the number of sets. */
   get size(): number {
     return this.#byText.size
   }
 
-  /** The id of a single requirement. */
+  /** Returns the id of a single requirement. */
   idOf(requirement: Requirement): number {
     const known = this.#known.get(requirement)
     if (known !== undefined) return known
@@ -73,7 +73,7 @@ export class RequirementSets {
     return this.#requirements[id] as Requirement
   }
 
-  /** The set that exactly these labels meet, but for the hostname. The labels of one object are looked at once. */
+  /** Returns the set that exactly these labels meet, except for the hostname. One object's labels are converted once. */
   ofLabels(labels: Readonly<Record<string, string>>): RequirementSet {
     const known = this.#ofLabels.get(labels)
     if (known !== undefined) return known
@@ -112,14 +112,14 @@ export class RequirementSets {
     return set
   }
 
-  /** The set of this requirement alone. */
+  /** Returns the set of this requirement alone. */
   single(requirement: Requirement): RequirementSet {
     const id = this.idOf(requirement)
     this.#singles[id] ??= this.intern(new Map([[requirement.key, requirement]]))
     return this.#singles[id]
   }
 
-  /** The set with one more requirement, whether or not both can be met. */
+  /** Returns the set with one more requirement, whether or not both can be met. */
   both(set: RequirementSet, requirement: Requirement): RequirementSet {
     const own = set.map.get(requirement.key)
     return this.intern(
@@ -127,7 +127,7 @@ export class RequirementSets {
     )
   }
 
-  /** The set with other minValues for some of its keys. */
+  /** Returns the set with other minValues for some of its keys. */
   withMinValues(set: RequirementSet, achievable: ReadonlyMap<string, number>): RequirementSet {
     const map = new Map(set.map)
     for (const [key, value] of achievable) map.set(key, { ...(map.get(key) as Requirement), minValues: value })
@@ -147,8 +147,8 @@ export class RequirementSets {
   }
 
   /**
-   * What a place of `base` becomes with the domains that topology chose. As upstream, they are compared after what `base` excludes was
-   * taken from them: where nothing is left of them, a key that may be absent must be absent.
+   * Returns what a place of `base` becomes with the domains that topology chose. As upstream, exclusions of `base` are removed from them before the
+   * comparison. If none is left, a key that may be absent must be absent.
    */
   narrowed(base: RequirementSet, chosen: RequirementSet, mode: MergeMode): Merge {
     const direct = this.merged(base, chosen, mode)
@@ -174,7 +174,7 @@ function isClaimable(set: RequirementSet): boolean {
   return set.claimable
 }
 
-/** Whether a key of both cannot be met, and could not be if `base` were narrowed further. */
+/** Whether a key of both can never be met, however much `base` is narrowed. */
 function stayDisjoint(base: Requirements, added: Requirements): boolean {
   for (const [key, wanted] of added) {
     const own = base.get(key)
@@ -193,7 +193,7 @@ function textOf({ key, complement, values, gte, lte, minValues }: Requirement): 
   return `${key}\u0000${complement ? '!' : ''}${[...values].sort().join('\u0000')}\u0001${gte ?? ''}\u0001${lte ?? ''}\u0001${minValues ?? ''}`
 }
 
-/** Whether the base has one value for each key that is added, and that value will do: the usual case of labels and a selector. */
+/** Whether the base has one matching value for each added key: the usual case of labels and a selector. */
 function isWithin(base: RequirementSet, added: RequirementSet): boolean {
   for (const [key, wanted] of added.map) {
     const own = base.map.get(key)

@@ -1,18 +1,18 @@
 import { addBit, type Bits, keep, noBits } from './bits.ts'
 
-/** Slots by how much of one resource they leave: `slots[i]` are those that leave at least `amounts[i]`, which ascend. */
+/** Slots by how much of one resource they leave: `slots[i]` leave at least `amounts[i]`; amounts ascend. */
 interface Steps {
   readonly amounts: Float64Array
   readonly slots: readonly Bits[]
 }
 
-/** Which slots have room for an amount of everything: a binary search and an AND for each resource. */
+/** Finds slots with room for requests: a binary search and an AND for each resource. */
 export class Room {
   readonly #steps: readonly Steps[]
-  /** Without those that lack something already before the first pod. */
+  /** Slots without a negative amount before the first pod. */
   readonly #usable: Bits
 
-  /** `free`: what each slot leaves for pods, by resource. A slot that leaves less than nothing of anything has no room at all. */
+  /** `free`: what each slot leaves for pods, by resource. A slot with a negative amount has no room at all. */
   constructor(free: readonly Float64Array[], resources: number) {
     this.#usable = noBits(free.length)
     free.forEach((vector, slot) => {

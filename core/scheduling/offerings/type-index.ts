@@ -20,22 +20,22 @@ interface SameRequirement {
 }
 
 /**
- * What the types of one list offer, by bits: which meet a requirement set and have a healthy offering for it, and which have room. Types
- * are in order of their names. A slot is a type with offerings of the same room; most types have one.
+ * Offers of one list's types, as bits: which meet a requirement set with a healthy offering, and which have room. Types are in order of their names.
+ * A slot is a type with offerings of the same room; most types have one.
  */
 export class TypeIndex {
   readonly types: readonly InstanceType[]
   readonly slots: readonly Slot[]
   /** Whether each slot is the type of the same number. */
   readonly plain: boolean
-  /** Slots that keep something for pods: nothing fits where overhead takes more than there is. */
+  /** Slots with capacity for pods: nothing fits where overhead exceeds capacity. */
   readonly sound: Bits
   readonly prices: PriceList
   readonly #sets: RequirementSets
   readonly #wellKnown: ReadonlySet<string>
   readonly #byKey = new Map<string, SameRequirement[]>()
   readonly #undefinedByKey = new Map<string, Bits>()
-  /** Slots by what their offerings require; offerings that require the same are one entry. */
+  /** Slots by their offerings' requirements; equal requirements are one entry. */
   readonly #offered: { readonly requires: RequirementSet; readonly slots: Bits }[] = []
   readonly #meeting = new Map<number, Bits>()
   readonly #matching = new Map<number, Bits>()
@@ -58,7 +58,7 @@ export class TypeIndex {
     this.#indexOfferings()
   }
 
-  /** Types whose own labels can meet the set; keys that a type does not define are ignored. */
+  /** Returns types whose own labels can meet the set; keys that a type does not define are ignored. */
   meeting(set: RequirementSet): Bits {
     const known = this.#meeting.get(set.id)
     if (known !== undefined) return known
@@ -71,7 +71,7 @@ export class TypeIndex {
     return met
   }
 
-  /** Slots whose type meets the set and that have a healthy offering for it. */
+  /** Returns slots whose type meets the set and that have a healthy offering for it. */
   matching(set: RequirementSet): Bits {
     const known = this.#matching.get(set.id)
     if (known !== undefined) return known
@@ -88,7 +88,7 @@ export class TypeIndex {
     return matching
   }
 
-  /** Types of at least one of the slots. */
+  /** Returns types of at least one of the slots. */
   typesOf(slots: Bits): Bits {
     if (this.plain) return slots
     const types = noBits(this.types.length)
@@ -152,7 +152,7 @@ export class TypeIndex {
   }
 }
 
-/** Without a healthy offering there is one slot all the same, which nothing matches. */
+/** A type without a healthy offering still has one slot, which nothing matches. */
 function slotsOf(type: InstanceType, index: number, amounts: Amounts): Slot[] {
   const groups = allocatableGroups(type)
   const sold = groups.filter(({ offerings }) => offerings.length > 0)

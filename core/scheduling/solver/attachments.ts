@@ -3,7 +3,7 @@ import { allBits, type Bits, keep } from '../offerings/bits.ts'
 import type { ClaimPlace, NodePlace, Place } from './places.ts'
 import type { Waiting } from './waiting-pods.ts'
 
-/** The claim's types that can attach its volumes and the pod's. */
+/** Returns the claim's types that can attach its volumes and the pod's. */
 export function attachable(claim: ClaimPlace, one: Waiting): Bits | undefined {
   const drivers = Object.keys(one.volumes?.byDriver ?? {})
   if (drivers.length === 0) return claim.types
@@ -36,7 +36,7 @@ function volumeCount(place: Place, one: Waiting, driver: string): number {
   return count
 }
 
-/** Enters the pod's volumes at its place. */
+/** Adds the pod's volumes to its place. */
 export function attach(place: Place, one: Waiting): void {
   for (const [driver, ids] of Object.entries(one.volumes?.byDriver ?? {})) {
     const used = place.volumes.get(driver) ?? new Set()

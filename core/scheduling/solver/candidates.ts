@@ -4,8 +4,8 @@ import type { NodePlace, Place } from './places.ts'
 import type { Candidates, FacetFacts, RequestFacts } from './pod-facts.ts'
 
 /**
- * The nodes, by their numbers in the order in which they are tried, that do not refuse a pod for good as they are before the pass: its
- * tolerations and requirements, and room for what it requests. Looked for as far as somebody asks.
+ * The nodes that do not refuse a pod for good as they are before the pass, by their numbers in the order of attempts. They match its tolerations,
+ * requirements and requests. Computed as far as needed.
  */
 export class NodeCandidates implements Candidates {
   readonly #found: number[] = []
@@ -42,7 +42,7 @@ export class NodeCandidates implements Candidates {
   }
 }
 
-/** Whether a place's taints are tolerated; found out once for each list of taints. */
+/** Whether a place's taints are tolerated; computed once for each list of taints. */
 export function toleratesAll({ taintList, taints }: Place, facet: FacetFacts): boolean {
   facet.tolerated[taintList] ??= untolerated(taints, facet.tolerations).length === 0
   return facet.tolerated[taintList]

@@ -3,7 +3,7 @@ import type { SchedulableNode, SchedulingSnapshot } from '../snapshot.ts'
 import type { Gone } from '../topology/gone.ts'
 import type { SolverBase } from './solver-base.ts'
 
-/** In what a pass is about something else than the snapshot. */
+/** Differences between a pass and the snapshot. */
 export interface Change {
   readonly pods: readonly Pod[]
   /** Nodes of the snapshot that are no places. */
@@ -13,7 +13,7 @@ export interface Change {
   readonly maxNewClaims?: number | undefined
 }
 
-/** A pass that is about the snapshot as it is. */
+/** Returns the change of a pass over the snapshot as it is. */
 export function noChange({ snapshot, options }: SolverBase): Change {
   return { pods: snapshot.pods, removed: [], barred: snapshot.barred, maxNewClaims: options.maxNewClaims }
 }

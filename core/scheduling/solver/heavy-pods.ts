@@ -2,7 +2,7 @@ import type { Pod } from '../../objects.ts'
 import { podCost } from '../pod-cost.ts'
 import type { Waiting } from './waiting-pods.ts'
 
-/** What becomes of a pod that is tried: `stopped` when its time was over before that was known. */
+/** Outcome of an attempt for a pod: `stopped` when its time ended first. */
 export type Placement = 'placed' | 'refused' | 'stopped'
 
 export interface HeavyPods {
@@ -13,8 +13,8 @@ export interface HeavyPods {
 }
 
 /**
- * Places pods with many constraints, those with the fewest first, each once, as long as there is time. All others have been placed before, so that none
- * of them is held up by what these pods state.
+ * Places pods with many constraints, those with the fewest first, each once, while there is time. All others are placed before, so these constraints
+ * do not delay them.
  */
 export function placeHeavy(
   heavy: readonly Waiting[],
@@ -25,7 +25,7 @@ export function placeHeavy(
   for (const [at, one] of inOrder.entries()) {
     if (mayGoOn() && place(one) !== 'stopped') continue
     const isFirst = at === 0
-    // A pod that had all of the time will never have more.
+    // A pod that had all of the time can never have more.
     return {
       postponed: inOrder.slice(isFirst ? 1 : at).map(({ pod }) => pod),
       tooHeavy: isFirst ? one : undefined,

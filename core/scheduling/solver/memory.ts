@@ -8,7 +8,7 @@ import type { SchedulableNode, SchedulingSnapshot } from '../snapshot.ts'
 import { RunningPods } from '../topology/running-pods.ts'
 import { PodTexts } from './pod-texts.ts'
 
-/** What follows from a place of the snapshot alone. */
+/** Facts that depend on a place of the snapshot alone. */
 interface KnownPlace {
   readonly ports: readonly ContainerPort[]
   /** Pods that state anti-affinity. */
@@ -17,12 +17,12 @@ interface KnownPlace {
   freeVersion: number
 }
 
-/** More sets than this are not worth remembering: labels of nodes that are long gone are among them. */
+/** Most sets to keep: labels of former nodes are among them. */
 const mostSets = 200_000
 
 /**
- * What one pass leaves for the next: sets, units and what follows from objects that have not changed since. It changes no answer; a pass
- * without it gives the same plan, later.
+ * Cache from one pass to the next: sets, units and facts about unchanged objects. It changes no result; a pass without it computes the same plan more
+ * slowly.
  */
 export class SolverMemory {
   readonly amounts = new Amounts()
@@ -43,12 +43,12 @@ export class SolverMemory {
     return this.#sets
   }
 
-  /** Learns every amount of a snapshot, those of places and types once. */
+  /** Learns every amount of a snapshot; those of places and types once. */
   learn({ nodes, daemonSets, nodePools }: SchedulingSnapshot, requested: Iterable<Resources>): void {
     const hasLimits = nodePools.some(({ nodePool }) => Object.keys(nodePool.limits).length > 0)
     for (const node of nodes) {
       this.#once(node, () => this.amounts.offered(node.available))
-      // A pass that imagines a node away takes its capacity off what counts against limits.
+      // A pass that removes a node in simulation subtracts its capacity from the usage of limits.
       if (hasLimits) this.#once(node.capacity, () => this.amounts.offered(node.capacity))
     }
     for (const { nodePool, usage, instanceTypes } of nodePools) {
@@ -89,7 +89,7 @@ export class SolverMemory {
     return place
   }
 
-  /** What a place has left; not to be changed. */
+  /** Returns a place's free amounts, which must not be changed. */
   free(node: SchedulableNode): Float64Array {
     const place = this.place(node)
     if (place.free === undefined || place.freeVersion !== this.amounts.version) {

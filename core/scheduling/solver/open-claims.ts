@@ -10,7 +10,7 @@ import { type ClaimPlace, ClaimQueue, emptyClaim, nothingHeld } from './places.t
 import { allowsHostname } from './pod-shapes.ts'
 import { alternativesOf } from './waiting-pods.ts'
 
-/** Where a pod fits, and what becomes of the place. */
+/** Where a pod fits, and the changes of the place. */
 interface Fit {
   readonly set: RequirementSet
   readonly types: Bits
@@ -18,7 +18,7 @@ interface Fit {
   readonly minValuesRelaxed: boolean
 }
 
-/** The claims that a pass has opened, and how pods come to them or to new ones. */
+/** The claims that a pass has opened. Places pods on them or on new ones. */
 export class OpenClaims {
   /** In the order in which they were opened. */
   readonly all: ClaimPlace[] = []
@@ -27,7 +27,7 @@ export class OpenClaims {
   /** Pools that can have new nodes at all, in the order in which they are tried. */
   readonly #templates: readonly PoolIndex[]
   readonly #queue = new ClaimQueue()
-  /** Requests of the claim that is looked at, with the pod's. */
+  /** Requests of the claim being tried, with the pod's. */
   readonly #scratch: Float64Array
   /** Places of the pass, nodes among them. */
   readonly #places: { count: number }
@@ -41,7 +41,7 @@ export class OpenClaims {
     this.#scratch = new Float64Array(context.amounts.size)
   }
 
-  /** Puts the pod on an open claim, those with the fewest pods first. Most are passed over for what was found out before. */
+  /** Places the pod on an open claim, those with the fewest pods first. Most are skipped by earlier results. */
   place(attempt: Attempt): boolean {
     const { one, level } = attempt
     const concerns = this.#context.topology.concerning(level)
@@ -93,7 +93,7 @@ export class OpenClaims {
     return emptyClaim(pool, { hostname, host, taintList, types, apart, requests: new Float64Array(amounts.size) })
   }
 
-  /** Whether a claim can take the pod beside those that it has (reference/karpenter-core.md 3.5). */
+  /** Whether a claim can take the pod beside its own (reference/karpenter-core.md 3.5). */
   #fit(claim: ClaimPlace, { one, level }: Attempt): Fit | 'refused' | 'wait' {
     const rules = this.#rules
     const base = rules.admitted(claim, level)
@@ -133,7 +133,7 @@ export class OpenClaims {
     if (set.hasMinValues) {
       const { unsatisfied } = minValues(left(), set.map)
       if (unsatisfied.size > 0) {
-        // Only to open a claim.
+        // Applies only when a claim is opened.
         if (claim.number >= 0 || options.minValuesPolicy !== 'BestEffort') return 'refused'
         narrowed = sets.withMinValues(set, unsatisfied)
         minValuesRelaxed = true

@@ -9,7 +9,7 @@ import type { LevelSource } from './pod-shapes.ts'
 import type { SolverBase } from './solver-base.ts'
 import { WaitingPods } from './waiting-pods.ts'
 
-/** What a pass works with. Explanations ask it when the pass is over (`explain/finished-pass.ts`). */
+/** Shared state of a pass. Explanations read it when the pass is over (`explain/finished-pass.ts`). */
 export class PassContext {
   readonly base: SolverBase
   readonly sets: RequirementSets

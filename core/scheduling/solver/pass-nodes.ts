@@ -5,15 +5,15 @@ import type { Facet, RequestClass } from './pod-shapes.ts'
 import { filling } from './snapshot-index.ts'
 import type { SolverBase } from './solver-base.ts'
 
-/** The nodes as a pass finds and fills them: those that it does not touch are the base's own. */
+/** The nodes in a pass: those that it does not change are the base's own. */
 export class PassNodes {
   readonly #base: SolverBase
   /** By their numbers in the base. */
   readonly #removed: ReadonlySet<number>
   readonly #filled = new Map<number, NodePlace>()
-  /** 1 where a node takes no pods to which some are barred. */
+  /** 1 where a node does not accept pods that are barred from some places. */
   readonly #barred: Uint8Array | undefined
-  /** By candidates, how many of the first of them refuse for good. */
+  /** For each list of candidates, the number of leading ones that refuse for good. */
   readonly #passed = new Map<Candidates, number>()
 
   constructor(base: SolverBase, removed: readonly SchedulableNode[], closed: ReadonlySet<string> | undefined) {
@@ -22,30 +22,30 @@ export class PassNodes {
     this.#barred = closed && base.named(closed)
   }
 
-  /** Those that have received pods, in the order in which they are tried. */
+  /** Nodes that have received pods, in the order of attempts. */
   get filled(): readonly NodePlace[] {
     return [...this.#filled].sort(([a], [b]) => a - b).map(([, place]) => place)
   }
 
-  /** Hosts of those that are there. */
+  /** Hosts of the nodes that are not removed. */
   get hosts(): readonly number[] {
     return this.#base.nodes.filter((_, number) => !this.#removed.has(number)).map(({ host }) => host)
   }
 
-  /** The node as it is now; undefined: it is no place, or none for this pod. */
+  /** Returns the node's present state; undefined when it is no place, or none for this pod. */
   placeFor(number: number, isBarred: boolean): NodePlace | undefined {
     if (this.#removed.has(number) || (isBarred && this.#barred?.[number] === 1)) return undefined
     return this.#filled.get(number) ?? this.#base.nodes[number]
   }
 
-  /** The node's own place in this pass, from now on. */
+  /** Returns the node's own place in this pass, from now on. */
   fill(number: number, own: number): NodePlace {
     const place = filling(this.#base.nodes[number] as NodePlace, own)
     this.#filled.set(number, place)
     return place
   }
 
-  /** Where to begin among candidates: those before are removed, or have refused for good what they are candidates for. */
+  /** Returns where to begin among candidates: earlier ones are removed, or have refused for good. */
   firstOf(candidates: Candidates, facet: Facet, requested: RequestClass): number {
     let first = this.#passed.get(candidates) ?? 0
     for (; ; first++) {

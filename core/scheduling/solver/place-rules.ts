@@ -9,13 +9,13 @@ import type { Place } from './places.ts'
 import type { Level } from './pod-shapes.ts'
 import type { Alternative, Waiting } from './waiting-pods.ts'
 
-/** A pod as it is tried now. */
+/** An attempt to place a pod. */
 export interface Attempt {
   readonly one: Waiting
   readonly level: Level
 }
 
-/** What nodes and claims ask alike of a pod, and how it is entered there. */
+/** Rules that nodes and claims share for accepting a pod and recording it. */
 export class PlaceRules {
   readonly #sets: RequirementSets
   readonly #topology: TopologyIndex
@@ -25,14 +25,14 @@ export class PlaceRules {
     this.#topology = topology
   }
 
-  /** Whether a group leaves no domain anywhere, whatever the place. */
+  /** Whether a group leaves no domain on any place. */
   isHopeless(level: Level): boolean {
     for (const concern of this.#topology.concerning(level))
       if (!concern.group.isHostname && choiceOf(concern, undefined) === undefined) return true
     return false
   }
 
-  /** The place's requirements with the pod's, if its taints and labels admit the pod. A refusal that stays is remembered. */
+  /** Returns the place's requirements with the pod's, if its taints and labels admit the pod. A final refusal is remembered. */
   admitted(place: Place, { facet }: Level): RequirementSet | undefined {
     const merged: Merge = toleratesAll(place, facet.facts)
       ? this.#sets.merged(place.set, facet.facts.wanted, place.isClaim ? 'claim' : 'strict')
@@ -42,7 +42,7 @@ export class PlaceRules {
     return undefined
   }
 
-  /** The place's requirements with one of the volumes' alternatives. */
+  /** Returns the place's requirements with one of the volumes' alternatives. */
   reached(place: Place, base: RequirementSet, alternative: Alternative): RequirementSet | undefined {
     if (alternative === undefined) return base
     if (alternative === 'elsewhere') return undefined
@@ -50,7 +50,7 @@ export class PlaceRules {
     return typeof reached === 'string' ? undefined : reached
   }
 
-  /** The place's requirements with what topology chooses of those that it has. */
+  /** Returns the place's requirements within topology's choice. */
   narrowed(place: Place, level: Level, reached: RequirementSet): RequirementSet | undefined {
     let chosen: RequirementSet | undefined
     for (const concern of this.#topology.concerning(level)) {
@@ -74,7 +74,7 @@ export class PlaceRules {
     return wanted.length === 0 || hostPortConflict(place.ports, wanted) === undefined
   }
 
-  /** Enters the pod at its place, whose requirements are those with the pod already. */
+  /** Records the pod at its place, whose requirements already include the pod's. */
   settle(place: Place, { one, level }: Attempt): void {
     place.pods.push(one.pod)
     place.ports.push(...level.pod.hostPorts)

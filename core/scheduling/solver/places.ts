@@ -5,9 +5,9 @@ import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { SchedulableNode } from '../snapshot.ts'
 
-/** A place for pods: a node that exists or is on its way, or a claim that the pass has opened. Numbered as they receive their first pod. */
+/** A place for pods: an existing or in-flight node, or a claim that the pass has opened. Numbered as they receive their first pod. */
 export interface Place {
-  /** -1: the pass has put no pod there yet. */
+  /** -1 until the pass has put a pod there. */
   number: number
   readonly hostname: string
   /** The hostname among the topology's domains. */
@@ -25,11 +25,11 @@ export interface Place {
 
 export interface NodePlace extends Place {
   readonly node: SchedulableNode
-  /** What a claim without a VM leaves open; a pod must not count on one of several values. */
+  /** Labels that a claim without a VM leaves open; a pod must not rely on one of several values. */
   readonly open: readonly Requirement[]
   /** Replaced when a pod comes; the first one is shared with other passes. */
   free: Float64Array
-  /** It is closed, or more is in use than there is: nothing fits, not even a pod that asks for nothing. */
+  /** It is closed, or its use exceeds its capacity: nothing fits, not even a pod without requests. */
   readonly overused: boolean
 }
 
@@ -37,7 +37,7 @@ export interface ClaimPlace extends Place {
   readonly pool: PoolIndex
   readonly requests: Float64Array
   types: Bits
-  /** The group that its pods must be of; undefined: any pod that has none. */
+  /** The group that its pods must be of; undefined: any pod without a group. */
   readonly apart: string | undefined
   /** Ids of reservations held by this claim. */
   reserved: ReadonlySet<string>
@@ -48,7 +48,7 @@ export interface ClaimPlace extends Place {
 
 export const nothingHeld: ReadonlySet<string> = new Set()
 
-/** A claim of a pool that has no pods yet. */
+/** Returns a claim of a pool without pods. */
 export function emptyClaim(
   pool: PoolIndex,
   own: Pick<ClaimPlace, 'hostname' | 'host' | 'taintList' | 'requests' | 'types' | 'apart'>,
@@ -70,24 +70,24 @@ export function emptyClaim(
 }
 
 /**
- * Open claims by how many pods they have, fewest first. A claim that receives a pod goes to the front of the next list, a new one to the
- * end of the first: the order that a stable sort after each pod would give.
+ * Open claims by their number of pods, fewest first. A claim that receives a pod moves to the front of the next list, and a new one to the end of the
+ * first. This is the order of a stable sort after each pod.
  */
 export class ClaimQueue {
   readonly #first: (ClaimPlace | undefined)[] = []
   #lastOfOnes: ClaimPlace | undefined
 
-  /** The most pods that a claim has. */
+  /** Returns the largest number of pods on a claim. */
   get most(): number {
     return this.#first.length - 1
   }
 
-  /** The first claim with so many pods. */
+  /** Returns the first claim with this number of pods. */
   first(pods: number): ClaimPlace | undefined {
     return this.#first[pods]
   }
 
-  /** Enters a claim that has its first pod. */
+  /** Adds a claim that has its first pod. */
   add(claim: ClaimPlace): void {
     claim.before = this.#lastOfOnes
     if (this.#lastOfOnes === undefined) {
@@ -112,7 +112,7 @@ export class ClaimQueue {
   }
 }
 
-/** Whether every value that a label may still get would do for all pods of a node that has no VM yet. */
+/** Whether every value that a label may still get suits all pods of a node without a VM. */
 export function leavesOpen({ open }: NodePlace, set: RequirementSet): boolean {
   return open.every((before) => {
     const after = set.map.get(before.key) as Requirement

@@ -22,12 +22,12 @@ export type Finished =
   | { readonly kind: 'claim'; readonly claim: PlannedNodeClaim }
   | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
-/** What claims of one pool with the same requirements and types have in common. */
+/** Common parts of claims of one pool with the same requirements and types. */
 type Common =
   | { readonly kind: 'claim'; readonly claim: Omit<PlannedNodeClaim, 'pods' | 'requests'> }
   | { readonly kind: 'error'; readonly cause: UnschedulableCause }
 
-/** Makes NodeClaims to create of open claims. Many are alike but for their pods, and share all that follows from the rest. */
+/** Makes NodeClaims from open claims. Many differ only in their pods and share the rest. */
 export class ClaimFinisher {
   readonly #sets: RequirementSets
   readonly #options: SchedulingOptions
@@ -39,7 +39,7 @@ export class ClaimFinisher {
     this.#options = options
   }
 
-  /** The NodeClaim; or why its pods must wait: its types had to be cut, and minValues does not hold for the rest. */
+  /** Returns the NodeClaim, or why its pods must wait: its types had to be cut, and minValues does not hold for the rest. */
   finish(claim: ClaimPlace): Finished {
     const { pool, types } = claim
     const wanted = this.#withReservations(claim)
@@ -60,7 +60,7 @@ export class ClaimFinisher {
     }
   }
 
-  /** A claim that holds reservations is bought by them and nothing else. */
+  /** A claim that holds reservations may use nothing else. */
   #withReservations({ set, reserved }: ClaimPlace): RequirementSet {
     if (reserved.size === 0) return set
     const map = new Map(set.map)
@@ -124,7 +124,7 @@ function memo<T>(all: Map<string, T>, key: string, make: () => T): T {
   return known
 }
 
-/** The entries of `spec.requirements`: what was planned with, the types that it may become and the capacity types that can be launched. */
+/** Returns the entries of `spec.requirements`: the planned ones, the types that it may become and the capacity types that can be launched. */
 export function specsOf(
   wanted: Requirements,
   types: readonly string[],
@@ -154,7 +154,7 @@ function shortOf(types: readonly InstanceType[], wanted: Requirements): readonly
   return [...minValues(types, wanted).unsatisfied.keys()].sort()
 }
 
-/** The least that daemons take on any of the types that are left. */
+/** Returns the lowest daemon requests on any of the remaining types. */
 function daemonOverhead({ pool, types }: ClaimPlace): Resources {
   const alive = pool.groups.filter((group) => group.types.some((word, at) => (word & (types[at] as number)) !== 0))
   return minResources(...alive.map(({ overhead }) => overhead))

@@ -6,18 +6,18 @@ import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-facts.ts'
 import { type PodText, type PodTexts, textOf } from './pod-texts.ts'
 
-/** A pod to place, with what it has in common with others. */
+/** A pod to place, with the facts that it shares with others. */
 export interface KnownPod {
   readonly pod: Pod
   readonly shape: ShapeFacts
   readonly requested: RequestFacts
   /** Epoch ms. */
   readonly created: number
-  /** Where it stands in the order in which pods state their rules: those that wait come before those that have to move, then by name. */
+  /** Sort key of the order in which pods state their rules: pending ones before those that have to move, then by name. */
   readonly first: string
 }
 
-/** Pods by what they have in common: constraints, requests, tolerations with requirements. Each pod is looked at once. */
+/** Groups pods by equal constraints, requests, and tolerations with requirements. Each pod is examined once. */
 export class PodClasses {
   readonly #pods = new Map<Pod, KnownPod>()
   readonly #shapes = new Map<string, ShapeFacts>()
@@ -27,24 +27,24 @@ export class PodClasses {
 
   readonly #texts: PodTexts
 
-  /** `pods`: those that are known before amounts are. `texts`: of those that come later. */
+  /** `pods`: those known before amounts are. `texts`: of pods that come later. */
   constructor(pods: readonly Pod[], texts: PodTexts) {
     this.#texts = texts
     for (const pod of pods) this.#enter(pod, textOf(pod))
   }
 
-  /** What pods ask for, each amount once. */
+  /** Returns the pods' requests, each amount once. */
   get requested(): Iterable<Resources> {
     return [...this.#requests.values()].map(({ requests }) => requests)
   }
 
-  /** Makes the vectors of what pods ask for, once all amounts are known. */
+  /** Makes the vectors of the pods' requests, once all amounts are known. */
   measure(amounts: Amounts): void {
     this.#amounts = amounts
     for (const one of this.#requests.values()) one.vector = amounts.vector(one.requests)
   }
 
-  /** A pod that comes later may ask for amounts that nobody knew: they are learned. */
+  /** Learns unknown amounts that a later pod requests. */
   of(pod: Pod): KnownPod {
     return this.#pods.get(pod) ?? this.#enter(pod, this.#texts.of(pod))
   }

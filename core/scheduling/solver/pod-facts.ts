@@ -8,24 +8,24 @@ import { relax } from '../relaxation.ts'
 import type { RepellingPod, StatingPod } from '../topology/concern.ts'
 import type { LabelFacts } from '../topology/label-facts.ts'
 
-/** A pod as it is tried, with all its wishes or with some given up: what follows from the pod alone. */
+/** Facts about a pod alone as it is tried, with all its preferences or with some given up. */
 export interface LevelFacts extends StatingPod {
   readonly wanted: RequirementSet
   /** Requirements on the hostname, which no set holds. */
   readonly wantedHost: Requirement | undefined
-  /** What narrows the domains that the pod's topology counts: only what is required. */
+  /** Requirements that narrow the topology domains counted for the pod, without preferences. */
   readonly strict: Requirements
   readonly facet: FacetFacts
   readonly labels: LabelFacts
 }
 
-/** Nodes by their numbers in the order in which they are tried. */
+/** Nodes by their numbers in the order of attempts. */
 export interface Candidates {
-  /** The number of the candidate that stands there; undefined: there are not so many. */
+  /** Returns the candidate's number at an index; undefined beyond the end. */
   at(index: number): number | undefined
 }
 
-/** Tolerations and requirements: with the place they decide a refusal that stays. */
+/** Tolerations and requirements: with the place they decide a final refusal. */
 export interface FacetFacts {
   readonly tolerations: readonly Toleration[]
   readonly wanted: RequirementSet
@@ -35,17 +35,17 @@ export interface FacetFacts {
   readonly candidates: Map<RequestFacts, Candidates>
 }
 
-/** What pods ask for, each amount once. */
+/** Requests of pods, each amount once. */
 export interface RequestFacts {
   readonly number: number
   readonly requests: Resources
   readonly vector: Float64Array
 }
 
-/** Pods whose constraints are the same, whatever they request. */
+/** Pods with the same constraints, whatever they request. */
 export interface ShapeFacts extends RepellingPod {
   readonly levels: LevelFacts[]
-  /** Whether the last level has nothing more to give up. */
+  /** Whether the last level has no more preferences to give up. */
   complete: boolean
 }
 
@@ -58,7 +58,7 @@ export interface LevelMaker {
   readonly labels: (pod: Pod) => LabelFacts
 }
 
-/** The shape's level of that number, made when first asked for; undefined: all wishes are given up before. */
+/** Returns the shape's level of a number, made at the first request; undefined when all preferences are given up before. */
 export function levelFacts(shape: ShapeFacts, number: number, maker: LevelMaker): LevelFacts | undefined {
   const known = shape.levels[number]
   if (known !== undefined || shape.complete) return known

@@ -48,7 +48,7 @@ export class RefusedPlaces {
   }
 }
 
-/** What pods ask for, in a pass: those that ask for the same are refused by the same places. */
+/** Requests of pods in a pass: the same places refuse equal requests. */
 export interface RequestClass extends RequestFacts {
   readonly facts: RequestFacts
   readonly refused: RefusedPlaces
@@ -58,12 +58,12 @@ export interface RequestClass extends RequestFacts {
 export interface Shape {
   readonly number: number
   readonly facts: ShapeFacts
-  /** Where the first of them stands in the order in which pods state their rules. */
+  /** Sort key of its first pod in the order in which pods state their rules. */
   first: string
   readonly levels: Level[]
   /** Groups of its required anti-affinity, by which it keeps others away. */
   inverse: readonly TopologyGroup[]
-  /** Whether its pods have stated their rules; where volumes cannot be looked up, that is after the first attempt, as upstream. */
+  /** Whether its pods have stated their rules. As upstream, that is after the first attempt when volumes cannot be resolved. */
   stated: boolean
 }
 
@@ -74,7 +74,7 @@ export interface LevelSource {
   readonly labelClass: (facts: LabelFacts) => LabelClass
 }
 
-/** The shape's level of that number, made when first asked for; undefined: all wishes are given up before. */
+/** Returns the shape's level of a number, made at the first request; undefined when all preferences are given up before. */
 export function levelOf(shape: Shape, number: number, source: LevelSource): Level | undefined {
   const known = shape.levels[number]
   if (known !== undefined) return known
@@ -97,7 +97,7 @@ export function levelOf(shape: Shape, number: number, source: LevelSource): Leve
   return level
 }
 
-/** The level of a pod that has not stated its rules yet. */
+/** Returns the level of a pod that has not stated its rules. */
 export function withoutRules(level: Level): Level {
   return { ...level, groups: [], concerns: undefined }
 }

@@ -2,16 +2,16 @@ import type { Pod } from '../../objects.ts'
 import type { Resources } from '../../resources.ts'
 import type { Quantity } from '../../values/quantity.ts'
 
-/** What tells pods apart, as texts. */
+/** Texts that are equal for pods of one group. */
 export interface PodText {
   readonly shape: string
   readonly requests: string
 }
 
-/** More texts than this are not worth remembering: those of pods that are long gone are among them. */
+/** Most texts to keep: those of former pods are among them. */
 const mostTexts = 200_000
 
-/** Texts of pods that are asked about again and again, since they run. Equal texts are kept once. */
+/** Texts of running pods, which every pass needs. Equal texts are kept once. */
 export class PodTexts {
   readonly #known = new WeakMap<Pod, PodText>()
   readonly #texts = new Map<string, string>()
@@ -38,7 +38,7 @@ export function textOf(pod: Pod): PodText {
   return { shape: shapeKey(pod), requests: requestKey(pod.requests) }
 }
 
-/** The same text for pods with the same constraints. */
+/** Returns the same text for pods with the same constraints. */
 function shapeKey(pod: Pod): string {
   return JSON.stringify([
     pod.metadata.namespace,
@@ -51,7 +51,7 @@ function shapeKey(pod: Pod): string {
   ])
 }
 
-/** The same text for pods that ask for the same, whatever the order. */
+/** Returns the same text for equal requests, whatever their order. */
 function requestKey(requests: Resources): string {
   let key = ''
   for (const name of Object.keys(requests).sort()) key += `${name}=${(requests[name] as Quantity).nano};`

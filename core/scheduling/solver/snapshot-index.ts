@@ -14,7 +14,7 @@ import type { SolverMemory } from './memory.ts'
 import type { NodePlace } from './places.ts'
 import { compareText } from './waiting-pods.ts'
 
-/** Every pool, in the order in which they are tried. */
+/** Returns every pool, in the order of attempts. */
 export function indexPools(
   { nodePools, daemonSets }: SchedulingSnapshot,
   { minValuesPolicy }: SchedulingOptions,
@@ -43,7 +43,7 @@ export function indexPools(
     )
 }
 
-/** Topology as the running pods make it. */
+/** Returns topology with the running pods. */
 export function indexTopology(
   { nodes, occupied = [], namespaceLabels = new Map() }: SchedulingSnapshot,
   { preferencePolicy }: SchedulingOptions,
@@ -98,7 +98,7 @@ export interface NodeContext {
   readonly taintList: (taints: readonly Taint[]) => number
 }
 
-/** A node of the snapshot as a place; not to be filled itself. */
+/** Returns a node of the snapshot as a place, which no pass may fill. */
 export function nodePlace(node: SchedulableNode, { sets, memory, topology, taintList }: NodeContext): NodePlace {
   const own = sets.ofLabels(node.labels)
   const open = [...withoutHostname(requirements(node.requirements ?? [])).values()].filter(
@@ -124,7 +124,7 @@ export function nodePlace(node: SchedulableNode, { sets, memory, topology, taint
   }
 }
 
-/** A copy of a node's place for a pass to fill. */
+/** Returns a copy of a node's place for a pass to fill. */
 export function filling(place: NodePlace, number: number): NodePlace {
   return {
     ...place,
@@ -135,14 +135,14 @@ export function filling(place: NodePlace, number: number): NodePlace {
   }
 }
 
-/** Whether more volumes are attached of a driver than it may have: as upstream, that keeps away pods without volumes too. */
+/** Whether more volumes of a driver are attached than its limit: as upstream, that keeps away pods without volumes too. */
 function hasTooMany({ volumes = {}, volumeLimits = {} }: SchedulableNode): boolean {
   return Object.entries(volumes).some(
     ([driver, ids]) => ids.length > (entryOf(volumeLimits, driver) ?? Number.POSITIVE_INFINITY),
   )
 }
 
-/** Undefined: there is none to hold. */
+/** Undefined when there is none to hold. */
 export function reservationsOf(
   { nodePools }: SchedulingSnapshot,
   options: SchedulingOptions,

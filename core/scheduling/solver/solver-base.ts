@@ -17,10 +17,7 @@ import type { Candidates, FacetFacts, LevelMaker, RequestFacts } from './pod-fac
 import { indexPools, indexTopology, nodePlace, reservationsOf } from './snapshot-index.ts'
 import { compareText } from './waiting-pods.ts'
 
-/**
- * What passes over one snapshot have in common. Passes change nothing here that another one could tell: they add what was not asked for
- * before.
- */
+/** Shared state of passes over one snapshot. Passes only add results that were not computed before, which changes no other pass. */
 export class SolverBase {
   readonly snapshot: SchedulingSnapshot
   readonly options: SchedulingOptions
@@ -76,12 +73,12 @@ export class SolverBase {
     this.finisher = new ClaimFinisher(sets, options)
   }
 
-  /** Whether amounts were learned since in whose units nothing here is: passes must not go on with this. */
+  /** Whether later amounts made the units here invalid: passes must not continue with it. */
   get isOutdated(): boolean {
     return this.amounts.version !== this.#version
   }
 
-  /** A list of taints by its number. */
+  /** Returns a list of taints by its number. */
   taintList(taints: readonly Taint[]): number {
     const key = JSON.stringify(taints)
     const known = this.#taintLists.get(key)
@@ -100,7 +97,7 @@ export class SolverBase {
     return known
   }
 
-  /** By their numbers, 1 for nodes with one of these names. */
+  /** Returns by node number 1 for nodes with one of these names. */
   named(names: ReadonlySet<string>): Uint8Array {
     let found = this.#named.get(names)
     if (found === undefined) {
@@ -110,7 +107,7 @@ export class SolverBase {
     return found
   }
 
-  /** Where a node of the snapshot stands among `nodes`. Errors: throws when it is none of the snapshot's. */
+  /** Returns the index in `nodes` of a node of the snapshot. Errors: throws when it is not of the snapshot. */
   numberOf(node: SchedulableNode): number {
     this.#numbers ??= new Map(this.nodes.map((place, number) => [place.node, number]))
     const number = this.#numbers.get(node)
@@ -118,7 +115,7 @@ export class SolverBase {
     return number
   }
 
-  /** A node of the snapshot as topology counts it. Errors: as `numberOf`. */
+  /** Returns a node of the snapshot as topology counts it. Errors: as `numberOf`. */
   counted(node: SchedulableNode): CountedNode {
     this.numberOf(node)
     return this.#counted.get(node) as CountedNode

@@ -14,22 +14,21 @@ import { alternativesOf, questionOf, type Waiting } from './waiting-pods.ts'
 
 const always = () => true
 
-/** What a pass came to. */
+/** Result of a pass. */
 export interface Outcome {
   /** Whether `shouldStop` or the number of claims ended the pass. */
   readonly isStopped: boolean
   readonly claims: readonly ClaimPlace[]
-  /** Nodes that have received pods, in the order in which nodes are tried. */
+  /** Nodes that have received pods, in the order of attempts. */
   readonly nodes: readonly NodePlace[]
   readonly failed: ReadonlySet<Waiting>
-  /** What became of pods with many constraints, where they are in neither list. */
+  /** Outcome of pods with many constraints that are in neither list. */
   readonly heavyPods: HeavyPods
 }
 
 /**
- * One pass over the pods. What it remembers is described, with the invariants that make it right, in docs/scheduler.md: requirement sets,
- * requests and constraints are interned; a place's refusal that cannot change is remembered; a pod that failed is not tried again
- * before something was placed.
+ * One pass over the pods. docs/scheduler.md describes its caches and their invariants. Requirement sets, requests and constraints are interned. A
+ * place's refusal that cannot change is remembered. A pod that failed is not tried again before another is placed.
  */
 export class Solver {
   readonly context: PassContext
@@ -39,9 +38,9 @@ export class Solver {
   readonly #nodes: PassNodes
   readonly #claims: OpenClaims
   readonly #failed = new Set<Waiting>()
-  /** Places that have received pods: each has a number. */
+  /** Count of places that have received pods: each has a number. */
   readonly #places = { count: 0 }
-  /** Grows with each placement: what failed at this number fails again. */
+  /** Grows with each placement: an attempt that failed at this number fails again. */
   #placements = 0
   readonly #failedAt = new Map<string, number>()
 
@@ -54,7 +53,7 @@ export class Solver {
     this.#claims = new OpenClaims(this.context, this.#rules, this.#places)
   }
 
-  /** Places what it can; once. */
+  /** Places the pods that fit. Runs once. */
   run(): Outcome {
     const { waiting: pods, amounts, topology, options } = this.context
     const waiting = pods.inOrder(this.#pods, amounts)
@@ -80,7 +79,7 @@ export class Solver {
     })
   }
 
-  /** Those that failed are tried again for as long as others find a place. */
+  /** Failed pods are tried again while others find a place. */
   #placeAll(waiting: readonly Waiting[]): boolean {
     const { shouldStop } = this.context.options
     for (let queue = waiting; queue.length > 0; ) {
@@ -101,7 +100,7 @@ export class Solver {
     return false
   }
 
-  /** Enters the rules that the shape's pods state with all their preferences. */
+  /** Adds the rules that the shape's pods state with all their preferences. */
   #state(shape: Shape): void {
     const { topology, levels } = this.context
     topology.groupsOf(levelOf(shape, 0, levels) as Level)
@@ -153,7 +152,7 @@ export class Solver {
     }
   }
 
-  /** `number`: where the node stands among all. */
+  /** `number`: the node's index among all. */
   #tryNode(place: NodePlace, number: number, attempt: Attempt): boolean {
     const { one, level } = attempt
     const { facet } = level

@@ -19,17 +19,17 @@ export interface Waiting {
   readonly requested: RequestClass
   readonly volumes: PodVolumes | undefined
   readonly alternatives: readonly RequirementSet[]
-  /** What each alternative asks of the hostname, if any asks something. */
+  /** Each alternative's requirement on the hostname, if any has one. */
   readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
-  /** Why it cannot be placed whatever there is. */
+  /** Why it can never be placed. */
   readonly hopeless: UnschedulableCause | undefined
-  /** Whether some places are barred to it. */
+  /** Whether it is barred from some places. */
   readonly isBarred: boolean
   /** Whether it is planned after all others, because its constraints may take long. */
   readonly isHeavy: boolean
-  /** The group with which alone it shares new claims. */
+  /** The only group with which it shares new claims. */
   readonly apart: string | undefined
-  /** How many pods had been placed when it was tried last. */
+  /** The number of placed pods at its last attempt. */
   triedAt: number
   /** Whether its last attempt was made before it had stated its rules. */
   triedBare: boolean
@@ -39,7 +39,7 @@ interface WaitingContext {
   readonly sets: RequirementSets
   readonly classes: PodClasses
   readonly podVolumes: SchedulingSnapshot['podVolumes']
-  /** Pods to which some places are barred. */
+  /** Pods that are barred from some places. */
   readonly barred: ReadonlySet<Pod> | undefined
   readonly apart: SchedulingSnapshot['apart']
   readonly inHand: SchedulingOptions['inHand']
@@ -49,7 +49,7 @@ const noVolumes = { alternatives: [], alternativeHosts: undefined }
 const noAlternatives: readonly Alternative[] = [undefined]
 const resourceClaims: UnschedulableCause = { kind: 'resource-claims' }
 
-/** The pods of a pass, and what it finds out about all that are alike. */
+/** The pods of a pass, with facts that equal ones share. */
 export class WaitingPods {
   readonly #sets: RequirementSets
   readonly #classes: PodClasses
@@ -118,7 +118,7 @@ export class WaitingPods {
     }
   }
 
-  /** A pod that does not state its rules at once is of a shape of its own. */
+  /** A pod that does not state its rules at once has a shape of its own. */
   #shape({ pod, shape: facts, first }: KnownPod, stated: boolean): Shape {
     const key = stated ? facts : podName(pod)
     const known = this.#shapes.get(key)
@@ -167,7 +167,7 @@ function hopelessBecause(
   return volumes?.error && { kind: 'volumes', problem: volumes.error }
 }
 
-/** One way to reach a pod's volumes; an undefined one asks nothing, one of other hosts cannot be had here. */
+/** One way to reach a pod's volumes. Undefined: without requirements; `elsewhere`: only on other hosts. */
 export type Alternative = RequirementSet | undefined | 'elsewhere'
 
 export function alternativesOf({ alternatives, alternativeHosts }: Waiting, hostname: string): readonly Alternative[] {
@@ -179,7 +179,7 @@ export function alternativesOf({ alternatives, alternativeHosts }: Waiting, host
   })
 }
 
-/** The same for pods that have the same answer as long as nothing is placed. */
+/** Returns the same key for pods that get the same answer until the next placement. */
 export function questionOf({ shape, requested, isBarred, apart }: Waiting): string {
   return `${shape.number}/${requested.number}/${isBarred}/${apart ?? ''}`
 }

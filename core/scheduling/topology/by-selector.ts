@@ -1,8 +1,8 @@
 import type { LabelSelector } from '../../objects.ts'
 
 /**
- * Finds what may select given labels, and what given selectors may select, without looking at all of them: most selectors ask for a
- * label by its value. What is found still has to be asked.
+ * Finds selectors for labels, and labels for selectors, without a scan: most selectors name a label with its value. The results are candidates that
+ * still need the full check.
  */
 export class BySelector<T> {
   readonly #byLabel = new Map<string, T[]>()
@@ -14,7 +14,7 @@ export class BySelector<T> {
     else listOf(this.#byLabel, asked).push(one)
   }
 
-  /** All that may select labels of which these are the pairs. */
+  /** Returns all that may select labels with these pairs. */
   for(pairs: readonly string[]): readonly T[] {
     const found: T[] = []
     for (const pair of pairs) {
@@ -25,7 +25,7 @@ export class BySelector<T> {
   }
 }
 
-/** The other way round. */
+/** The inverse index, by labels. */
 export class ByLabels<T> {
   readonly #byLabel = new Map<string, T[]>()
   readonly #all: T[] = []
@@ -36,7 +36,7 @@ export class ByLabels<T> {
     for (const pair of pairs) listOf(this.#byLabel, pair).push(one)
   }
 
-  /** All that the selector may select. */
+  /** Returns all that the selector may select. */
   for(selector: LabelSelector | undefined): readonly T[] {
     const asked = labelAsked(selector)
     return asked === undefined ? this.#all : (this.#byLabel.get(asked) ?? [])
@@ -48,7 +48,7 @@ export function pairsOf(labels: Readonly<Record<string, string>>): readonly stri
   return Object.entries(labels).map((pair) => pair.join('='))
 }
 
-/** A label without which the selector selects nothing. */
+/** Returns a label without which the selector selects nothing. */
 function labelAsked(selector: LabelSelector | undefined): string | undefined {
   for (const key in selector?.matchLabels) return `${key}=${selector?.matchLabels[key]}`
   return undefined

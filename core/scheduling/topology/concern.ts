@@ -13,47 +13,47 @@ export interface LabelClass {
   readonly selectedByInverse: TopologyGroup[]
 }
 
-/** A pod with the rules that it states; they are absent until somebody asks. */
+/** A pod with the rules that it states; unset until needed. */
 export interface StatingPod {
   readonly pod: Pod
   rules: readonly StatedRule[] | undefined
 }
 
-/** A pod with the rules by which it keeps others away; they are absent until somebody asks. */
+/** A pod with the rules by which it keeps others away; unset until needed. */
 export interface RepellingPod {
   readonly pod: Pod
   inverseRules: readonly StatedRule[] | undefined
 }
 
-/** A pod as groups concern it. */
+/** A pod as groups evaluate it. */
 export interface ConcernedPod {
   readonly facts: StatingPod
-  /** What narrows the domains that the pod's topology counts: only what is required. */
+  /** Requirements that narrow the topology domains counted for the pod, without preferences. */
   readonly strict: Requirements
   readonly labelClass: LabelClass
-  /** Its own spreads and affinities; absent until the pod states them. */
+  /** Its own spreads and affinities; unset until the pod states them. */
   groups: readonly TopologyGroup[] | undefined
-  /** Its groups and those that keep it away; made anew when there are more of the latter. */
+  /** Its groups and those that keep it away; built again when there are more of the latter. */
   concerns: readonly Concern[] | undefined
   inverseSeen: number
 }
 
-/** A group as it concerns a pod. */
+/** A group that applies to a pod. */
 export interface Concern {
   readonly group: TopologyGroup
-  /** What the pod strictly asks of the group's key. */
+  /** The pod's strict requirement on the group's key. */
   readonly pod: Requirement | undefined
   readonly selectsItself: boolean
-  /** Whether it is another pod's, which keeps this one away. */
+  /** Whether it belongs to another pod, which keeps this one away. */
   readonly isInverse: boolean
 }
 
-/** What a concern leaves to choose on a place where the key may be `node`; `any`: it has nothing to say. */
+/** Returns the choice that a concern leaves on a place where the key may be `node`; `any`: it does not limit it. */
 export function choiceOf(
   { group, pod, selectsItself, isInverse }: Concern,
   node: Requirement | undefined,
 ): Choice | 'any' {
-  // Upstream lets a pod that waits keep all others from every node by a key that no node has; Kubernetes does not.
+  // Upstream lets a pending pod keep all others from every node by a key that no node has; Kubernetes does not.
   return isInverse && group.isAboutNothing ? 'any' : group.choose(pod, node, selectsItself)
 }
 

@@ -17,15 +17,15 @@ export interface RunningIndex {
 export interface PlaceIndex {
   /** Places by their domain for a key. */
   placesBy(key: string): ReadonlyMap<number, readonly CountedNode[]>
-  /** The domain in which the pods of a node are, whatever counts them. */
+  /** Returns the domain of a node's pods, whatever counts them. */
   domainOf(node: CountedNode, key: string): number | undefined
 }
 
-/** A group as the cluster makes it, from which passes count on. */
+/** A group's counts of the cluster, which passes copy and continue. */
 export class CountedGroup {
-  /** Not to be counted on in. */
+  /** Passes must not change it. */
   readonly group: TopologyGroup
-  /** Domains that pools make known. */
+  /** Domains of the pools. */
   readonly pools: ReadonlySet<number>
   readonly #places: PlaceIndex
   /** Classes of running pods that it counts. */
@@ -37,12 +37,12 @@ export class CountedGroup {
     this.#places = places
   }
 
-  /** Counts the pods that run. */
+  /** Counts the running pods. */
   countRunning({ running, inhabited, byLabels }: RunningIndex): void {
     const { rule } = this.group
     const candidates = byLabels.for(rule.selector)
     for (const own of candidates) {
-      // No selector selects nothing when a pod is placed, but everything when pods are counted.
+      // A missing selector selects nothing when a pod is placed, but everything when pods are counted.
       if (rule.selector === undefined ? !rule.namespaces.has(own.namespace) : !this.group.facts.selects(own)) continue
       const { text } = own
       this.#classes.add(text)
@@ -53,14 +53,14 @@ export class CountedGroup {
     }
   }
 
-  /** Makes the domains of places known. Hosts are many, and only a text tells whether one without pods is known: see `without`. */
+  /** Registers the domains of places. Hosts are many, and only a text needs those without pods: see `without`. */
   registerPlaces(): void {
     if (this.group.isHostname) return
     for (const domain of this.#places.placesBy(this.group.key).keys())
       if (this.#hasPlace(domain)) this.group.register(domain)
   }
 
-  /** For a pass: as the cluster makes it, without what is gone. */
+  /** Returns the group for a pass: the cluster's counts without removed nodes and pods. */
   without(gone: Gone | undefined): TopologyGroup {
     const group = new TopologyGroup(this.group.facts, this.group)
     if (group.isHostname)

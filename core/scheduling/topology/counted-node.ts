@@ -1,13 +1,13 @@
 import type { Pod, Taint } from '../../objects.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 
-/** A node as topology counts it: by its own labels, not by what a pass makes of it. */
+/** A node as topology counts it: by its own labels, whatever a pass changes. */
 export interface CountedNode {
   readonly name: string
   readonly set: RequirementSet
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
-  /** Its labels as a place for pods; absent: it is none. */
+  /** Its labels as a place for pods; unset when it is none. */
   readonly placeLabels?: Readonly<Record<string, string>>
   /** Whether the anti-affinity of its pods keeps others away. */
   readonly isTracked: boolean

@@ -4,8 +4,8 @@ const pageSize = 1 << pageBits
 const emptyPage: readonly number[] = Array.from({ length: pageSize }, () => unknown)
 
 /**
- * Pods by domain; domains may be unknown. A copy shares its pages with what it was copied from, which must not change any more, until
- * it changes them: hostnames are many, and a pass touches few of them.
+ * Pods by domain; domains may be unknown. A copy shares its pages with the original, which must not change any more, until it changes them. Hostnames
+ * are many, and a pass changes few of them.
  */
 export class DomainCounts {
   readonly #pages: (readonly number[])[]
@@ -16,13 +16,13 @@ export class DomainCounts {
     this.#pages = before === undefined ? [] : before.#pages.slice()
   }
 
-  /** -1: the domain is not known. */
+  /** Returns -1 for an unknown domain. */
   get(domain: number): number {
     const page = this.#pages[domain >>> pageBits]
     return page === undefined ? unknown : (page[domain & (pageSize - 1)] as number)
   }
 
-  /** -1 makes the domain unknown. */
+  /** Sets a count; -1 makes the domain unknown. */
   set(domain: number, count: number): void {
     const at = domain >>> pageBits
     while (this.#pages.length <= at) this.#pages.push(emptyPage)
@@ -33,7 +33,7 @@ export class DomainCounts {
     ;(this.#pages[at] as number[])[domain & (pageSize - 1)] = count
   }
 
-  /** Domains that are known, in order of their numbers. */
+  /** Returns known domains, in order of their numbers. */
   known(): number[] {
     const known: number[] = []
     this.#pages.forEach((page, at) => {

@@ -5,19 +5,19 @@ import type { CountedNode } from './counted-node.ts'
 import type { Domains } from './domains.ts'
 import type { RunningPods } from './running-pods.ts'
 
-/** A node of which these pods are imagined away. */
+/** A node whose pods are removed in simulation. */
 interface Loss {
   readonly node: CountedNode
   readonly pods: readonly Pod[]
 }
 
-/** What topology no longer counts when nodes are imagined away. */
+/** Nodes and pods that topology does not count because a simulation removes them. */
 export class Gone {
-  /** They are no places any more. */
+  /** They are no longer places. */
   readonly nodes: ReadonlySet<CountedNode>
-  /** Pods that are not where they were, by the text of their labels: how many of them each node loses. */
+  /** Removed pods, by the text of their labels: how many of them each node loses. */
   readonly pods: ReadonlyMap<string, ReadonlyMap<CountedNode, number>>
-  /** Pods that keep nobody away any more. */
+  /** Pods that no longer keep others away. */
   readonly repelling: readonly Pod[]
   readonly #domains: Domains
   readonly #byKey = new Map<string, ReadonlySet<number>>()
@@ -31,7 +31,7 @@ export class Gone {
     this.pods = lostByLabels(losses, running)
   }
 
-  /** Domains that the nodes had as places. */
+  /** Returns domains that the nodes had as places. */
   domainsBy(key: string): ReadonlySet<number> {
     let known = this.#byKey.get(key)
     if (known === undefined) {

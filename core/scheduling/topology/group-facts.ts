@@ -8,7 +8,7 @@ import type { LabelFacts } from './label-facts.ts'
 import { selects } from './label-selector.ts'
 import type { TopologyRule } from './topology-rules.ts'
 
-/** What a group is by its rule, whatever it counts: shared by all that count by the rule. */
+/** Facts about a group that depend only on its rule, shared by all groups of the rule. */
 export class GroupFacts {
   readonly rule: TopologyRule
   readonly key: string
@@ -16,7 +16,7 @@ export class GroupFacts {
   readonly domains: Domains
   readonly sets: RequirementSets
   readonly #alternatives: readonly RequirementSet[]
-  /** What each alternative asks of the hostname; absent: none asks anything. */
+  /** Each alternative's requirement on the hostname; unset when none has one. */
   readonly #alternativeHosts: readonly (Requirement | undefined)[] | undefined
   readonly #filtered = new Map<number, boolean>()
 
@@ -33,7 +33,7 @@ export class GroupFacts {
     this.#alternativeHosts = hosts.some((one) => one !== undefined) ? hosts : undefined
   }
 
-  /** Whether the rule is about pods with these labels. */
+  /** Whether the rule selects pods with these labels. */
   selects({ namespace, labels: own }: Pick<LabelFacts, 'namespace' | 'labels'>): boolean {
     return this.rule.namespaces.has(namespace) && selects(this.rule.selector, own)
   }
@@ -59,7 +59,7 @@ export class GroupFacts {
   }
 }
 
-/** Whether a node with this hostname, or without one, meets what is asked of it. */
+/** Whether a node with this hostname, or without one, meets a requirement. */
 function admitsHost(wanted: Requirement | undefined, hostname: string | undefined): boolean {
   if (wanted === undefined) return true
   if (hostname !== undefined) return allows(wanted, hostname)

@@ -10,7 +10,7 @@ export interface LabelFacts {
   readonly pairs: readonly string[]
 }
 
-/** Returns the labels of pods of which `text` is the `labelKey`. */
+/** Returns the labels of pods whose `labelKey` is `text`. */
 export function labelFacts(
   text: string,
   { namespace = 'default', labels }: Pick<Pod['metadata'], 'namespace' | 'labels'>,

@@ -3,7 +3,7 @@ import { entryOf } from '../../values/records.ts'
 
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number]
 
-/** Whether labels match a selector, as Kubernetes matches them: no selector selects nothing, an empty one everything, an invalid one nothing. */
+/** Whether labels match a selector by Kubernetes' rules: no selector selects nothing, an empty one everything, an invalid one nothing. */
 export function selects(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>>): boolean {
   if (selector === undefined) return false
   const { matchLabels = {}, matchExpressions = [] } = selector

@@ -12,36 +12,36 @@ import { TopologyGroup } from './topology-group.ts'
 /** A running pod that keeps others away. */
 interface Repelling {
   readonly pod: Pod
-  /** Where it stands among all of them: groups are asked in the order of their first pods. */
+  /** Its index among all of them: groups are evaluated in the order of their first pods. */
   readonly order: number
   readonly stated: StatedRule
   readonly domain: number | undefined
 }
 
-/** Running pods that keep others away by one rule, in their order. The first of them decides what the rule is. */
+/** Running pods that keep others away by one rule, in their order. The first of them determines the rule. */
 interface InverseRule {
   readonly pods: Repelling[]
-  /** With the counts of all of them; made when first asked for. */
+  /** Counts all of them; made at the first request. */
   group: TopologyGroup | undefined
 }
 
-/** What a rule loses with pods that are gone. */
+/** Change of a rule when pods are removed in simulation. */
 interface Loss {
-  /** Undefined: none is left. */
+  /** Undefined when none is left. */
   readonly first: Repelling | undefined
   readonly gone: Repelling[]
 }
 
-/** Where the rules of running pods come from. */
+/** Source of running pods' rules. */
 export interface InverseSource {
   readonly nodes: readonly CountedNode[]
   readonly domains: Domains
   inverseRules(pod: Pod): readonly StatedRule[]
-  /** The group of a rule without pods. */
+  /** Returns the group of a rule without pods. */
   uncounted(stated: StatedRule): CountedGroup
 }
 
-/** The required anti-affinity of pods that run. */
+/** The required anti-affinity of running pods. */
 export class RunningInverse {
   readonly #source: InverseSource
   readonly #rules = new Map<string, InverseRule>()
@@ -85,7 +85,7 @@ export class RunningInverse {
     return this.#rules.get(id)
   }
 
-  /** Rules that are about pods with these labels. */
+  /** Returns rules that select pods with these labels. */
   selecting(pods: LabelFacts): readonly InverseRule[] {
     let known = this.#selecting.get(pods)
     if (known === undefined) {
@@ -95,13 +95,13 @@ export class RunningInverse {
     return known
   }
 
-  /** The rule's group with all its pods. Not to be counted on in. */
+  /** Returns the rule's group with all its pods. Passes must not change it. */
   groupOf(rule: InverseRule): TopologyGroup {
     rule.group ??= this.#counted((rule.pods[0] as Repelling).stated, rule.pods)
     return rule.group
   }
 
-  /** What rules lose with these pods. */
+  /** Returns the changes of rules when these pods are removed. */
   losses(gone: readonly Pod[]): ReadonlyMap<InverseRule, Loss> {
     const all = new Set(gone)
     const lost = new Map<InverseRule, Repelling[]>()
@@ -117,7 +117,7 @@ export class RunningInverse {
     )
   }
 
-  /** The rule's group for a pass; undefined: no pod states it any more. */
+  /** Returns the rule's group for a pass; undefined when no pod states it any more. */
   without(rule: InverseRule, loss: Loss | undefined): TopologyGroup | undefined {
     const whole = this.groupOf(rule)
     if (loss === undefined) return new TopologyGroup(whole.facts, whole)
@@ -148,7 +148,7 @@ export class RunningInverse {
   }
 }
 
-/** The anti-affinity of running pods as a pass counts on in it. */
+/** The anti-affinity of running pods that a pass continues to count. */
 export class InverseGroups {
   readonly #running: RunningInverse
   readonly #losses: ReadonlyMap<InverseRule, Loss>
@@ -157,7 +157,7 @@ export class InverseGroups {
   readonly #groups = new Map<InverseRule, TopologyGroup | undefined>()
   readonly #enter: (group: TopologyGroup) => void
 
-  /** `enter` is told of each group before it is used. */
+  /** `enter` is called with each group before its use. */
   constructor(running: RunningInverse, gone: Gone | undefined, enter: (group: TopologyGroup) => void) {
     this.#running = running
     this.#losses = running.losses(gone?.repelling ?? [])
@@ -167,13 +167,13 @@ export class InverseGroups {
     this.#enter = enter
   }
 
-  /** The group of a rule that running pods state. */
+  /** Returns the group of a rule that running pods state. */
   byId(id: string): TopologyGroup | undefined {
     const rule = this.#running.rule(id)
     return rule && this.#groupOf(rule)
   }
 
-  /** Groups that keep pods with these labels away, in the order of their first pods. */
+  /** Returns groups that keep pods with these labels away, in the order of their first pods. */
   selecting(pods: LabelFacts): readonly TopologyGroup[] {
     const selecting = this.#running.selecting(pods)
     if (selecting.length === 0 && this.#changed.length === 0) return []

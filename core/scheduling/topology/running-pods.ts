@@ -1,6 +1,6 @@
 import type { Pod } from '../../objects.ts'
 
-/** A node with its pods, known by its name. A pod of which nothing changed is the same object. */
+/** A node with its pods, by its name. An unchanged pod is the same object. */
 export interface Inhabited {
   readonly name: string
   readonly pods: readonly Pod[]
@@ -14,17 +14,16 @@ export interface RunningClass {
 }
 
 /**
- * Running pods by what topology tells them apart by. It is brought from one pass to the next by the pods that changed in between, since
- * most of a large cluster does not.
+ * Running pods by namespace and labels. Only pods that changed are updated from one pass to the next, since most of a large cluster does not change.
  */
 export class RunningPods {
   readonly #classes = new Map<string, RunningClass & { readonly nodes: Map<string, number> }>()
   readonly #pods = new Map<string, readonly Pod[]>()
   readonly #keys = new WeakMap<Pod, string>()
-  /** What was asked about last. */
+  /** Nodes of the last query. */
   #last: ReadonlyMap<string, Inhabited> | undefined
 
-  /** The classes of the pods on these nodes. */
+  /** Returns the classes of the pods on these nodes. */
   on(nodes: ReadonlyMap<string, Inhabited>): ReadonlyMap<string, RunningClass> {
     if (nodes === this.#last) return this.#classes
     this.#last = nodes
@@ -55,7 +54,7 @@ export class RunningPods {
     else this.#classes.delete(key)
   }
 
-  /** The key of the class that a pod is of. */
+  /** Returns the key of a pod's class. */
   keyOf(pod: Pod): string {
     let key = this.#keys.get(pod)
     if (key === undefined) {
@@ -66,7 +65,7 @@ export class RunningPods {
   }
 }
 
-/** The same text for pods of one namespace with the same labels. */
+/** Returns the same text for pods of one namespace with the same labels. */
 export function labelKey({ metadata: { namespace = 'default', labels } }: Pod): string {
   return `${namespace}\u0000${JSON.stringify(labels)}`
 }

@@ -10,7 +10,10 @@ export interface SpreadDefaults {
   readonly controllers: readonly PodController[]
 }
 
-/** The pod with the cluster's default spread constraints, if it states none and somebody selects it (reference/karpenter-core.md 3.8). */
+/**
+ * Returns the pod with the cluster's default spread constraints, if it states none and a Service or controller selects it
+ * (reference/karpenter-core.md 3.8).
+ */
 export function withDefaultSpread(pod: Pod, defaults: SpreadDefaults): Pod {
   if (defaults.constraints.length === 0 || pod.topologySpreadConstraints.length > 0) return pod
   const labelSelector = deducedSelector(pod, defaults)
@@ -21,7 +24,7 @@ export function withDefaultSpread(pod: Pod, defaults: SpreadDefaults): Pod {
   }
 }
 
-/** What the Services that select a pod and its controller have in common with kube-scheduler's own rule. */
+/** Combines the selectors of the Services and the controller of a pod, by kube-scheduler's own rule. */
 function deducedSelector(pod: Pod, { services, controllers }: SpreadDefaults): LabelSelector | undefined {
   const matchLabels = emptyRecord<string>()
   for (const { metadata, selector } of services) {

@@ -2,8 +2,8 @@ import type { Pod } from '../../objects.ts'
 import type { TopologyRule } from './topology-rules.ts'
 
 /**
- * A rule as a pod states it. Rules of one id share their counts, and the first pod that states one decides for all; rules of one variant
- * are the same in every respect.
+ * A rule as a pod states it. Rules of one id share their counts, and the first pod that states one decides for all. Rules of one variant are equal in
+ * every respect.
  */
 export interface StatedRule {
   readonly rule: TopologyRule
@@ -11,7 +11,7 @@ export interface StatedRule {
   readonly pod: Pod
 }
 
-/** The id of a rule leaves out what upstream leaves out; its variant holds all that the rule was made of. */
+/** Returns a rule with id and variant. The id omits what upstream omits; the variant holds every input of the rule. */
 export function stated(rule: TopologyRule, pod: Pod): StatedRule {
   const required = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   const filtered = rule.kind === 'topology spread' ? [pod.nodeSelector, required] : []
@@ -19,7 +19,7 @@ export function stated(rule: TopologyRule, pod: Pod): StatedRule {
   return { rule, variant, pod }
 }
 
-/** Whether a statement means the same for two pods: they are levels of one pod, but for what a spread's nodes are filtered by. */
+/** Whether a statement means the same for two pods: levels of one pod that differ at most in a spread's node filter. */
 export function isStatedAlike(a: Pod, b: Pod): boolean {
   const required = ({ affinity }: Pod) => affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   return (

@@ -16,7 +16,7 @@ import { isStatedAlike, type StatedRule, stated } from './stated-rule.ts'
 import { TopologyGroup } from './topology-group.ts'
 import { inverseRules, type RuleContext, ruleOf, type Statement, statements } from './topology-rules.ts'
 
-/** Domains that a pool's types could be in, for one key, and the taints that its nodes have. */
+/** Possible domains of a pool's types for one key, and its nodes' taints. */
 interface PoolDomains {
   readonly taints: readonly Taint[]
   domainsOf(key: string): ReadonlySet<string>
@@ -24,14 +24,14 @@ interface PoolDomains {
 
 export interface TopologyInput extends RuleContext {
   readonly sets: RequirementSets
-  /** The pods that run, as they were for other passes. */
+  /** The running pods, kept from earlier passes. */
   readonly running: RunningPods
   /** In order of their names. */
   readonly nodes: readonly CountedNode[]
   readonly pools: readonly PoolDomains[]
 }
 
-/** What topology is before a pass, whatever pods the pass is about. What is found out for one pass is there for the next. */
+/** Topology before a pass, independent of the pass' pods. Results of one pass are kept for the next. */
 export class TopologyBase {
   readonly domains = new Domains()
   readonly #input: TopologyInput
@@ -63,13 +63,13 @@ export class TopologyBase {
     return known
   }
 
-  /** What a pod states at this level. */
+  /** Returns the rules that a pod states at this level. */
   rulesOf(level: StatingPod): readonly StatedRule[] {
     level.rules ??= statements(level.pod, this.#input).map((one) => this.#statedOnce(one, level.pod))
     return level.rules
   }
 
-  /** Levels of a pod have most statements in common, and each is worked out once. */
+  /** Levels of a pod share most statements, and each is evaluated once. */
   #statedOnce(statement: Statement, pod: Pod): StatedRule {
     const before = this.#statements.get(statement.source) ?? []
     const known = before.find((one) => one.rule.kind === statement.kind && isStatedAlike(one.pod, pod))
@@ -79,7 +79,7 @@ export class TopologyBase {
     return made
   }
 
-  /** What pods of a shape state to keep others away. */
+  /** Returns the rules by which pods of a shape keep others away. */
   inverseRulesOf(shape: RepellingPod): readonly StatedRule[] {
     shape.inverseRules ??= this.inverseRules(shape.pod)
     return shape.inverseRules
@@ -89,13 +89,13 @@ export class TopologyBase {
     return inverseRules(pod, this.#input).map((rule) => stated(rule, pod))
   }
 
-  /** The anti-affinity of pods that run. */
+  /** Returns the anti-affinity of running pods. */
   get inverse(): RunningInverse {
     this.#inverse ??= new RunningInverse(this)
     return this.#inverse
   }
 
-  /** The group of a rule without pods. It knows the domains that pools can make; unless taints are to be ignored, those that the pod tolerates. */
+  /** Returns the group of a rule without pods. It has the pools' possible domains; unless taints are ignored, only those that the pod tolerates. */
   uncounted({ rule, variant, pod }: StatedRule): CountedGroup {
     const known = this.#uncounted.get(variant)
     if (known !== undefined) return known
@@ -111,7 +111,7 @@ export class TopologyBase {
     return made
   }
 
-  /** The group of a rule with the places that there are and the pods that run. */
+  /** Returns the group of a rule with the existing places and the running pods. */
   counted(one: StatedRule): CountedGroup {
     const known = this.#counted.get(one.variant)
     if (known !== undefined) return known
@@ -154,7 +154,7 @@ export class TopologyBase {
     return places
   }
 
-  /** The domain in which the pods of a node are, whatever counts them. */
+  /** Returns the domain of a node's pods, whatever counts them. */
   domainOf(node: CountedNode, key: string): number | undefined {
     const name = entryOf(node.labels, key) ?? (key === labels.hostname ? node.name : undefined)
     return name === undefined ? undefined : this.domains.id(key, name)

@@ -8,32 +8,32 @@ import { type TopologyRule, topologyRefusal } from './topology-rules.ts'
 
 const unknown = -1
 
-/** What a group leaves a pod to choose from: a requirement on its key; undefined: nothing. */
+/** Domains that a group allows for a pod: a requirement on its key; undefined when it allows none. */
 export type Choice = Requirement | undefined
 
 /**
- * Pods that are counted together by domain: one spread constraint or one affinity term, shared by all pods that have it. Domains are
- * numbered by `Domains`. Choices are remembered until a count changes.
+ * Counts pods by domain for one spread constraint or affinity term, shared by all pods that have it. `Domains` numbers the domains. Choices are
+ * cached until a count changes.
  */
 export class TopologyGroup {
   readonly facts: GroupFacts
   readonly rule: TopologyRule
   readonly key: string
   readonly isHostname: boolean
-  /** Domains with pods. */
+  /** Number of domains with pods. */
   occupied = 0
-  /** Domains that are known, those of `knowHosts` apart. */
+  /** Number of known domains, except those of `knowHosts`. */
   #known = 0
-  /** Open claims whose hostname has pods. */
+  /** Number of open claims whose hostname has pods. */
   occupiedClaims = 0
   readonly #counts: DomainCounts
   readonly #domains: Domains
   readonly #sets: RequirementSets
-  /** Hosts that are known without pods, beside those with a count. They matter to nothing but the text that tells of them. */
+  /** Known hosts without pods, beside those with a count. Only the text that reports them needs them. */
   readonly #knownHosts: (() => Iterable<number>)[] = []
   readonly #choices = new Map<number, Choice>()
 
-  /** Counts on from what `counted` has. */
+  /** Continues from the counts of `counted`. */
   constructor(facts: GroupFacts, counted?: TopologyGroup) {
     this.facts = facts
     this.rule = facts.rule
@@ -52,19 +52,19 @@ export class TopologyGroup {
     if (this.#counts.get(domain) < 0) this.#set(domain, 0)
   }
 
-  /** Makes hosts known, of those that there are when somebody asks. */
+  /** Registers hosts, which are listed at each use. */
   knowHosts(hosts: () => Iterable<number>): void {
     this.#knownHosts.push(hosts)
   }
 
-  /** Takes pods off a domain that counts them. */
+  /** Subtracts pods from a domain that counts them. */
   discount(domain: number, pods: number): void {
     const count = this.countOf(domain) - pods
     if (count === 0) this.occupied -= 1
     this.#set(domain, count)
   }
 
-  /** Makes a domain unknown that nothing makes known any more. */
+  /** Removes a domain that nothing registers any more. */
   forget(domain: number): void {
     if (this.#counts.get(domain) === 0) this.#set(domain, unknown)
   }
@@ -80,14 +80,14 @@ export class TopologyGroup {
     return Math.max(0, this.#counts.get(domain))
   }
 
-  /** Whether no open claim can take a pod that the group concerns: each has one already, and may have no more. */
+  /** Whether no open claim can take a pod of the group: each has one already, and may have no more. */
   refusesAll(claims: number, selectsItself: boolean): boolean {
     if (!this.isHostname || this.occupiedClaims < claims) return false
     const { kind, maxSkew } = this.rule
     return kind === 'pod anti-affinity' || (kind === 'topology spread' && selectsItself && maxSkew === 1)
   }
 
-  /** Whether no node has the key, nor could have: then nobody is kept away from anything by it. */
+  /** Whether no node has the key or could have it: then it keeps no pod away. */
   get isAboutNothing(): boolean {
     return !this.isHostname && this.#known === 0
   }
@@ -99,8 +99,8 @@ export class TopologyGroup {
   }
 
   /**
-   * What a pod may choose from on a place. `pod`: what the pod itself strictly asks of the key; `node`: what the place still allows;
-   * undefined: anything. Not for the hostname, which `allowsHost` decides.
+   * Returns the allowed choice for a pod on a place. `pod`: the pod's own strict requirement on the key. `node`: the place's requirement; undefined:
+   * any. Not for the hostname, which `allowsHost` decides.
    */
   choose(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
     const of = (one: Requirement | undefined) => (one === undefined ? 0 : this.#sets.idOf(one) + 1)
@@ -120,7 +120,7 @@ export class TopologyGroup {
     return count > 0 || (selectsItself && !this.#hasPodsWithin(pod))
   }
 
-  /** Returns why nothing was left to choose, with the counts of this moment. */
+  /** Returns why no choice was left, with the present counts. */
   refusal(podDomains: Requirement, nodeDomains: Requirement): TopologyRefusal {
     const counts = new Map(
       [...this.#knownDomains(), ...this.#knownHosts.flatMap((hosts) => [...hosts()])].map((domain) => [
@@ -141,7 +141,7 @@ export class TopologyGroup {
     return this.#firstDomains(pod, node)
   }
 
-  /** The first pod of a group goes where its place is already, if it may, and to any domain that it may have. */
+  /** The first pod of a group may choose its place's own domain if allowed, and the first domain that is allowed to it. */
   #firstDomains(pod: Requirement | undefined, node: Requirement | undefined): Choice {
     const known = this.#knownDomains()
       .map((domain) => ({ domain, name: this.#domains.name(this.key, domain) }))
@@ -152,7 +152,7 @@ export class TopologyGroup {
     return names.length === 0 ? undefined : this.#requirement(names)
   }
 
-  /** The allowed domain with the fewest pods; of several the lowest name. */
+  /** Returns the allowed domain with the fewest pods; of several the lowest name. */
   #leastCrowded(pod: Requirement | undefined, node: Requirement | undefined, selectsItself: boolean): Choice {
     const least = this.#leastCount(pod)
     let best = Number.POSITIVE_INFINITY

@@ -17,17 +17,17 @@ export interface TopologyPlace {
   readonly host: number
   readonly taints: readonly Taint[]
   readonly isClaim: boolean
-  /** What it requires with the pod. */
+  /** Its requirements with the pod's. */
   readonly set: RequirementSet
 }
 
-/** All groups of a pass, and which of them concern a pod (reference/karpenter-core.md 3.8). */
+/** All groups of a pass. Finds those that apply to a pod (reference/karpenter-core.md 3.8). */
 export class TopologyIndex {
   readonly #base: TopologyBase
   readonly #gone: Gone | undefined
   readonly #groups = new Map<string, TopologyGroup>()
   readonly #groupsBySelector = new BySelector<TopologyGroup>()
-  /** Those that are there before the hosts are known. */
+  /** Groups that exist before the hosts are known. */
   readonly #hostGroups: TopologyGroup[] = []
   /** Anti-affinity of running pods. */
   readonly #running: InverseGroups
@@ -45,7 +45,7 @@ export class TopologyIndex {
     this.#running = new InverseGroups(base.inverse, gone, (group) => this.#enterRunning(group))
   }
 
-  /** A group that has been there from the beginning, whenever it is asked for first. */
+  /** Adds a group that exists from the beginning, whenever it is first requested. */
   #enterRunning(group: TopologyGroup): void {
     if (!group.isHostname) return
     group.knowHosts(() => this.#claimHosts)
@@ -53,14 +53,14 @@ export class TopologyIndex {
     else group.knowHosts(this.#hosts)
   }
 
-  /** A group that knows the claims that are opened from now on. */
+  /** Adds a group that registers claims opened from now on. */
   #enterHostGroup(group: TopologyGroup): void {
     const before = this.#claimHosts.length
     group.knowHosts(() => this.#claimHosts.slice(before))
     this.#hostGroups.push(group)
   }
 
-  /** Makes the hosts that exist known to the groups that there are: those that are made later do not learn of them, as upstream. */
+  /** Registers the existing hosts with the existing groups. As upstream, later groups do not get them. */
   knowHosts(hosts: () => readonly number[]): void {
     this.#hosts = hosts
     for (const group of this.#hostGroups) group.knowHosts(hosts)
@@ -86,18 +86,18 @@ export class TopologyIndex {
     return known
   }
 
-  /** The groups of the rules that a pod states at this level. A group counts from when it is first stated. */
+  /** Returns the groups of the rules that a pod states at this level. A group counts from its first statement on. */
   groupsOf(level: ConcernedPod): readonly TopologyGroup[] {
     level.groups ??= [...new Set(this.#base.rulesOf(level.facts).map((one) => this.#group(one)))]
     return level.groups
   }
 
-  /** The groups by which pods of a shape keep others away: their required anti-affinity. */
+  /** Returns the groups by which pods of a shape keep others away: their required anti-affinity. */
   inverseOf(shape: RepellingPod): readonly TopologyGroup[] {
     return [...new Set(this.#base.inverseRulesOf(shape).map((one) => this.#inverseGroup(one)))]
   }
 
-  /** All that a pod's topology has to say on a place: its own groups, and others' that keep it away. */
+  /** Returns the groups that apply to a pod on a place: its own, and others' that keep it away. */
   concerning(level: ConcernedPod): readonly Concern[] {
     const inverse = level.labelClass.selectedByInverse
     if (level.concerns === undefined || level.inverseSeen !== inverse.length) {
@@ -116,7 +116,7 @@ export class TopologyIndex {
     return level.concerns
   }
 
-  /** Makes the hostname of a claim known to those that ask for hostnames. */
+  /** Registers the hostname of a claim with the groups of hostnames. */
   registerHost(host: number): void {
     this.#claimHosts.push(host)
   }
@@ -143,7 +143,7 @@ export class TopologyIndex {
     for (const domain of possibleDomains(set, group.key)) group.record(this.#base.domains.id(group.key, domain))
   }
 
-  /** Groups that no running pod states, in the order in which they were stated. */
+  /** Sorts groups that no running pod states by their first statement. */
   #inOrder(groups: readonly TopologyGroup[]): readonly TopologyGroup[] {
     if (groups.length < 2) return groups
     const wanted = new Set(groups)
@@ -183,12 +183,12 @@ function recordHost(group: TopologyGroup, { host, isClaim }: TopologyPlace): voi
   group.record(host)
 }
 
-/** The values that a pod on a place with this requirement may end up in, as far as they are known. */
+/** Returns the known values that a pod on a place with this requirement may end up in. */
 function possibleDomains(set: RequirementSet, key: string): readonly string[] {
   return [...(set.map.get(key)?.values ?? [])]
 }
 
-/** The one value that a place has for a key; undefined while there are several. */
+/** Returns a place's only value for a key; undefined while there are several. */
 function onlyDomain(set: RequirementSet, key: string): string | undefined {
   const requirement = set.map.get(key)
   if (requirement === undefined || operatorOf(requirement) !== 'In' || requirement.values.size !== 1) return undefined

@@ -13,7 +13,7 @@ interface NodeFilter {
   readonly tolerations: readonly Toleration[]
 }
 
-/** One rule over the domains of a label key, shared by all pods that state it alike. */
+/** One rule over the domains of a label key, shared by all pods that state the same. */
 export interface TopologyRule {
   readonly id: string
   readonly kind: TopologyRefusal['rule']
@@ -27,7 +27,7 @@ export interface TopologyRule {
 
 export interface RuleContext {
   readonly namespaceLabels: ReadonlyMap<string, Readonly<Record<string, string>>>
-  /** Preferences that are not to be looked at state no rules. */
+  /** Whether preferences state no rules. */
   readonly ignorePreferences: boolean
 }
 
@@ -39,7 +39,7 @@ export type Statement =
   | { readonly kind: 'topology spread'; readonly source: TopologySpreadConstraint }
   | { readonly kind: 'pod affinity' | 'pod anti-affinity'; readonly source: PodAffinityTerm }
 
-/** What a pod states rules by. Preferences and ScheduleAnyway bind until they are relaxed away (reference/karpenter-core.md 3.8). */
+/** Returns a pod's statements of rules. Preferences and ScheduleAnyway bind until they are relaxed (reference/karpenter-core.md 3.8). */
 export function statements(pod: Pod, context: RuleContext): readonly Statement[] {
   const { podAffinity, podAntiAffinity } = pod.affinity ?? {}
   const spreads = pod.topologySpreadConstraints.filter(
@@ -58,12 +58,12 @@ export function ruleOf(statement: Statement, pod: Pod, context: RuleContext): To
     : affinityRule(statement, pod, context)
 }
 
-/** The rules that a pod states. */
+/** Returns the rules that a pod states. */
 export function statedRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
   return statements(pod, context).map((statement) => ruleOf(statement, pod, context))
 }
 
-/** The rules by which a pod keeps others away: its required anti-affinity. */
+/** Returns the rules by which a pod keeps others away: its required anti-affinity. */
 export function inverseRules(pod: Pod, context: RuleContext): readonly TopologyRule[] {
   const terms = pod.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   return terms.map((source) => affinityRule({ kind: 'pod anti-affinity', source }, pod, context))
@@ -136,7 +136,7 @@ function withMatchLabelKeys(
   return { ...labelSelector, matchExpressions: [...(labelSelector?.matchExpressions ?? []), ...own] }
 }
 
-/** The node selector together with each of the required node affinity terms. */
+/** Returns the node selector together with each of the required node affinity terms. */
 function nodeAlternatives({ nodeSelector, affinity }: Pod): readonly Requirements[] {
   const selected = Object.entries(nodeSelector).map(([key, value]) => ({
     key,
@@ -151,8 +151,8 @@ function nodeAlternatives({ nodeSelector, affinity }: Pod): readonly Requirement
 }
 
 /**
- * Rules with the same id share their counts. As upstream, `minDomains` and the values that a node filter asks for do not tell rules
- * apart, only its keys do: the first pod that states such a rule decides for all.
+ * Rules with the same id share their counts. As upstream, the id ignores `minDomains` and the values of a node filter, but not its keys. The first
+ * pod that states such a rule decides for all.
  */
 function withId(rule: Omit<TopologyRule, 'id'>): TopologyRule {
   const { kind, key, namespaces, selector, maxSkew, filter } = rule
@@ -170,7 +170,7 @@ function withId(rule: Omit<TopologyRule, 'id'>): TopologyRule {
   return { ...rule, id }
 }
 
-/** Lists are told apart as upstream's hash does, without order: what stands in them twice cancels itself out. */
+/** Compares lists without order, as upstream's hash does: duplicate entries cancel each other out. */
 function oddOnes(texts: readonly string[]): readonly string[] {
   const odd = new Set<string>()
   for (const text of texts) if (!odd.delete(text)) odd.add(text)
@@ -190,10 +190,10 @@ function selectorKey(selector: LabelSelector | undefined): unknown {
   return [[...new Set(expressions)].sort(), equal.sort()]
 }
 
-/** How many domains a refusal names. */
+/** Most domains in a refusal. */
 const shownDomains = 25
 
-/** Returns that a rule leaves nothing to choose, with its pods by domain. */
+/** Returns the refusal of a rule that leaves no choice, with its pods by domain. */
 export function topologyRefusal(
   { kind, key }: TopologyRule,
   counts: ReadonlyMap<string, number>,
