@@ -73,7 +73,7 @@ export default defineConfig({
           include: ['**/*.servers.test.ts'],
           exclude: ['**/node_modules/**', ...alone],
           // They mostly wait: each has a cluster of its own, which takes half a core and 1.3 GB.
-          maxWorkers: 6,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },

@@ -23,7 +23,7 @@ export async function scrape(): Promise<void> {
   const enter = entering(cache, scenario)
   for (const object of scenario.objects) enter(withConditions(object as unknown as Json, scenario.now))
   const config = { JOINER_ROLES: ['bridge'], DISABLE_CLUSTER_STATE_OBSERVABILITY: false } as unknown as Config
-  const observer = observeCluster({ cache, now: () => Date.now() } as never, config, { isTold: () => true })
+  const observer = observeCluster({ cache, now: () => Date.now() } as never, config, { isReported: () => true })
   const server = await startHealthServer(0, {
     notReady: () => [],
     metrics: () => metricsText({ gauges: [observer.families], temporal: async () => '', log }),

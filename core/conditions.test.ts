@@ -178,11 +178,11 @@ describe('laws of conditions', () => {
 
   it('each type once, dependents and Ready always, sorted by transition with Ready last', () => {
     fc.assert(
-      fc.property(story, (told) => {
-        const { list } = run(told)
+      fc.property(story, (reported) => {
+        const { list } = run(reported)
         const types = list.map(({ type }) => type)
         expect(new Set(types).size).toBe(types.length)
-        for (const type of [...dependents[told.kind], 'Ready']) expect(types).toContain(type)
+        for (const type of [...dependents[reported.kind], 'Ready']) expect(types).toContain(type)
         expect(types.at(-1)).toBe('Ready')
         const times = list.slice(0, -1).map(({ lastTransitionTime = '' }) => lastTransitionTime)
         expect(times.every((time, i) => i === 0 || (times[i - 1] as string) <= time)).toBe(true)
@@ -192,9 +192,9 @@ describe('laws of conditions', () => {
 
   it('Ready is True exactly when every dependent is True at this generation', () => {
     fc.assert(
-      fc.property(story, (told) => {
-        const { list, last } = run(told)
-        const all = dependents[told.kind].every((type) => isTrueAt(list, type, last.generation))
+      fc.property(story, (reported) => {
+        const { list, last } = run(reported)
+        const all = dependents[reported.kind].every((type) => isTrueAt(list, type, last.generation))
         expect(ready(list)?.status === 'True').toBe(all)
         expect(ready(list)?.observedGeneration).toBe(last.generation)
       }),
@@ -203,22 +203,26 @@ describe('laws of conditions', () => {
 
   it('repeated changes return the same list at any time', () => {
     fc.assert(
-      fc.property(story, (told) => {
-        const { list, last } = run({ ...told, steps: told.steps.slice(-1) })
-        const once = told.steps.at(-1)
+      fc.property(story, (reported) => {
+        const { list, last } = run({ ...reported, steps: reported.steps.slice(-1) })
+        const once = reported.steps.at(-1)
         // A type that is set twice in one step, or set and cleared, moves each time.
         fc.pre(new Set(once?.set.map(({ type }) => type)).size === once?.set.length && once?.clear.length === 0)
-        expect(applyConditions(list, once ?? {}, { kind: told.kind, ...last, now: at(59) })).toBe(list)
+        expect(applyConditions(list, once ?? {}, { kind: reported.kind, ...last, now: at(59) })).toBe(list)
       }),
     )
   })
 
   it('a transition time moves only with the status', () => {
     fc.assert(
-      fc.property(story, (told) => {
-        const before = run({ ...told, steps: told.steps.slice(0, -1) }).list
-        const last = told.steps.at(-1)
-        const after = applyConditions(before, { set: last?.set.slice(0, 1) ?? [] }, { kind: told.kind, ...owner(59) })
+      fc.property(story, (reported) => {
+        const before = run({ ...reported, steps: reported.steps.slice(0, -1) }).list
+        const last = reported.steps.at(-1)
+        const after = applyConditions(
+          before,
+          { set: last?.set.slice(0, 1) ?? [] },
+          { kind: reported.kind, ...owner(59) },
+        )
         for (const { type, status, lastTransitionTime } of before) {
           const now = conditionOf(after, type)
           expect(now?.lastTransitionTime === lastTransitionTime).toBe(now?.status === status)
@@ -229,9 +233,9 @@ describe('laws of conditions', () => {
 
   it('while it is deleted, every condition is of the current generation', () => {
     fc.assert(
-      fc.property(story, (told) => {
-        const { list, last } = run(told)
-        const deleted = applyConditions(list, {}, { kind: told.kind, ...last, generation: 9, deleting: true })
+      fc.property(story, (reported) => {
+        const { list, last } = run(reported)
+        const deleted = applyConditions(list, {}, { kind: reported.kind, ...last, generation: 9, deleting: true })
         expect(deleted.every(({ observedGeneration }) => observedGeneration === 9)).toBe(true)
       }),
     )

@@ -78,11 +78,11 @@ export function doubtOf(claims: readonly KnownClaim[]): string | undefined {
   const isPlausible = lost.every(({ instance, hasReadyNode }) => instance === 'missing' && !hasReadyNode)
   if (lost.length <= mostMissing && (isPlausible || (lost.length === 1 && lost[0]?.instance === 'missing')))
     return undefined
-  const told = (Object.keys(listedTexts) as (keyof typeof listedTexts)[]).flatMap((instance) => {
+  const reported = (Object.keys(listedTexts) as (keyof typeof listedTexts)[]).flatMap((instance) => {
     const count = lost.filter((claim) => claim.instance === instance).length
     return count === 0 ? [] : [`${count} ${listedTexts[instance]}`]
   })
-  return `${lost.length} of ${settled.length} registered NodeClaims have no VM of their own in Azure's list (${told.join(', ')}), so nothing is deleted. Check AZURE_NODE_RESOURCE_GROUP, ARM_SUBSCRIPTION_ID and CLUSTER_NAME, and run joiner doctor; if the VMs were deleted on purpose, delete their NodeClaims with kubectl`
+  return `${lost.length} of ${settled.length} registered NodeClaims have no VM of their own in Azure's list (${reported.join(', ')}), so nothing is deleted. Check AZURE_NODE_RESOURCE_GROUP, ARM_SUBSCRIPTION_ID and CLUSTER_NAME, and run joiner doctor; if the VMs were deleted on purpose, delete their NodeClaims with kubectl`
 }
 
 const listedTexts = {

@@ -20,11 +20,11 @@ async function condition(kind: 'nodepools' | 'aksnodeclasses', name: string, typ
 /** The event that tells why a deployment's pod got no node. */
 function whyPending(app: string): Promise<string> {
   return world.until(`an event about ${app}`, async () => {
-    const told = (await world.list('events')).find(
+    const reported = (await world.list('events')).find(
       ({ reason, involvedObject, reportingInstance }) =>
         reason === 'FailedScheduling' && involvedObject?.name?.startsWith(app) && reportingInstance === 'joiner',
     )
-    return told?.message
+    return reported?.message
   })
 }
 

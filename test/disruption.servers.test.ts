@@ -106,8 +106,8 @@ test('two half-empty nodes become one, and all pods run on it', async () => {
   await halfEmpty('merge')
   await untilSettled('merge', 1, 2, 90_000)
   await world.until('nothing is left of the command', async () => (await traces('merge')).length === 0)
-  const told = (await world.list('events')).map(({ reason, message }) => `${reason}: ${message}`)
-  expect(told).toContain('DisruptionTerminating: Disrupting Node: Underutilized')
+  const reported = (await world.list('events')).map(({ reason, message }) => `${reason}: ${message}`)
+  expect(reported).toContain('DisruptionTerminating: Disrupting Node: Underutilized')
   const commands = world.temporal.workflow.list({ query: `WorkflowType = 'disruptionCommand' AND NodePool = 'merge'` })
   const results: unknown[] = []
   for await (const { workflowId } of commands)
@@ -137,10 +137,10 @@ test('a dear node is replaced by a cheaper one, which is up before the old one g
   expect(cheap?.metadata.labels?.['karpenter.azure.com/sku-cpu']).toBe('2')
   await world.until('nothing is left of the command', async () => (await traces('dear')).length === 0)
   await world.timing({ bootMs: 0 })
-  const told = (await world.list('events')).filter(
+  const reported = (await world.list('events')).filter(
     ({ involvedObject }) => involvedObject?.name === cheap?.metadata.name,
   )
-  expect(told.map(({ reason, message }) => `${reason}: ${message}`)).toEqual(
+  expect(reported.map(({ reason, message }) => `${reason}: ${message}`)).toEqual(
     expect.arrayContaining([
       'DisruptionLaunching: Launching NodeClaim: Underutilized',
       'DisruptionWaitingReadiness: Waiting on readiness to continue disruption',

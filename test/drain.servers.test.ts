@@ -264,9 +264,9 @@ test('a silent node of which Azure tells nothing is drained like any', async () 
   const calls: string[] = []
   const activities: Partial<KubernetesActivities & AzureActivities> = {
     observe: async () => ({ step: { kind: 'terminate' } }),
-    drain: async ({ told }) => {
-      calls.push(`drain after ${told.vmLooks} looks`)
-      return told.vmLooks === 0 ? { kind: 'notReady' } : { kind: 'drained', pods: 0 }
+    drain: async ({ reported }) => {
+      calls.push(`drain after ${reported.vmLooks} looks`)
+      return reported.vmLooks === 0 ? { kind: 'notReady' } : { kind: 'drained', pods: 0 }
     },
     findInstance: async () => {
       throw new Error('AuthorizationFailed')

@@ -117,8 +117,8 @@ test('leaks go; what is owned, of another cluster or too young stays', async () 
     'general: VM aks-orphan had no NodeClaim and is deleted',
     `joiner: OS disk ${disk('orphan')} had no VM and is deleted`,
   ])
-  const told = await logged('found leaked resources')
-  expect(told.flatMap(({ virtualMachines: vms, disks: ofDisks }) => [vms, ofDisks]).flat()).toEqual([
+  const reported = await logged('found leaked resources')
+  expect(reported.flatMap(({ virtualMachines: vms, disks: ofDisks }) => [vms, ofDisks]).flat()).toEqual([
     'aks-orphan',
     disk('orphan'),
   ])

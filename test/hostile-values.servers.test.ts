@@ -45,7 +45,7 @@ const requiring = (name: string, ...terms: readonly object[]) =>
 const runs = (app: string) => world.until(`${app} runs`, async () => (await world.running(app)) === 1)
 
 /** What Joiner's event of a reason says of an object whose name begins so. */
-function told(reason: string, name: string): Promise<string> {
+function reported(reason: string, name: string): Promise<string> {
   return world.until(`an event ${reason} about ${name}`, async () => {
     const { items } = await world.operator.api<{ items: Awaited<ReturnType<World['list']>> }>('GET', '/api/v1/events')
     const event = items.find(
@@ -73,10 +73,10 @@ describe('beside pods that want nothing special', () => {
       preferring('blanks', term('example.com/team', 'In', 'red team')),
     )
     await Promise.all(['innocent', 'line-break', 'blanks'].map(runs))
-    expect(await told('PreferenceIgnored', 'line-break')).toMatch(
+    expect(await reported('PreferenceIgnored', 'line-break')).toMatch(
       /Execution\[0\]\.preference\.matchExpressions\[0\]: invalid value x\\nKUBELET_FLAGS.*; the term is ignored, correct it$/,
     )
-    expect(await told('PreferenceIgnored', 'blanks')).toMatch(/invalid value red team/)
+    expect(await reported('PreferenceIgnored', 'blanks')).toMatch(/invalid value red team/)
   })
 
   test('what no NodeClaim can ask for leaves the pod pending, with the reason', async () => {
@@ -92,11 +92,11 @@ describe('beside pods that want nothing special', () => {
       deployment({ name: 'after', replicas: 1, cpu: '3' }),
     )
     await runs('after')
-    expect(await told('FailedScheduling', 'generation')).toMatch(
+    expect(await reported('FailedScheduling', 'generation')).toMatch(
       /sku-hyperv-generation In \[2\]: label domain .* restricted/,
     )
-    expect(await told('FailedScheduling', 'below-zero')).toMatch(/windows-build .*<=-1: no label value is below 0/)
-    expect(await told('FailedScheduling', 'not-of-aks')).toMatch(
+    expect(await reported('FailedScheduling', 'below-zero')).toMatch(/windows-build .*<=-1: no label value is below 0/)
+    expect(await reported('FailedScheduling', 'not-of-aks')).toMatch(
       /agentpool NotIn \[system\]: label "agentpool" is restri/,
     )
   })
@@ -128,7 +128,7 @@ describe('beside pods that want nothing special', () => {
       },
       wishing('disk', {}, { volumes: [{ name: 'disk', persistentVolumeClaim: { claimName: 'hostile' } }] }),
     )
-    expect(await told('FailedScheduling', 'disk')).toMatch(/"x\\nKUBELET_FLAGS=.*" is no label value/)
+    expect(await reported('FailedScheduling', 'disk')).toMatch(/"x\\nKUBELET_FLAGS=.*" is no label value/)
   })
 
   test('NodePools and AKSNodeClasses of which no node can be made say so', async () => {
@@ -162,8 +162,8 @@ describe('beside pods that want nothing special', () => {
     const requirements = [{ key: windowsBuild, operator: 'In', values: [lineBreak] }]
     const longName = `a${'b'.repeat(59)}`
     await world.apply(standaloneClaim('by-hand', { requirements }), standaloneClaim(longName))
-    expect(await told('InvalidNodeClaim', 'by-hand')).toMatch(/spec\.requirements\[0\] invalid value x/)
-    expect(await told('InvalidNodeClaim', longName)).toMatch(/metadata\.name .*use at most 59/)
+    expect(await reported('InvalidNodeClaim', 'by-hand')).toMatch(/spec\.requirements\[0\] invalid value x/)
+    expect(await reported('InvalidNodeClaim', longName)).toMatch(/metadata\.name .*use at most 59/)
     await world.until('both are gone', async () => {
       const names = (await world.list('nodeclaims')).map(({ metadata }) => metadata.name)
       return !names.includes('by-hand') && !names.includes(longName)

@@ -146,8 +146,8 @@ test('a refusal is told on the claim and tried again', async () => {
   })
   await setTags({ team: 'd' })
   await untilStamped(before)
-  const told = (await world.list('events')).find(({ reason }) => reason === 'InPlaceUpdateFailed')
-  expect(told?.message).toContain('InternalExecutionError')
+  const reported = (await world.list('events')).find(({ reason }) => reason === 'InPlaceUpdateFailed')
+  expect(reported?.message).toContain('InternalExecutionError')
   expect((await tags())[0]?.['team']).toBe('d')
 })
 

@@ -50,10 +50,10 @@ test('an AKSNodeClass in use stays until its last NodeClaim is gone, and says fo
   const claim = await claimOf('leaving')
   expect((await find('aksnodeclasses', 'leaving'))?.metadata.finalizers).toEqual([finalizer])
   await world.operator.kubectl(['delete', 'aksnodeclass', 'leaving', '--wait=false'])
-  const told = await world.until('the event that tells what is waited for', async () =>
+  const reported = await world.until('the event that tells what is waited for', async () =>
     (await world.list('events')).find(({ reason }) => reason === 'WaitingOnNodeClaimTermination'),
   )
-  expect(told.message).toBe(`Waiting on NodeClaim termination for ${claim}`)
+  expect(reported.message).toBe(`Waiting on NodeClaim termination for ${claim}`)
   const waiting = await find('aksnodeclasses', 'leaving')
   expect(waiting?.metadata.deletionTimestamp).toBeDefined()
   expect(waiting?.metadata.finalizers).toEqual([finalizer])

@@ -291,12 +291,12 @@ describe('what disruption goes by', () => {
     await annotate(other?.metadata.name, '24h')
     await world.crash()
     world.startJoiner()
-    const told = (name: string | undefined, reason: string) =>
+    const reported = (name: string | undefined, reason: string) =>
       world.until(`${reason} is told of ${name}`, async () =>
         (await world.list('events')).find((event) => event.reason === reason && event.involvedObject?.name === name),
       )
-    expect((await told(pod?.metadata.name, 'InvalidDoNotDisruptAnnotation')).message).toContain('"1d"')
-    expect((await told(other?.metadata.name, 'DoNotDisruptUntil')).message).toMatch(/will elapse at \d{4}-/)
+    expect((await reported(pod?.metadata.name, 'InvalidDoNotDisruptAnnotation')).message).toContain('"1d"')
+    expect((await reported(other?.metadata.name, 'DoNotDisruptUntil')).message).toMatch(/will elapse at \d{4}-/)
     expect(await lastEvents('hashed')).toEqual(before)
     for (const name of [pod, other].map((found) => found?.metadata.name ?? ''))
       await world.operator.kubectl(['annotate', 'pod', name, 'karpenter.sh/do-not-disrupt-'])
@@ -377,13 +377,13 @@ test('a static pool says that it is not supported yet; scale writes it, but not 
   const pool = nodePool({ name: 'static' })
   const spec = { ...pool.spec, replicas: 1 }
   await world.apply({ ...pool, spec })
-  const told = await world.until('it is not Ready', async () => {
+  const reported = await world.until('it is not Ready', async () => {
     const conditions = (await poolOf('static')).status?.conditions ?? []
     const ready = conditions.find(({ type }) => type === 'Ready')
     return ready?.status === 'False' && conditions.find(({ type }) => type === 'ValidationSucceeded')
   })
-  expect(told).toMatchObject({ status: 'False', reason: 'NodePoolValidationFailed' })
-  expect(told.message).toMatch(/spec\.replicas.*not supported yet/)
+  expect(reported).toMatchObject({ status: 'False', reason: 'NodePoolValidationFailed' })
+  expect(reported.message).toMatch(/spec\.replicas.*not supported yet/)
   await world.operator.kubectl(['scale', 'nodepool', 'static', '--replicas=2'])
   const scale = await world.operator.api('GET', `${pools}/static/scale`)
   expect(scale).toMatchObject({ spec: { replicas: 2 }, status: { replicas: 0 } })

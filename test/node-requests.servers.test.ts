@@ -39,7 +39,7 @@ const vm = () => `aks-${name()}`
 const life = () => world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name()}/${claim.metadata.uid}`)
 
 /** An event of a reason on a NodeClaim, by default the story's, whose message holds a text. */
-async function told(reason: string, text: string, about = name()): Promise<string> {
+async function reported(reason: string, text: string, about = name()): Promise<string> {
   return world.until(`an event ${reason} with "${text}"`, async () => {
     const events = await world.list('events')
     return events.find(
@@ -111,10 +111,10 @@ test('holds keep empty nodes, are told wherever somebody looks, and end by a rel
     world.operator.kubectl(['annotate', '--overwrite', 'nodeclaim', other, `joiner.sh/hold-until=${value}`])
   await annotate('tomorrow')
   await world.scale('inflate', 0)
-  await told('DisruptionBlocked', 'core dump ("joiner.sh/hold-until" annotation)')
+  await reported('DisruptionBlocked', 'core dump ("joiner.sh/hold-until" annotation)')
   // What cannot be read holds, and says so.
-  await told('DisruptionBlocked', '"tomorrow" is no RFC 3339 time', other)
-  expect(await told('NodeHeld', 'by alice: core dump')).toContain('is held until')
+  await reported('DisruptionBlocked', '"tomorrow" is no RFC 3339 time', other)
+  expect(await reported('NodeHeld', 'by alice: core dump')).toContain('is held until')
   expect(await world.joiner('node')).toMatch(new RegExp(`${name()} .*HELD until .* by alice: core dump`))
   expect(await world.joiner('why', 'node', node)).toContain('by alice: core dump')
   expect((await life().query(lifecycleStatusQuery)).hold).toContain('by alice: core dump')
@@ -148,7 +148,7 @@ test('the same through Temporal: hold and release, and what cannot be read is re
     message: `NodeClaim ${name()} is held until released, with its expiry: audit`,
   })
   await life().signal('release', { by: 'carol' })
-  await told('NodeReleased', 'is released by carol')
+  await reported('NodeReleased', 'is released by carol')
   expect(await life().executeUpdate(releaseUpdate, { args: [null] })).toEqual({
     kind: 'done',
     message: `NodeClaim ${name()} was not held`,
@@ -169,7 +169,7 @@ test('a step that waits a minute for its next attempt begins anew at once', asyn
   const printed = await world.joiner('node', 'retry', name(), '--reason', 'the role is there', '--by', 'dave')
   expect(printed).toMatch(/: Terminating \(it waited for the VM to be gone since .*\) is begun anew\n$/)
   await world.untilNothingLeft(Date.parse(again ?? '') - began)
-  expect(await told('RetryNow', 'by dave: the role is there')).toContain('Terminating')
+  expect(await reported('RetryNow', 'by dave: the role is there')).toContain('Terminating')
 })
 
 test('a life is not ended by force while it need not be; with --leave-vm its VM is tagged, told and collected', async () => {
@@ -181,12 +181,12 @@ test('a life is not ended by force while it need not be; with --leave-vm its VM 
   const refused = await failure('node', 'force-finish', vm(), ...reason)
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`VM ${vm()} exists`) })
   expect(refused.stderr).toContain('--leave-vm')
-  await told('ForceFinishRefused', 'Azure refuses, case 42')
+  await reported('ForceFinishRefused', 'Azure refuses, case 42')
   expect(await isThere()).toBe(true)
   const printed = await world.joiner('node', 'force-finish', vm(), ...reason, '--leave-vm', '--output', 'json')
   const answer = JSON.parse(printed) as { readonly kind: string; readonly vm?: string }
   expect(answer).toMatchObject({ kind: 'done', vm: expect.stringMatching(new RegExp(`/virtualMachines/${vm()}$`)) })
-  await told('ForceFinished', `VM ${answer.vm} is left to garbage collection`)
+  await reported('ForceFinished', `VM ${answer.vm} is left to garbage collection`)
   expect(await isThere()).toBe(false)
   expect((await world.list('nodes')).length).toBe(0)
   expect((await life().describe()).status.name).toBe('COMPLETED')
@@ -215,7 +215,7 @@ test('a life whose VM is gone is ended by force without more, and a pod that not
   )
   const answer = await life().executeUpdate(forceFinishUpdate, { args: [{ reason: 'its VM is gone', by: 'fay' }] })
   expect(answer).toEqual({ kind: 'done', message: `the life of NodeClaim ${name()} is ended; its VM is gone` })
-  await told('ForceFinished', 'by fay: its VM is gone')
+  await reported('ForceFinished', 'by fay: its VM is gone')
   expect(await isThere()).toBe(false)
   const uids = (await world.list('pods')).map(({ metadata }) => metadata.uid)
   expect(uids).not.toContain(pod?.metadata.uid)
@@ -228,10 +228,10 @@ test('the same through Temporal: a step begun anew, a life ended by force, and n
     cause: { message: expect.stringContaining('say why') },
   })
   await life().signal(forceFinishSignal, { reason: '' })
-  await told('ForceFinishRefused', 'gives no reason')
+  await reported('ForceFinishRefused', 'gives no reason')
   const answer = await life().executeUpdate(retryNowUpdate, { args: [{ by: 'erin' }] })
   expect(answer.message).toContain('is begun anew')
-  await told('RetryNow', 'by erin')
+  await reported('RetryNow', 'by erin')
   const forced = await life().executeUpdate(forceFinishUpdate, { args: [{ reason: 'case 43', leaveVm: true }] })
   expect(forced).toMatchObject({ kind: 'done', vm: expect.stringContaining(vm()) })
   await life().result()

@@ -150,8 +150,8 @@ test('a plan is applied: two half-empty nodes become one', async () => {
   expect(after).toHaveLength(1)
   expect(before).not.toContain(after[0])
   await world.until('the pods run', async () => (await world.running('web')) === 2)
-  const [told] = (await world.list('events')).filter(({ reason }) => reason === 'PlanApplied')
-  expect(told).toMatchObject({
+  const [reported] = (await world.list('events')).filter(({ reason }) => reason === 'PlanApplied')
+  expect(reported).toMatchObject({
     involvedObject: { name: 'general' },
     message: expect.stringMatching(new RegExp(`is carried out as ${operatorUser} asked: .* can go$`)),
   })
@@ -172,8 +172,8 @@ test('consolidate takes what its budget allows, without waiting for consolidateA
   expect(await nodeNames()).toEqual(kept)
   const answer = await world.loop('disruption').executeUpdate(consolidateUpdate, { args: [{ nodes: kept }] })
   expect(answer).toEqual({ kind: 'done', started: [], rejected: [], changes: [], pauses: [] })
-  const told = (await world.list('events')).filter(({ reason }) => reason === 'ConsolidateNow')
-  expect(told.map(({ message }) => message)).toContainEqual(
+  const reported = (await world.list('events')).filter(({ reason }) => reason === 'ConsolidateNow')
+  expect(reported.map(({ message }) => message)).toContainEqual(
     expect.stringMatching(/^A pass was asked for by carol, at most 1 of each NodePool: .* can go$/),
   )
 }, 60_000)

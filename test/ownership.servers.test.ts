@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { osDiskName } from '../activities/azure/launch/os-disk-name.ts'
-import { nothingTold } from '../core/node-claim/drain-waits.ts'
+import { nothingReported } from '../core/node-claim/drain-waits.ts'
 import { type TaskQueueRole, taskQueue } from '../core/task-queues.ts'
 import { azureIds, clusterName } from '../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool, standaloneClaim } from './applied-objects.ts'
@@ -333,7 +333,7 @@ test('an activity that somebody schedules over Temporal destroys nothing that th
   const { name = '', uid = '' } = claim?.metadata ?? {}
   const ref = { claim: { name, uid } }
   const attempts = [
-    ['drain', 'wait', { ...ref, told: nothingTold }],
+    ['drain', 'wait', { ...ref, reported: nothingReported }],
     ['deleteInstance', 'azure', { ...ref, finalize: true }],
     ['finalize', 'core', { ...ref, isVmGone: true }],
     ['giveUp', 'core', { ...ref, reason: 'registration_timeout', message: 'forged' }],

@@ -65,7 +65,7 @@ const runs = (app: string, count: number) =>
   world.until(`${count} pods of ${app} run`, async () => (await world.running(app)) === count, 120_000)
 
 /** Names of pods of which Joiner has told something. */
-const told = (what: string, reason: string, text: string, count: number) =>
+const reported = (what: string, reason: string, text: string, count: number) =>
   world.until(what, async () => {
     const events = (await world.list('events')).filter(
       (event) => event.reportingInstance === 'joiner' && event.reason === reason && event.message?.includes(text),
@@ -100,7 +100,7 @@ test('16 NodeClaims that are refused keep none of 50 others of their pass from b
   const created = (await world.list('nodeclaims')).map(({ metadata }) => Date.parse(metadata.creationTimestamp))
   expect(created).toHaveLength(50)
   expect(created.filter((time) => time > nextPass)).toEqual([])
-  await told('the refused pods are told why', 'FailedScheduling', 'no red nodes here', 16)
+  await reported('the refused pods are told why', 'FailedScheduling', 'no red nodes here', 16)
   expect(await world.running('red')).toBe(0)
 })
 
@@ -119,8 +119,8 @@ test('pods with thousands of constraints keep no others from running', async () 
   }
   await world.apply(deployment({ name: 'innocent', replicas: 5, cpu: '3' }))
   await runs('innocent', 5)
-  await told('preferences are dropped', 'PreferencesDropped', '3936 of 4000 left out', 1)
-  await told('what is required is too much', 'FailedScheduling', 'are too many, at most', 2)
+  await reported('preferences are dropped', 'PreferencesDropped', '3936 of 4000 left out', 1)
+  await reported('what is required is too much', 'FailedScheduling', 'are too many, at most', 2)
 })
 
 describe('a pod that the scheduler fails for', () => {
@@ -133,7 +133,7 @@ describe('a pod that the scheduler fails for', () => {
   test('is quarantined with those of its shape, and named; the pods beside it run', async () => {
     await world.apply(failing('failing', 2), beside('beside', 3))
     await runs('beside', 3)
-    const names = await told('both are named', 'Quarantined', 'scheduler ended by exception: this pod cannot', 2)
+    const names = await reported('both are named', 'Quarantined', 'scheduler ended by exception: this pod cannot', 2)
     expect([...names].every((name) => name?.startsWith('failing-'))).toBe(true)
     expect(await world.joiner('quarantine', 'list')).toMatch(/^Pod\/default\/failing-\S+ .*this pod cannot be planned/m)
     expect(await world.joiner('status')).toMatch(/QUARANTINED {2}Pod\/default\/failing-/)

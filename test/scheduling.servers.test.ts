@@ -182,10 +182,10 @@ test('a NodePool none of whose types it accepts itself says so', async () => {
   const nowhere = [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['Standard_Nope'] }]
   await world.apply(nodePool({ name: 'nowhere', requirements: nowhere }), workload({ name: 'any' }))
   await untilAllRun('any', 1)
-  const told = await world.until('an event about the NodePool', async () =>
+  const reported = await world.until('an event about the NodePool', async () =>
     (await world.list('events')).find(({ reason }) => reason === 'NoCompatibleInstanceTypes'),
   )
-  expect(told.involvedObject?.name).toBe('nowhere')
+  expect(reported.involvedObject?.name).toBe('nowhere')
   await world.operator.kubectl(['delete', 'nodepool', 'nowhere'])
   await remove('any')
 })

@@ -83,10 +83,10 @@ test('no log line, history, event, condition or object holds a token, custom dat
 
   const log = await readFile(world.cluster.supervisor.logFile('joiner'), 'utf8')
   const objects = JSON.stringify([...during, ...(await kubernetes())])
-  const told = [...(await world.histories()).values()]
+  const reported = [...(await world.histories()).values()]
   // All of it happened and is told, so that there is something to look into.
-  expect([tokens.size > 0, data.length > 0, told.length >= 5]).toEqual([true, true, true])
-  const all = `${log}\n${told.join('\n')}\n${objects}`.toLowerCase()
+  expect([tokens.size > 0, data.length > 0, reported.length >= 5]).toEqual([true, true, true])
+  const all = `${log}\n${reported.join('\n')}\n${objects}`.toLowerCase()
   expect(
     ['SkuNotAvailable', 'AllocationFail', 'a failure of its own'].filter((what) => !all.includes(what.toLowerCase())),
   ).toEqual([])
@@ -108,7 +108,7 @@ test('no log line, history, event, condition or object holds a token, custom dat
   expect(found(log)).toEqual([])
   expect(found(objects)).toEqual([])
   const named = Object.fromEntries(forbidden.map((secret, index) => [`secret ${index}`, secret]))
-  for (const history of told) {
+  for (const history of reported) {
     expect(leaksIn(history, named)).toEqual([])
     expect(largePayloadsIn(history)).toEqual([])
     expect(accessToken.test(history)).toBe(false)

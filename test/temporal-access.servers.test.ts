@@ -219,9 +219,9 @@ describe("without administrator's rights", () => {
       'several resyncs have passed',
       async () => (temporal.refusals.get('CreateSchedule') ?? 0) > before + 8,
     )
-    const told = await logged('may not create the Schedule')
-    expect(told).toHaveLength(4)
-    for (const line of told) {
+    const reported = await logged('may not create the Schedule')
+    expect(reported).toHaveLength(4)
+    for (const line of reported) {
       const { msg } = JSON.parse(line) as { msg: string }
       await world.temporalCli((/temporal (schedule create .*)$/.exec(msg)?.[1] ?? '').split(' '))
     }

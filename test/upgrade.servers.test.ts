@@ -26,8 +26,8 @@ const kept = await keptVersions()
 beforeAll(async () => {
   quietRuntime()
   // By default the server tells of a stuck run after five failures, which takes it most of a minute.
-  const toldAfter = 'system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2'
-  world = await World.start({ temporalArgs: ['--dynamic-config-value', toldAfter] })
+  const reportedAfter = 'system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2'
+  world = await World.start({ temporalArgs: ['--dynamic-config-value', reportedAfter] })
   await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
 })
 

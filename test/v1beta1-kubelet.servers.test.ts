@@ -37,11 +37,11 @@ test('settings of v1beta1 reach NodeClaim, plan and node, and its life is told b
   const [node] = await stored('/api/v1/nodes')
   expect(node?.status.capacity['pods']).toBe('42')
   await world.until('transitions of the claim are events', async () => {
-    const told = (await world.list('events')).filter(
+    const reported = (await world.list('events')).filter(
       ({ involvedObject }) => involvedObject?.name === claim?.metadata.name,
     )
     return ['Registered', 'Initialized', 'Ready'].every((type) =>
-      told.some(
+      reported.some(
         ({ reason, message }) =>
           reason === type &&
           message?.startsWith(`Status condition transitioned, Type: ${type}, Status: `) &&

@@ -10,7 +10,7 @@ export const { version } = JSON.parse(readFileSync(new URL('../package.json', im
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64' }
 
 /** Tells what runs here, by Karpenter's labels; where it names the version of Go, this names that of Node.js. */
-export function tellBuild(commit: string): void {
+export function reportBuild(commit: string): void {
   const gauge = new Gauge({
     name: 'karpenter_build_info',
     help: 'What was built, always 1; goversion is the version of Node.js.',

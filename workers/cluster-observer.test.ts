@@ -24,21 +24,21 @@ const pod = {
 afterEach(() => register.clear())
 
 /** What is told of a cluster with one pod by a process with these roles. */
-function told(config: Partial<Config>, isTold: () => boolean) {
+function reported(config: Partial<Config>, isReported: () => boolean) {
   const cache = new ClusterCache({} as never, log)
   const settings = { DISABLE_CLUSTER_STATE_OBSERVABILITY: false, ...config } as Config
   const observer = observeCluster({ cache, now: () => Date.parse('2026-01-01T00:01:00Z') } as never, settings, {
-    isTold,
+    isReported,
   })
   cache.upsert('Pod', pod)
   return observer
 }
 
-const names = (observer: ReturnType<typeof told>) => observer.families().map(({ name }) => name)
+const names = (observer: ReturnType<typeof reported>) => observer.families().map(({ name }) => name)
 
 test('only the process that bridges tells of the cluster, from the moment on when it does', () => {
   let isLeader = false
-  const observer = told({ JOINER_ROLES: ['bridge'] }, () => isLeader)
+  const observer = reported({ JOINER_ROLES: ['bridge'] }, () => isLeader)
   expect(names(observer)).toEqual([])
   isLeader = true
   expect(names(observer)).toContain('karpenter_pods_state')
@@ -52,11 +52,11 @@ test.each([
   ['a process that never bridges', { JOINER_ROLES: ['planner'] }],
   ['one that is told not to', { JOINER_ROLES: ['bridge'], DISABLE_CLUSTER_STATE_OBSERVABILITY: true }],
 ] as const)('%s tells nothing of nodes and pods', (_, config) => {
-  expect(names(told(config as never, () => true))).toEqual([])
+  expect(names(reported(config as never, () => true))).toEqual([])
 })
 
 test('/metrics is whole, compressed or not, also while Temporal’s library does not answer', async () => {
-  const observer = told({ JOINER_ROLES: ['bridge'] }, () => true)
+  const observer = reported({ JOINER_ROLES: ['bridge'] }, () => true)
   const temporal = async () => {
     throw new Error('connection refused')
   }

@@ -29,35 +29,35 @@ export interface ClusterObserver {
 const nothing: ClusterObserver = { families: () => [], stop() {} }
 
 /**
- * Tells of nodes, pods, NodePools and conditions from the watch cache. All processes could; only the one that bridges does (`isTold`), so that
+ * Tells of nodes, pods, NodePools and conditions from the watch cache. All processes could; only the one that bridges does (`isReported`), so that
  * replicas do not tell the same twice. The others watch, so that the next one knows which pods it has seen waiting.
  */
 export function observeCluster(
   deps: ClusterObserverDeps,
   config: Config,
-  { isTold }: { readonly isTold: () => boolean },
+  { isReported }: { readonly isReported: () => boolean },
 ): ClusterObserver {
   if (!config.JOINER_ROLES.includes('bridge')) return nothing
   const { cache, catalogue, now } = deps
-  observeBudgets(cache, { now, isTold })
-  observeCommandsInFlight(cache.nodeClaims, isTold)
+  observeBudgets(cache, { now, isReported })
+  observeCommandsInFlight(cache.nodeClaims, isReported)
   observeNodePoolCost({
     nodeClaims: () => cache.nodeClaims.values(),
     instanceTypes: () => instanceTypes({ cache, catalogue }),
-    isTold,
+    isReported,
   })
-  return config.DISABLE_CLUSTER_STATE_OBSERVABILITY ? nothing : observeState(deps, isTold)
+  return config.DISABLE_CLUSTER_STATE_OBSERVABILITY ? nothing : observeState(deps, isReported)
 }
 
 type Conditioned = NodeClaim | NodePool | NodeClass | Node
 
-function observeState({ cache, now }: ClusterObserverDeps, isTold: () => boolean): ClusterObserver {
-  const waits = waitsFromCreation({ now, isTold })
+function observeState({ cache, now }: ClusterObserverDeps, isReported: () => boolean): ClusterObserver {
+  const waits = waitsFromCreation({ now, isReported })
   const transitionsOf = conditionTransitions(now)
   const stop = cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') for (const wait of waits) wait.changed(before as Pod | undefined, after as Pod | undefined)
     // What the first lists bring has not changed.
-    else if (isTold() && cache.unsynced.length === 0)
+    else if (isReported() && cache.unsynced.length === 0)
       transitionsOf(kind)?.(before as Conditioned | undefined, after as Conditioned | undefined)
   })
   const stores = {
@@ -68,7 +68,7 @@ function observeState({ cache, now }: ClusterObserverDeps, isTold: () => boolean
   }
   return {
     families: () =>
-      isTold()
+      isReported()
         ? [
             ...nodeGauges(cache, now),
             podStates(cache),

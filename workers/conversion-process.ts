@@ -5,7 +5,7 @@ import type { KubernetesClient } from '../activities/kubernetes/client/client.ts
 import { mayWriteCrds } from '../activities/kubernetes/client/installation.ts'
 import type { ConversionConfig } from '../api/config.ts'
 import type { Installation } from '../core/installation.ts'
-import { tellBuild } from './build-info.ts'
+import { reportBuild } from './build-info.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { installed, untilOwned } from './identity.ts'
 import { loadClient } from './kubernetes-client.ts'
@@ -58,7 +58,7 @@ export async function runConversion({
 }): Promise<void> {
   const readiness = new Readiness(installed, converting)
   collectDefaultMetrics()
-  tellBuild(config.JOINER_COMMIT)
+  reportBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
     notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges: [], log }),

@@ -38,7 +38,7 @@ export interface AskInput<T> {
 
 /** Asks until the answer is yes. Each problem is logged once, and again now and then. Undefined: the process is to end. */
 export async function untilYes<T>({ ask, what, explain, onProblem, log, signal }: AskInput<T>): Promise<T | undefined> {
-  let told = ''
+  let reported = ''
   for (let look = 0; !signal.aborted; look++) {
     let waitMs = retryMs
     let problem: string
@@ -51,8 +51,8 @@ export async function untilYes<T>({ ask, what, explain, onProblem, log, signal }
       problem = `${what} failed: ${explain === undefined ? String(error) : await explain(error)}`
     }
     onProblem(problem)
-    if (problem !== told || look % looksPerLog === 0) log.warn(`${problem}; trying again`)
-    told = problem
+    if (problem !== reported || look % looksPerLog === 0) log.warn(`${problem}; trying again`)
+    reported = problem
     await pauseOf(waitMs, signal)
   }
   return undefined

@@ -14,7 +14,7 @@ import { temporalClient } from '../starter/temporal/connect.ts'
 import { isDenied } from '../starter/temporal/grpc-code.ts'
 import { explainTemporal, messageOf, problemText } from '../starter/temporal/problem.ts'
 import type { TemporalSettings } from '../starter/temporal/settings.ts'
-import { tellBuild } from './build-info.ts'
+import { reportBuild } from './build-info.ts'
 import type { ConversionService } from './conversion/conversion-service.ts'
 import { converting, startConversion } from './conversion-process.ts'
 import { createDependencies } from './dependencies.ts'
@@ -65,7 +65,7 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
   )
   const gauges: GaugeSource[] = []
   collectDefaultMetrics()
-  tellBuild(config.JOINER_COMMIT)
+  reportBuild(config.JOINER_COMMIT)
   const health = await startHealthServer(config.JOINER_HEALTH_PORT, {
     notReady: () => readiness.reasons,
     metrics: () => metricsText({ gauges, temporal, log }),

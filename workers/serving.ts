@@ -66,7 +66,7 @@ export async function serve(
     resyncMs: config.JOINER_RESYNC_INTERVAL,
     version: versioning.own,
   })
-  const observer = observeCluster(deps, config, { isTold: () => bridge.isLeader })
+  const observer = observeCluster(deps, config, { isReported: () => bridge.isLeader })
   gauges.push(observer.families, () => deps.metrics.families())
   // An activity that looks into an empty cache would take nodes and pods that it does not know yet for gone.
   await Promise.race([deps.cache.synced(), whenAborted(signal)])

@@ -36,7 +36,7 @@ export class TemporalLink {
   #timer: NodeJS.Timeout | undefined
   #reads = 0
   #failures = 0
-  #toldProblem: string | undefined
+  #reportedProblem: string | undefined
   #isStopped = false
 
   private constructor(input: TemporalLinkInput, first: NativeConnection, options: ConnectOptions) {
@@ -58,7 +58,7 @@ export class TemporalLink {
   static async connect(input: TemporalLinkInput): Promise<TemporalLink | undefined> {
     const { settings, log, signal, onState } = input
     const aborted = whenAborted(signal)
-    let told = ''
+    let reported = ''
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         const options = settings.load()
@@ -71,9 +71,9 @@ export class TemporalLink {
         if (explained === undefined) return undefined
         const problem = problemText(explained)
         onState(problem)
-        if (problem !== told || attempt % attemptsPerLog === 0)
+        if (problem !== reported || attempt % attemptsPerLog === 0)
           log.warn({ address: settings.address, namespace: settings.namespace }, `${problem}; trying again`)
-        told = problem
+        reported = problem
       }
       await pauseOf(retryMs, signal)
     }
@@ -100,7 +100,7 @@ export class TemporalLink {
     if (this.#isStopped) return
     this.#timer = setTimeout(() => {
       void this.#look()
-        .catch((error: unknown) => this.#tell(error))
+        .catch((error: unknown) => this.#report(error))
         .finally(() => this.#next())
     }, readEveryMs)
   }
@@ -122,8 +122,8 @@ export class TemporalLink {
 
   #clear(): void {
     this.#failures = 0
-    if (this.#toldProblem === undefined) return
-    this.#toldProblem = undefined
+    if (this.#reportedProblem === undefined) return
+    this.#reportedProblem = undefined
     this.#input.onState(undefined)
     this.#input.log.info({ address: this.#input.settings.address }, 'reconnected to Temporal')
   }
@@ -135,7 +135,7 @@ export class TemporalLink {
     void this.#close(before)
   }
 
-  async #tell(error: unknown): Promise<void> {
+  async #report(error: unknown): Promise<void> {
     if (this.#isStopped) return
     // A single answer that is late on a busy machine is no problem.
     if (++this.#failures < 2) {
@@ -145,9 +145,9 @@ export class TemporalLink {
     const { settings, log, onState } = this.#input
     const problem = problemText(await explainTemporal(settings, error))
     onState(problem)
-    if (problem !== this.#toldProblem || this.#failures % attemptsPerLog === 0)
+    if (problem !== this.#reportedProblem || this.#failures % attemptsPerLog === 0)
       log.warn({ address: settings.address, namespace: settings.namespace }, `${problem}; trying again`)
-    this.#toldProblem = problem
+    this.#reportedProblem = problem
     this.#reads = readsPerCheck - 1
   }
 

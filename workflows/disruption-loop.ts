@@ -196,7 +196,7 @@ class DisruptionLoop {
   /** Commits what an operator requested, unless a pause is in force. */
   async #begin(
     proposals: readonly DisruptionProposal[],
-    told: Pick<DoneAnswer, 'changes' | 'pauses'>,
+    reported: Pick<DoneAnswer, 'changes' | 'pauses'>,
   ): Promise<RequestAnswer> {
     const started: StartedCommand[] = []
     const rejected: DoneAnswer['rejected'][number][] = []
@@ -221,7 +221,7 @@ class DisruptionLoop {
           })
       }
     }
-    return { kind: 'done', started, rejected, ...told }
+    return { kind: 'done', started, rejected, ...reported }
   }
 
   /** Commands of some methods are committed at once. Others wait to be validated again, in case pods are about to arrive. */

@@ -16,7 +16,7 @@ import type {
   NextStep,
   Observation,
 } from '../activities/kubernetes/contract.ts'
-import { type DrainWaits, nothingTold, waitsText } from '../core/node-claim/drain-waits.ts'
+import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { azure, instanceLooks, kubernetes, launching, looks, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
@@ -270,16 +270,16 @@ class Lifecycle {
   async #drain(): Promise<'drained' | 'vmGone' | 'cutShort'> {
     this.#drainWaits = undefined
     this.#enter('Draining', 'pods to leave the Node')
-    for (let told = nothingTold; ; ) {
+    for (let reported = nothingReported; ; ) {
       const outcome = await waits().drain.executeWithOptions({ summary: 'evict pods, wait for volumes' }, [
-        { claim: this.#claim, told },
+        { claim: this.#claim, reported },
       ])
       if (outcome.kind === 'drained' || outcome.kind === 'noNode') return 'drained'
       if (outcome.kind === 'notReady') {
         if (await this.#isVmGone()) return 'vmGone'
-        told = { ...told, vmLooks: told.vmLooks + 1 }
+        reported = { ...reported, vmLooks: reported.vmLooks + 1 }
       } else {
-        told = { ...told, waits: outcome.waits, reports: told.reports + 1 }
+        reported = { ...reported, waits: outcome.waits, reports: reported.reports + 1 }
         this.#drainWaits = outcome.waits
         this.#enter('Draining', waitsText(outcome.waits) || 'pods to leave the Node')
       }

@@ -12,7 +12,9 @@ useFakeTime()
 const id = 'drift-0123456789'
 const stamped = { metadata: { annotations: { 'joiner.sh/disruption-command': id } } }
 const replacing = { metadata: { annotations: { 'joiner.sh/replacement-for': id } } }
-const told = { status: { conditions: [condition('Launched'), condition('DisruptionReason', 'True', 0, 'Drifted')] } }
+const reported = {
+  status: { conditions: [condition('Launched'), condition('DisruptionReason', 'True', 0, 'Drifted')] },
+}
 const tainted = { spec: { taints: [{ key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }] } }
 
 async function world(claims: Readonly<Record<string, Json>>, nodes: Readonly<Record<string, Json>> = {}) {
@@ -51,9 +53,9 @@ async function world(claims: Readonly<Record<string, Json>>, nodes: Readonly<Rec
 describe('what no command holds', () => {
   test.each<[string, Json, Json]>([
     ['a stamp of a command that does not run', stamped, {}],
-    ['a condition without a stamp', told, {}],
+    ['a condition without a stamp', reported, {}],
     ['a taint without a stamp', {}, tainted],
-    ['all of them', { ...stamped, ...told }, tainted],
+    ['all of them', { ...stamped, ...reported }, tainted],
   ])('%s is taken off at the second look', async (_, claim, node) => {
     const { look, traces } = await world({ a: claim }, { a: node })
     const before = traces('a')
@@ -85,7 +87,7 @@ describe('what no command holds', () => {
 
 describe('what is left alone', () => {
   test.each<[string, Json, Json]>([
-    ['a stamp', { ...stamped, ...told }, tainted],
+    ['a stamp', { ...stamped, ...reported }, tainted],
     ['a replacement', replacing, {}],
   ])('%s of a command that runs', async (_, claim, node) => {
     const { lifecycles, cluster, twoLooks } = await world({ a: claim }, { a: node })

@@ -17,7 +17,7 @@ it('budgets are told of each pool and reason, in lower case, with the nodes that
       nodeClaims: new Map(names.map((name) => [name, sampleClaim(name)])),
       nodePools: pools,
     },
-    { now: () => 0, isTold: () => true },
+    { now: () => 0, isReported: () => true },
     registry,
   )
   const shown = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('karpenter'))

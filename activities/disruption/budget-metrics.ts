@@ -21,7 +21,7 @@ const labelNames = ['nodepool', 'reason'] as const
  */
 export function observeBudgets(
   cluster: ObservedCluster,
-  { now, isTold }: { readonly now: () => number; readonly isTold: () => boolean },
+  { now, isReported }: { readonly now: () => number; readonly isReported: () => boolean },
   registry: Registry = register,
 ): void {
   gauge(
@@ -44,7 +44,7 @@ export function observeBudgets(
       registers: [registry],
       collect() {
         this.reset()
-        if (!isTold()) return
+        if (!isReported()) return
         for (const count of countsOf(cluster)) {
           const nodepool = count.pool.metadata.name
           for (const reason of pausableReasons)

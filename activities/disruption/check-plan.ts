@@ -10,7 +10,7 @@ import type { PlanCheck } from './contract.ts'
 import { PlanStore } from './plan-store.ts'
 import { proposalsOf } from './proposals.ts'
 import type { RequestEventsDeps } from './request-events.ts'
-import { tellPlanApplied } from './request-events.ts'
+import { publishPlanApplied } from './request-events.ts'
 import type { EvaluationDeps } from './world.ts'
 import { validateTogether, viewOf } from './world.ts'
 
@@ -46,7 +46,7 @@ export async function checkPlan(deps: CheckPlanDeps, { id, partial, by }: ApplyR
   if (commands.length === 0 || (partial !== true && changes.length > 0))
     return { kind: 'changed', changes: bounded(changes) }
   const proposals = proposalsOf(commands, plan.options.now === true, Number.POSITIVE_INFINITY)
-  tellPlanApplied(deps, { id, by }, proposals)
+  publishPlanApplied(deps, { id, by }, proposals)
   return { kind: 'holds', proposals, changes: bounded(changes) }
 }
 
@@ -72,11 +72,11 @@ async function compared(
   })
   const commands: DisruptionCommand[] = []
   const changes = plan.commands.flatMap((planned, at) => {
-    const told = looked[at] ?? []
+    const reported = looked[at] ?? []
     const validation = validations[asItWas.indexOf(planned)]
     const change = validation && simulationChange(planned, validation)
     if (validation?.kind === 'valid' && change === undefined) commands.push(validation.command)
-    return [...told, ...(change === undefined ? [] : [change])].map((what) => `command ${at + 1}: ${what}`)
+    return [...reported, ...(change === undefined ? [] : [change])].map((what) => `command ${at + 1}: ${what}`)
   })
   return { commands, changes }
 }

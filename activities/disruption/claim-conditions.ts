@@ -60,7 +60,7 @@ export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<vo
     if (changeOf(deps, claim, { view, now }) === undefined) settle(claim, view, now)
     else due.push({ claim, view })
   }
-  const told = new Map<string, string[]>()
+  const reported = new Map<string, string[]>()
   await forEachOf(due, concurrency, async ({ claim, view }) => {
     let change: ClaimChange | undefined
     const after = await setClaimConditions(deps, claim.metadata, (current) => {
@@ -69,10 +69,10 @@ export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<vo
     })
     if (change === undefined || after === undefined) return
     const news = newsOf(change)
-    if (news !== undefined) told.set(news, [...(told.get(news) ?? []), claim.metadata.name])
+    if (news !== undefined) reported.set(news, [...(reported.get(news) ?? []), claim.metadata.name])
   })
   // One line for a pool that was edited, not one for each of its nodes.
-  for (const [news, names] of told) deps.log.info({ nodeClaims: names.length, first: names.slice(0, 5) }, news)
+  for (const [news, names] of reported) deps.log.info({ nodeClaims: names.length, first: names.slice(0, 5) }, news)
 }
 
 /** What would have to be written; undefined: nothing. */

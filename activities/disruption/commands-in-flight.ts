@@ -7,7 +7,7 @@ import { commandMethod } from './proposals.ts'
 /** The disruption commands that run, by the stamps of their candidates; looked up when somebody asks, so also while nothing is evaluated. */
 export function observeCommandsInFlight(
   nodeClaims: { values(): Iterable<NodeClaim> },
-  isTold: () => boolean,
+  isReported: () => boolean,
   registry: Registry = register,
 ): Gauge {
   return new Gauge({
@@ -17,7 +17,7 @@ export function observeCommandsInFlight(
     registers: [registry],
     collect() {
       this.reset()
-      if (!isTold()) return
+      if (!isReported()) return
       const stamps = new Set([...nodeClaims.values()].map(stampOf))
       for (const stamp of stamps) {
         const method = stamp && commandMethod(stamp)

@@ -23,13 +23,13 @@ export interface DisruptionEventDeps {
 }
 
 /** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
-export function tellFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
+export function publishFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
   // A burst of new nodes would be a burst of events that say nothing to their owner.
-  for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) tellBlocked(deps, blocked)
-  for (const command of evaluation.commands) tellDecided(deps, command)
+  for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) publishBlocked(deps, blocked)
+  for (const command of evaluation.commands) publishDecided(deps, command)
 }
 
-function tellBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Blocked): void {
+function publishBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Blocked): void {
   const message = causeText(cause)
   const { nodePools, nodeClaims, nodes } = deps.cache
   const found: readonly (NodePool | NodeClaim | Node | undefined)[] =
@@ -46,7 +46,7 @@ function tellBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Block
 }
 
 /** Tells both objects of each candidate. */
-function tellCandidates(
+function publishToCandidates(
   deps: DisruptionEventDeps,
   candidates: readonly Pick<Candidate, 'node' | 'nodeClaim'>[],
   { reason, message }: { readonly reason: EventReason; readonly message: string },
@@ -55,21 +55,21 @@ function tellCandidates(
     for (const about of [node, nodeClaim]) deps.events.record({ about: subject(about), reason, message })
 }
 
-function tellDecided(deps: DisruptionEventDeps, command: DisruptionCommand): void {
+function publishDecided(deps: DisruptionEventDeps, command: DisruptionCommand): void {
   const { method, decision, candidates, savings, scores = [] } = command
   if (methodFacts[method].validation === 'immediate') return
   if (decision === 'replace') {
     const message = `Consolidation candidate: ${commandText(command)} (${savingsText(savings)})`
-    tellCandidates(deps, candidates, { reason: 'ConsolidationCandidate', message })
+    publishToCandidates(deps, candidates, { reason: 'ConsolidationCandidate', message })
   }
   for (const score of scores) {
     const own = candidates.filter(({ nodePool }) => nodePool.metadata.name === score.nodePool)
-    tellCandidates(deps, own, { reason: 'ConsolidationApproved', message: scoreText(score) })
+    publishToCandidates(deps, own, { reason: 'ConsolidationApproved', message: scoreText(score) })
   }
 }
 
 /** A proposal did not hold when it was looked at again. Only what had been consolidation is told, as upstream. */
-export function tellRejected(
+export function publishRejected(
   deps: DisruptionEventDeps,
   { id, method, decision, savings, candidates: refs, replacements }: DisruptionProposal,
   { reason, message }: { readonly reason: 'budget' | 'scheduling' | 'churn' | 'unknown'; readonly message: string },
@@ -85,5 +85,5 @@ export function tellRejected(
   })
   const command = commandText({ decision, candidates: known, replacements })
   const text = `Consolidation rejected: ${command}, reason: ${reason} (${savingsText(savings)})`
-  tellCandidates(deps, known, { reason: 'ConsolidationRejected', message: text })
+  publishToCandidates(deps, known, { reason: 'ConsolidationRejected', message: text })
 }

@@ -4,9 +4,9 @@ import { sampleClaim } from '../../core/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
 
 /** What the registry shows after something was told, without help, types and buckets. */
-async function shownAfter(tell: (metrics: DisruptionMetrics) => void): Promise<readonly string[]> {
+async function shownAfter(act: (metrics: DisruptionMetrics) => void): Promise<readonly string[]> {
   const registry = new Registry()
-  tell(new DisruptionMetrics(registry))
+  act(new DisruptionMetrics(registry))
   const lines = (await registry.metrics()).split('\n')
   return lines.filter((line) => line !== '' && !line.startsWith('#') && !line.includes('_bucket{'))
 }

@@ -12,15 +12,15 @@ import type { ClaimConditionsDeps } from './claim-conditions.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
 import type { DisruptionInput, DisruptionOutcome, DisruptionProposal } from './contract.ts'
 import type { DisruptionEventDeps } from './events.ts'
-import { tellFindings } from './events.ts'
+import { publishFindings } from './events.ts'
 import { type DisruptionMemory, memoryOf } from './memory.ts'
 import { proposalsOf } from './proposals.ts'
 import type { ProtectionEventsDeps } from './protection-events.ts'
-import { tellProtections } from './protection-events.ts'
+import { publishProtections } from './protection-events.ts'
+import type { TellEvaluationDeps } from './publish-evaluation.ts'
+import { publishEvaluation } from './publish-evaluation.ts'
 import type { RequestEventsDeps } from './request-events.ts'
-import { tellConsolidateNow } from './request-events.ts'
-import type { TellEvaluationDeps } from './tell-evaluation.ts'
-import { tellEvaluation } from './tell-evaluation.ts'
+import { publishConsolidateNow } from './request-events.ts'
 import type { VerdictsDeps } from './verdicts.ts'
 import { recordVerdicts } from './verdicts.ts'
 import type { EvaluationDeps } from './world.ts'
@@ -64,7 +64,7 @@ export async function nextDisruption(
     const pauses = await refreshPauses(deps)
     if (pauses.wholeLoop !== undefined) return { kind: 'paused' }
     await keepClaimConditions(deps)
-    tellProtections(deps)
+    publishProtections(deps)
     await releaseAbandoned(deps, memory, signal)
     const startedAt = deps.now()
     // What comes from here on may not be in the evaluation any more.
@@ -96,11 +96,11 @@ async function pass(deps: NextDisruptionDeps, memory: DisruptionMemory, given: P
   const inputs = input.forced ? [] : dependsOn(deps, given)
   if (!input.forced && memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
   const evaluation = await evaluated(deps, memory, given)
-  tellEvaluation(deps, evaluation)
-  tellFindings(deps, evaluation)
+  publishEvaluation(deps, evaluation)
+  publishFindings(deps, evaluation)
   if (!input.forced) recordVerdicts(deps, evaluation)
   const proposals = proposalsOf(evaluation.commands, input.forced)
-  if (input.forced) tellConsolidateNow(deps, input.request ?? {}, proposals)
+  if (input.forced) publishConsolidateNow(deps, input.request ?? {}, proposals)
   const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil())
   if (!input.forced && proposals.length === 0) {
     const spareUntil = deps.now() + (hasScheduledBudgets(deps) ? spareScheduledMs : spareMs)

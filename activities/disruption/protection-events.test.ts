@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { EventInput } from '../kubernetes/event-recorder.ts'
-import { tellProtections } from './protection-events.ts'
+import { publishProtections } from './protection-events.ts'
 
 const start = Date.UTC(2026, 0, 1)
 const startTime = new Date(start).toISOString()
@@ -27,7 +27,7 @@ function setting() {
     )
   const pass = (ms: number) => {
     events.length = 0
-    tellProtections({
+    publishProtections({
       cache,
       events: { record: (event: EventInput) => events.push(event) } as never,
       now: () => start + ms,

@@ -17,29 +17,29 @@ export interface ProtectionEventsDeps {
 type News = Pick<EventInput, 'reason' | 'message'>
 
 /** What was told last of a pod, by its UID. */
-type Told = ReadonlyMap<string, string>
+type Reported = ReadonlyMap<string, string>
 
-const toldBy = new WeakMap<ProtectionEventsDeps['cache'], Told>()
+const reportedBy = new WeakMap<ProtectionEventsDeps['cache'], Reported>()
 
 /**
  * Tells of pods on managed nodes what their do-not-disrupt annotation does: that it cannot be read, until when it holds, and that it is over. Each
  * is told once, not as long as it is so; what was over before this process began is no news (reference/karpenter-core.md 4.2, 6.2).
  */
-export function tellProtections({ cache, events, now }: ProtectionEventsDeps): void {
-  const before = toldBy.get(cache)
-  const told = new Map<string, string>()
+export function publishProtections({ cache, events, now }: ProtectionEventsDeps): void {
+  const before = reportedBy.get(cache)
+  const reported = new Map<string, string>()
   for (const pod of cache.pods.by('byDoNotDisrupt', 'set')) {
     if (!isActive(pod) || cache.nodes.get(pod.nodeName ?? '')?.metadata.labels[labels.nodePool] === undefined) continue
     const { uid } = pod.metadata
     const last = before?.get(uid)
     const news = newsOf(pod, now())
     if (news === undefined) continue
-    told.set(uid, news.message)
+    reported.set(uid, news.message)
     const isOld = news.reason === 'DoNotDisruptGracePeriodElapsed' && last === undefined
     if (news.message === last || isOld) continue
     events.record({ about: subject(pod), ...news, values: [uid, news.message] })
   }
-  toldBy.set(cache, told)
+  reportedBy.set(cache, reported)
 }
 
 function newsOf(pod: Pod, now: number): News | undefined {

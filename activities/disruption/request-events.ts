@@ -15,7 +15,7 @@ export interface RequestEventsDeps {
 const mostNames = 5
 
 /** Tells NodePools who asked for a pass by hand, and what it found of their nodes. Where nothing is named and nothing was found nobody is told. */
-export function tellConsolidateNow(
+export function publishConsolidateNow(
   deps: RequestEventsDeps,
   { by, nodePools = [], nodes, budget }: ConsolidateRequest,
   proposals: readonly DisruptionProposal[],
@@ -24,7 +24,7 @@ export function tellConsolidateNow(
     ...(nodes === undefined ? [] : [`of the nodes ${shown(nodes)}`]),
     ...(budget === undefined ? [] : [`at most ${budget} of each NodePool`]),
   ]
-  tell(deps, proposals, {
+  publish(deps, proposals, {
     reason: 'ConsolidateNow',
     named: nodePools,
     message: (found) =>
@@ -33,12 +33,12 @@ export function tellConsolidateNow(
 }
 
 /** Tells NodePools who carries out a plan, and which of their nodes go by it. */
-export function tellPlanApplied(
+export function publishPlanApplied(
   deps: RequestEventsDeps,
   { id, by }: { readonly id: string; readonly by?: string | undefined },
   proposals: readonly DisruptionProposal[],
 ): void {
-  tell(deps, proposals, {
+  publish(deps, proposals, {
     reason: 'PlanApplied',
     named: [],
     message: (found) => `Plan ${id} is carried out as ${by ?? 'somebody'} asked: ${found}`,
@@ -52,7 +52,7 @@ interface Telling {
   readonly message: (found: string) => string
 }
 
-function tell(
+function publish(
   { cache, events, now }: RequestEventsDeps,
   proposals: readonly DisruptionProposal[],
   { reason, named, message }: Telling,

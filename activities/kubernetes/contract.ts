@@ -1,5 +1,5 @@
 import type { Decision, DisruptionMethod } from '../../core/disruption/command.ts'
-import type { DrainTold, DrainWaits } from '../../core/node-claim/drain-waits.ts'
+import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pauses/pause-requests.ts'
@@ -151,8 +151,8 @@ export interface KubernetesActivities {
     readonly reason: GiveUpReason
     readonly message: string
   }): Promise<GiveUpOutcome>
-  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. `told`: what the caller knows, so that it is told news only. */
-  drain(input: { readonly claim: ClaimRef; readonly told: DrainTold }): Promise<DrainOutcome>
+  /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. `reported`: what the caller knows, so that it hears of news only. */
+  drain(input: { readonly claim: ClaimRef; readonly reported: DrainReported }): Promise<DrainOutcome>
   /** Removes the finalizers of Nodes and claim; the last step of a life. `isVmGone`: before that, the pods that were not drained. */
   finalize(input: { readonly claim: ClaimRef; readonly isVmGone: boolean }): Promise<void>
   /** Writes or clears pauses where every planner reads them, and shows them on the objects that they cover. */

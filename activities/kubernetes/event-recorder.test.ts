@@ -149,13 +149,13 @@ describe('an API server that does not play along', () => {
 
   test('a failing one fails nobody, and the next event is written', async () => {
     const server = api(() => Promise.reject(new Error('no')))
-    const told: unknown[] = []
-    const recorder = new EventRecorder(server, { debug: (...args: unknown[]) => void told.push(args) })
+    const reported: unknown[] = []
+    const recorder = new EventRecorder(server, { debug: (...args: unknown[]) => void reported.push(args) })
     recorder.record({ about: pod('a'), reason: 'Evicted', message: '1' })
     recorder.record({ about: pod('b'), reason: 'Evicted', message: '2' })
     await pass(0)
     expect(server.messages()).toEqual(['1', '2'])
-    expect(told).toHaveLength(2)
+    expect(reported).toHaveLength(2)
   })
 
   test('a client that throws at once fails nobody either', async () => {

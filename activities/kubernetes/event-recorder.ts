@@ -48,7 +48,7 @@ export class EventRecorder {
   readonly #client: Pick<KubernetesClient, 'create'>
   readonly #log: Pick<Logger, 'debug'>
   readonly #now: () => number
-  readonly #told = new Map<string, number>()
+  readonly #reported = new Map<string, number>()
   readonly #limits: Readonly<Record<keyof typeof rateLimits, TokenBucket>>
   readonly #pace: TokenBucket
   readonly #waiting: Waiting[] = []
@@ -68,9 +68,9 @@ export class EventRecorder {
     const { type, dedupeMs, limit } = eventRule(reason, about.kind)
     const at = this.#now()
     const key = dedupeKey(reason, values)
-    if ((this.#told.get(key) ?? 0) > at) return
+    if ((this.#reported.get(key) ?? 0) > at) return
     this.#forgetOld(at)
-    this.#told.set(key, at + dedupeMs)
+    this.#reported.set(key, at + dedupeMs)
     if (limit !== undefined && !this.#limits[limit].take(at)) return
     this.#enqueue({ about, type, reason, message, at })
   }
@@ -124,9 +124,9 @@ export class EventRecorder {
   }
 
   #forgetOld(now: number): void {
-    if (this.#told.size < forgetAt || now - this.#forgotAt < forgetEveryMs) return
+    if (this.#reported.size < forgetAt || now - this.#forgotAt < forgetEveryMs) return
     this.#forgotAt = now
-    for (const [key, until] of this.#told) if (until <= now) this.#told.delete(key)
+    for (const [key, until] of this.#reported) if (until <= now) this.#reported.delete(key)
   }
 }
 

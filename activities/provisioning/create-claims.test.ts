@@ -39,7 +39,7 @@ const pauses = (cluster: FakeCluster) =>
 
 describe('a planned claim', () => {
   test('is created with finalizer, owner, hash and lifecycle, and its pods are expected there', async () => {
-    const { create, claims, lifecycles, deps, told } = await world()
+    const { create, claims, lifecycles, deps, reported } = await world()
     const outcome = await create([plannedClaim({ pods: [samplePod('web')] })])
     const [claim] = claims()
     const name = claim?.metadata.name ?? ''
@@ -56,7 +56,7 @@ describe('a planned claim', () => {
     expect(claim?.spec).toMatchObject({ resources: { requests: { cpu: '1', memory: '1Gi', pods: '3' } } })
     expect(lifecycles.started).toEqual([name])
     expect([...deps.nominations.targets(Date.now())]).toEqual([name])
-    expect(told.map(({ reason, message }) => [reason, message])).toEqual([
+    expect(reported.map(({ reason, message }) => [reason, message])).toEqual([
       ['Nominated', `Pod should schedule on: nodeclaim/${name}`],
     ])
   })
@@ -94,14 +94,16 @@ describe('a claim that the API server refuses', () => {
   const tooMany = () => new ApiError(422, 'Invalid', 'NodeClaim is invalid: spec.requirements: Too many')
 
   test('fails alone: the others are created, and its pods wait and are told', async () => {
-    const { cluster, create, claims, deps, told } = await world()
+    const { cluster, create, claims, deps, reported } = await world()
     const bad = plannedClaim({ pods: [samplePod('bad', { nodeSelector: { bad: 'x' } })], labels: { bad: 'x' } })
     cluster.intercept(({ verb, body }) => {
       if (verb === 'create' && JSON.stringify(body).includes('"bad":"x"')) throw tooMany()
     })
     expect(await create([bad, ...many(20)])).toMatchObject({ kind: 'created', refused: 1 })
     expect(claims()).toHaveLength(20)
-    expect(told.filter(({ reason }) => reason === 'FailedScheduling').map(({ about }) => about)).toEqual(['Pod/bad'])
+    expect(reported.filter(({ reason }) => reason === 'FailedScheduling').map(({ about }) => about)).toEqual([
+      'Pod/bad',
+    ])
     const isWaiting = (pod: ReturnType<typeof samplePod>) => deps.refusedClaims.isWaiting(deps, pod, Date.now())
     expect([isWaiting(bad.pods[0] as never), isWaiting(samplePod('p1'))]).toEqual([true, false])
   })
@@ -172,10 +174,10 @@ describe('the limits of a pool', () => {
     ['of nothing that nodes have', { 'example.com/x': '1' }, 5],
     ['without room', { cpu: '0' }, 0],
   ])('%s let so many claims through', async (_, limits, count) => {
-    const { create, claims, told } = await limited(limits)
+    const { create, claims, reported } = await limited(limits)
     await create(many(5))
     expect(claims()).toHaveLength(count)
-    expect(told.filter(({ reason }) => reason === 'FailedScheduling')).toHaveLength(5 - count)
+    expect(reported.filter(({ reason }) => reason === 'FailedScheduling')).toHaveLength(5 - count)
   })
 
   test('count nodes that are there, those on their way, and not those that leave', async () => {

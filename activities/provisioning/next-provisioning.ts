@@ -63,7 +63,7 @@ async function planOnce(
   const plan = await solve(deps, pods)
   if (plan === undefined) return undefined
   deps.metrics.passed(plan)
-  tellIgnoredPreferences(deps, pods)
+  publishIgnoredPreferences(deps, pods)
   recordPlacements(deps, plan, tried)
   logPass(deps, pods.length, plan)
   if (plan.newNodeClaims.length === 0) return undefined
@@ -117,7 +117,7 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   }
   for (const { pod, cause } of plan.unschedulable) {
     tried.set(pod.metadata.uid, deps.now() + retryMs)
-    tellUnschedulable(deps, pod, unschedulableText(cause))
+    publishUnschedulable(deps, pod, unschedulableText(cause))
   }
   deps.heavyPods.failed(
     plan.unschedulable.map(({ pod }) => pod),
@@ -125,7 +125,7 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   )
   for (const pod of plan.postponed ?? []) {
     tried.set(pod.metadata.uid, deps.now() + postponedMs)
-    tellUnschedulable(deps, pod, postponed)
+    publishUnschedulable(deps, pod, postponed)
   }
   for (const { nodePool, byMinValues } of plan.incompatiblePools ?? []) {
     const found = deps.cache.nodePools.get(nodePool)
@@ -135,7 +135,7 @@ function recordPlacements(deps: NextProvisioningDeps, plan: SchedulingPlan, trie
   }
 }
 
-function tellIgnoredPreferences({ events }: NextProvisioningDeps, pods: readonly Pod[]): void {
+function publishIgnoredPreferences({ events }: NextProvisioningDeps, pods: readonly Pod[]): void {
   for (const pod of pods) {
     const { ignoredPreferences: message } = pod
     if (message !== undefined) events.record({ about: subject(pod), reason: 'PreferenceIgnored', message })
@@ -148,7 +148,7 @@ function placeOf({ cache }: NextProvisioningDeps, node: string, nodeClaim: strin
   return node === nodeClaim && cache.nodes.get(node) === undefined ? { nodeClaim } : { nodeClaim, node }
 }
 
-function tellUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string): void {
+function publishUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string): void {
   deps.log.debug({ pod: podName(pod), why: message }, 'could not schedule pod')
   // Whoever keeps a pod from our nodes on purpose need not be told.
   if (message.includes(notOnOurNodes)) return

@@ -17,7 +17,7 @@ const claim = (nodePool: string, instanceType: string, capacityType: string) =>
 
 it('a pool costs what its nodes cost, by size, zone and capacity type', async () => {
   const registry = new Registry()
-  let told = true
+  let reported = true
   let claims = [
     claim('web', 'd4', 'on-demand'),
     claim('web', 'd4', 'spot'),
@@ -28,7 +28,7 @@ it('a pool costs what its nodes cost, by size, zone and capacity type', async ()
     {
       nodeClaims: () => claims,
       instanceTypes: () => new Map([['web', [sampleType('d4', 4)]]]),
-      isTold: () => told,
+      isReported: () => reported,
     },
     registry,
   )
@@ -39,6 +39,6 @@ it('a pool costs what its nodes cost, by size, zone and capacity type', async ()
   ])
   claims = []
   expect(await costs()).toEqual([])
-  told = false
+  reported = false
   expect(await costs()).toEqual([])
 })

@@ -10,7 +10,7 @@ interface PricedCluster {
   /** By NodePool; the same arrays until something changes. */
   readonly instanceTypes: () => ReadonlyMap<string, readonly InstanceType[]>
   /** Whether it is this process that tells. */
-  readonly isTold: () => boolean
+  readonly isReported: () => boolean
 }
 
 /**
@@ -18,7 +18,7 @@ interface PricedCluster {
  * and a size whose price is not known counts as nothing.
  */
 export function observeNodePoolCost(
-  { nodeClaims, instanceTypes, isTold }: PricedCluster,
+  { nodeClaims, instanceTypes, isReported }: PricedCluster,
   registry: Registry = register,
 ): Gauge {
   return new Gauge({
@@ -28,7 +28,7 @@ export function observeNodePoolCost(
     registers: [registry],
     collect() {
       this.reset()
-      if (!isTold()) return
+      if (!isReported()) return
       const types = instanceTypes()
       for (const { metadata } of nodeClaims()) {
         const nodepool = metadata.labels[labels.nodePool]

@@ -28,9 +28,9 @@ export async function claimSpan<T extends { readonly kind: string }>(
   return deps.tracing.span(
     step,
     { parent: launchParent(claim), attributes: { ...about(claim), 'temporal.attempt': activityScope().attempt } },
-    async (tell) => {
+    async (addAttributes) => {
       const outcome = await work()
-      tell({ 'joiner.outcome': outcome.kind })
+      addAttributes({ 'joiner.outcome': outcome.kind })
       return outcome
     },
   )

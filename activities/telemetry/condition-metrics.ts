@@ -102,29 +102,29 @@ function conditionsOf(object: Conditioned): readonly Condition[] {
 }
 
 /** Tells of one change of an object; the second is undefined when it is gone. */
-type Told = (before: Conditioned | undefined, after: Conditioned | undefined) => void
+type Reported = (before: Conditioned | undefined, after: Conditioned | undefined) => void
 
 /** Counts and measures transitions of conditions and ends of objects, as changes tell of them. Answers who is to be told of the changes of a kind. */
 export function conditionTransitions(
   now: () => number,
   registry: Registry = register,
-): (kind: string) => Told | undefined {
+): (kind: string) => Reported | undefined {
   const metrics = new Map<string, ReturnType<typeof transitionMetrics>>()
-  const told = new Map<string, Told>()
+  const reported = new Map<string, Reported>()
   for (const of of conditionedKinds) {
     const namings = namingsOf(of).map((naming) => {
       const made = metrics.get(naming.prefix) ?? transitionMetrics(naming, registry)
       metrics.set(naming.prefix, made)
       return { naming, metrics: made }
     })
-    told.set(of.kind, (before, after) => {
-      for (const { naming, metrics: to } of namings) tell(to, naming, { before, after, nowMs: now() })
+    reported.set(of.kind, (before, after) => {
+      for (const { naming, metrics: to } of namings) record(to, naming, { before, after, nowMs: now() })
     })
   }
-  return (kind) => told.get(kind)
+  return (kind) => reported.get(kind)
 }
 
-function tell(
+function record(
   { transitions, seconds, termination }: ReturnType<typeof transitionMetrics>,
   { labelsOf }: Naming,
   change: { readonly before: Conditioned | undefined; readonly after: Conditioned | undefined; readonly nowMs: number },

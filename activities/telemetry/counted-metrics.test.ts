@@ -88,7 +88,7 @@ test('calls to the cloud, with upstream’s names of their errors', async () => 
 
 test('transitions of conditions and ends of objects, by the names of the kind and by the older ones', async () => {
   const registry = new Registry()
-  const told = conditionTransitions(now, registry)('NodeClaim')
+  const reported = conditionTransitions(now, registry)('NodeClaim')
   const claim = (...conditions: readonly Condition[]) =>
     sampleClaim('web', {
       metadata: { labels: { [labels.nodePool]: 'web', [labels.nodeClass]: 'default' }, deletionTimestamp: at(80) },
@@ -96,10 +96,10 @@ test('transitions of conditions and ends of objects, by the names of the kind an
     })
   const condition = (status: Condition['status'], seconds: number) =>
     ({ type: 'Launched', status, reason: 'Why', lastTransitionTime: at(seconds) }) as const
-  told?.(undefined, claim(condition('Unknown', 10)))
-  told?.(claim(condition('Unknown', 10)), claim({ ...condition('Unknown', 10), reason: 'Other' }))
-  told?.(claim(condition('Unknown', 10)), claim(condition('True', 13)))
-  told?.(claim(condition('True', 13)), undefined)
+  reported?.(undefined, claim(condition('Unknown', 10)))
+  reported?.(claim(condition('Unknown', 10)), claim({ ...condition('Unknown', 10), reason: 'Other' }))
+  reported?.(claim(condition('Unknown', 10)), claim(condition('True', 13)))
+  reported?.(claim(condition('True', 13)), undefined)
   const names = (prefix: string, own: string) => [
     `${prefix}_status_condition_transitions_total{type="Launched",status="Unknown",reason="Why",${own}} 1`,
     `${prefix}_status_condition_transitions_total{type="Launched",status="True",reason="Why",${own}} 1`,
@@ -134,7 +134,7 @@ const waiting = (waits: readonly PodWaits[]) =>
 
 test('a pod that is seen waiting is a gauge until it is bound and ready, and then a duration', async () => {
   const registry = new Registry()
-  const waits = waitsFromCreation({ now, isTold: () => true }, registry)
+  const waits = waitsFromCreation({ now, isReported: () => true }, registry)
   const change = (before: Pod | undefined, after: Pod | undefined) => {
     for (const wait of waits) wait.changed(before, after)
   }
@@ -160,7 +160,7 @@ test('a pod that is seen waiting is a gauge until it is bound and ready, and the
 
 test('what has ended is told by one process; a pod that ends waiting is not told at all', async () => {
   const registry = new Registry()
-  const waits = waitsFromCreation({ now, isTold: () => false }, registry)
+  const waits = waitsFromCreation({ now, isReported: () => false }, registry)
   for (const wait of waits) wait.changed(undefined, pending)
   for (const wait of waits) wait.changed(pending, ready)
   for (const wait of waits) wait.changed(undefined, pending)

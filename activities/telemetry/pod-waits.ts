@@ -72,9 +72,9 @@ const dynamicResources = ({ resourceClaims }: Pod) => String(resourceClaims.leng
 const pairsWithResources = (pod: Pod) => labelPairs({ ...nameOf(pod), dynamic_resources: dynamicResources(pod) })
 const nameOf = ({ metadata: { name, namespace = '' } }: Pod) => ({ name, namespace })
 
-/** Waits from the creation of pods on. `isTold`: whether this process is the one that tells what has ended. */
+/** Waits from the creation of pods on. `isReported`: whether this process reports what has ended. */
 export function waitsFromCreation(
-  { now, isTold }: { readonly now: () => number; readonly isTold: () => boolean },
+  { now, isReported }: { readonly now: () => number; readonly isReported: () => boolean },
   registry: Registry = register,
 ): readonly PodWaits[] {
   const bound = new Histogram({
@@ -101,7 +101,7 @@ export function waitsFromCreation(
           name: 'karpenter_pods_unbound_time_seconds',
           help: 'Time since the creation of a pod that is not bound.',
         },
-        ended: (pod, seconds) => isTold() && bound.observe({ dynamic_resources: dynamicResources(pod) }, seconds),
+        ended: (pod, seconds) => isReported() && bound.observe({ dynamic_resources: dynamicResources(pod) }, seconds),
         pairs: pairsWithResources,
       },
       from,
@@ -113,7 +113,7 @@ export function waitsFromCreation(
           name: 'karpenter_pods_unstarted_time_seconds',
           help: 'Time since the creation of a pod that is not ready yet.',
         },
-        ended: (_pod, seconds) => isTold() && startup.observe(seconds),
+        ended: (_pod, seconds) => isReported() && startup.observe(seconds),
         pairs,
       },
       from,

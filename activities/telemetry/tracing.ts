@@ -21,13 +21,13 @@ interface PastSpan extends SpanOptions {
 /** Spans as activities make them. Nobody who makes one has to know whether any are recorded. */
 export interface Tracing {
   readonly isOn: boolean
-  /** Does `work` as a span, which ends with it and fails with it. `tell` adds to what the span says. */
+  /** Does `work` as a span, which ends with it and fails with it. `addAttributes` adds to its attributes. */
   span<T>(
     name: string,
     options: SpanOptions,
-    work: (tell: (attributes: SpanAttributes) => void) => Promise<T>,
+    work: (addAttributes: (attributes: SpanAttributes) => void) => Promise<T>,
   ): Promise<T>
-  /** Tells of a span that ends now. */
+  /** Records a span that ends now. */
   past(name: string, span: PastSpan): void
   /** W3C `traceparent` of the span that runs now; undefined: none is recorded. */
   current(): string | undefined

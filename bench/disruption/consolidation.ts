@@ -43,7 +43,7 @@ function text(report: ShrinkReport, { nodes, budget, within }: ShrinkOptions): s
     ]),
     ['PodDisruptionBudgets that counted too few', String(report.below.length)],
   ]
-  return `### Consolidation, ${circumstances()}\n\n${table(['', `${nodes} nodes, budget ${budget}`], rows)}\n\n${told(report)}\n`
+  return `### Consolidation, ${circumstances()}\n\n${table(['', `${nodes} nodes, budget ${budget}`], rows)}\n\n${reported(report)}\n`
 }
 
 function steps({ fleet, startMs }: ShrinkReport): readonly (readonly [string, string])[] {
@@ -62,7 +62,7 @@ function commandCounts(commands: readonly SeenCommand[]): string {
 }
 
 /** Each command on a line, by the seconds since consolidation was allowed. */
-function told({ commands, startMs }: ShrinkReport): string {
+function reported({ commands, startMs }: ShrinkReport): string {
   const at = (ms: number | undefined) => (ms === undefined ? 'not gone' : `${((ms - startMs) / 1000).toFixed(1)} s`)
   return commands
     .map(

@@ -42,11 +42,11 @@ async function differencesOf(
 
 /** Each part of a result on its own: whatever upstream answered in some round will do. */
 function anyOf(answers: readonly Answer[]): Readonly<Record<string, unknown>> {
-  const told = answers.map((answer) => ({ ...answer, blocked: answer.blocked.map(withoutOrder) }))
-  const keys = [...new Set(told.flatMap((answer) => Object.keys(answer)))]
+  const reported = answers.map((answer) => ({ ...answer, blocked: answer.blocked.map(withoutOrder) }))
+  const keys = [...new Set(reported.flatMap((answer) => Object.keys(answer)))]
   return Object.fromEntries(
     keys.map((key) => {
-      const values = told.map((answer) => (answer as Readonly<Record<string, unknown>>)[key])
+      const values = reported.map((answer) => (answer as Readonly<Record<string, unknown>>)[key])
       return [key, values.length === 1 ? values[0] : { $anyOf: values }]
     }),
   )

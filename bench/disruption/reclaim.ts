@@ -42,7 +42,7 @@ async function measure(world: World, nodes: number): Promise<Measured> {
   const startMs = Date.now()
   const since = () => Date.now() - startMs
   await forAll(taken, (vm) => world.operator.simulator('POST', `/vms/${vm}/evict`, {}))
-  const told = since()
+  const reported = since()
   const requested = await world.until(
     'every replacement is a NodeClaim',
     async () => {
@@ -73,7 +73,7 @@ async function measure(world: World, nodes: number): Promise<Measured> {
   return {
     passes: passes.map(({ time, nodeClaims }) => ({ atMs: Date.parse(time) - startMs, nodeClaims })),
     stages: {
-      'the last eviction was asked for': told,
+      'the last eviction was asked for': reported,
       'every replacement is a NodeClaim': requested,
       'all pods run on other nodes': running,
       'nothing of the old nodes is left': gone,

@@ -37,11 +37,11 @@ export function poolDriftChange(claim: NodeClaim, pool: Drift, azure: () => Drif
   const { conditions } = claim.status
   const before = conditionOf(conditions, type)
   if (!isTrue(conditions, 'Launched')) return cleared(before !== undefined)
-  if (pool.kind === 'drifted') return told(claim, pool)
+  if (pool.kind === 'drifted') return reported(claim, pool)
   if (!poolReasons.has(before?.reason ?? '')) return undefined
   if (pool.kind === 'unknown' && before?.reason === 'InstanceTypeNotFound') return undefined
   const rest = azure()
-  return rest.kind === 'drifted' ? told(claim, rest) : cleared(true)
+  return rest.kind === 'drifted' ? reported(claim, rest) : cleared(true)
 }
 
 /**
@@ -54,14 +54,14 @@ export function azureDriftChange(claim: NodeClaim, azure: Drift): DriftChange | 
   if (!isTrue(conditions, 'Launched')) return cleared(before !== undefined)
   if (azure.kind === 'unknown' || poolReasons.has(before?.reason ?? '')) return undefined
   if (azure.kind === 'none') return cleared(before !== undefined)
-  return told(claim, azure)
+  return reported(claim, azure)
 }
 
 function cleared(isNeeded: boolean): DriftChange | undefined {
   return isNeeded ? { clear: [type] } : undefined
 }
 
-function told({ status }: NodeClaim, { reason, message }: Drift & { kind: 'drifted' }): DriftChange | undefined {
+function reported({ status }: NodeClaim, { reason, message }: Drift & { kind: 'drifted' }): DriftChange | undefined {
   const before = conditionOf(status.conditions, type)
   if (before?.status === 'True' && before.reason === reason && before.message === message) return undefined
   return { conditions: [{ type, status: 'True', reason, message }] }

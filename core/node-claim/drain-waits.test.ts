@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { sampleMeta, samplePod, sampleTime } from '../sample-objects.ts'
 import type { HoldCause } from './drain.ts'
 import {
-  type DrainTold,
+  type DrainReported,
   firstOf,
   type Hold,
   isVmLookDue,
   newsFor,
-  nothingTold,
+  nothingReported,
   podHold,
   type Refusal,
   reportDistanceMs,
@@ -24,7 +24,7 @@ const pending = (what: string, dueMs?: number): Hold => ({
   isBlocked: false,
   ...(dueMs === undefined ? {} : { dueMs }),
 })
-const told = (change: Partial<DrainTold>): DrainTold => ({ ...nothingTold, ...change })
+const reported = (change: Partial<DrainReported>): DrainReported => ({ ...nothingReported, ...change })
 
 describe('obstacles to a drain are named', () => {
   const refusal = (kind: Refusal['kind'], ...budgets: string[]): Refusal => ({ kind, message: 'said so', budgets })
@@ -69,7 +69,7 @@ describe('obstacles to a drain are named', () => {
       ),
     )
     expect(long.more).toBe(4)
-    expect(JSON.stringify({ told: { waits: long }, waits: long }).length).toBeLessThan(4096)
+    expect(JSON.stringify({ reported: { waits: long }, waits: long }).length).toBeLessThan(4096)
   })
 })
 
@@ -90,7 +90,7 @@ it('keeps the time of known obstacles; blocked ones come first', () => {
 
 describe('a lifecycle gets reports of', () => {
   /** Returns the report of a hold of this age, to a caller who called this long ago. */
-  const news = (hold: Hold, forMs: number, caller: DrainTold = nothingTold, askedForMs = forMs) =>
+  const news = (hold: Hold, forMs: number, caller: DrainReported = nothingReported, askedForMs = forMs) =>
     newsFor(caller, { seen: [{ ...hold, sinceMs: now - forMs }], askedMs: now - askedForMs, now })?.on.map(
       ({ what }) => what,
     )
@@ -102,12 +102,12 @@ describe('a lifecycle gets reports of', () => {
     ['what should have ended', pending('p'), 60_000, true],
     ['a pod within its grace period', pending('p', now - 9999), 30_000, false],
     ['a pod past its grace period', pending('p', now - 10_000), 30_000, true],
-  ])('%s', (_, hold, forMs, isTold) => {
-    expect(news(hold, forMs)).toEqual(isTold ? ['p'] : undefined)
+  ])('%s', (_, hold, forMs, isReported) => {
+    expect(news(hold, forMs)).toEqual(isReported ? ['p'] : undefined)
   })
 
   it('the same thing once, and that it is over', () => {
-    const known = told({ waits: { on: [{ what: 'p', sinceMs: now - minute }], more: 0 }, reports: 1 })
+    const known = reported({ waits: { on: [{ what: 'p', sinceMs: now - minute }], more: 0 }, reports: 1 })
     expect(news(blocked('p'), minute, known, minute)).toBeUndefined()
     expect(news(blocked('q'), minute, known, minute)).toEqual(['q'])
     expect(newsFor(known, { seen: [], askedMs: now - minute, now })).toEqual({ on: [], more: 0 })
@@ -118,20 +118,20 @@ describe('a lifecycle gets reports of', () => {
     for (let at = 0; at < 6 * 60 * minute; at += reportDistanceMs(reports)) reports += 1
     expect(reports).toBeLessThan(32)
     expect([0, 1, 2, 20].map(reportDistanceMs)).toEqual([10_000, 20_000, 40_000, 15 * minute])
-    expect(news(blocked('p'), minute, told({ reports: 5 }), 5 * minute)).toBeUndefined()
-    expect(news(blocked('p'), minute, told({ reports: 5 }), 6 * minute)).toEqual(['p'])
+    expect(news(blocked('p'), minute, reported({ reports: 5 }), 5 * minute)).toBeUndefined()
+    expect(news(blocked('p'), minute, reported({ reports: 5 }), 6 * minute)).toEqual(['p'])
   })
 })
 
 it('checks for the VM of a silent node at once, and then more and more rarely', () => {
-  expect(isVmLookDue(nothingTold, now, now)).toBe(true)
-  expect(isVmLookDue(told({ vmLooks: 1 }), now - 9999, now)).toBe(false)
-  expect(isVmLookDue(told({ vmLooks: 1 }), now - 10_000, now)).toBe(true)
-  expect(isVmLookDue(told({ vmLooks: 2 }), now - 10_000, now)).toBe(false)
+  expect(isVmLookDue(nothingReported, now, now)).toBe(true)
+  expect(isVmLookDue(reported({ vmLooks: 1 }), now - 9999, now)).toBe(false)
+  expect(isVmLookDue(reported({ vmLooks: 1 }), now - 10_000, now)).toBe(true)
+  expect(isVmLookDue(reported({ vmLooks: 2 }), now - 10_000, now)).toBe(false)
 })
 
 it('says since when', () => {
   expect(waitsText({ on: [{ what: 'a', sinceMs: now }], more: 0 })).toBe('a, since 2026-01-01T00:00:00Z')
   expect(waitsText({ on: [{ what: 'a', sinceMs: now }], more: 2 })).toBe('a, since 2026-01-01T00:00:00Z; and 2 more')
-  expect(waitsText(nothingTold.waits)).toBe('')
+  expect(waitsText(nothingReported.waits)).toBe('')
 })

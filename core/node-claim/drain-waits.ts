@@ -19,7 +19,7 @@ export interface DrainWaits {
 }
 
 /** What the caller of `drain` already knows, so that only changes are reported. */
-export interface DrainTold {
+export interface DrainReported {
   readonly waits: DrainWaits
   /** Number of reports. */
   readonly reports: number
@@ -28,7 +28,7 @@ export interface DrainTold {
 }
 
 /** State of a caller that has just begun to drain. */
-export const nothingTold: DrainTold = { waits: { on: [], more: 0 }, reports: 0, vmLooks: 0 }
+export const nothingReported: DrainReported = { waits: { on: [], more: 0 }, reports: 0, vmLooks: 0 }
 
 /** An obstacle observed at one poll. */
 export interface Hold {
@@ -134,13 +134,13 @@ function lasting(seen: readonly SeenHold[], now: number): DrainWaits {
  * logarithm of a drain's time. A drain without obstacles has none. `askedMs`: the time of the call.
  */
 export function newsFor(
-  told: DrainTold,
+  reported: DrainReported,
   { seen, askedMs, now }: { readonly seen: readonly SeenHold[]; readonly askedMs: number; readonly now: number },
 ): DrainWaits | undefined {
-  if (now < askedMs + reportDistanceMs(told.reports)) return undefined
+  if (now < askedMs + reportDistanceMs(reported.reports)) return undefined
   const waits = lasting(seen, now)
   const names = ({ on }: DrainWaits) => on.map(({ what }) => what).join('\n')
-  return names(waits) === names(told.waits) ? undefined : waits
+  return names(waits) === names(reported.waits) ? undefined : waits
 }
 
 /** Returns the minimum time between a report and the next one. */
@@ -149,8 +149,8 @@ export function reportDistanceMs(reports: number): number {
 }
 
 /** Whether to check now for the VM of an unready Node: at once, and then at the intervals of reports. */
-export function isVmLookDue(told: DrainTold, askedMs: number, now: number): boolean {
-  return told.vmLooks === 0 || now >= askedMs + reportDistanceMs(told.vmLooks - 1)
+export function isVmLookDue(reported: DrainReported, askedMs: number, now: number): boolean {
+  return reported.vmLooks === 0 || now >= askedMs + reportDistanceMs(reported.vmLooks - 1)
 }
 
 /** Returns the text for conditions, events and the status of a lifecycle; empty when nothing is waited for. */

@@ -73,8 +73,8 @@ export function explainedPlan(
 
 function explained(base: SolverBase): ExplainedPlan {
   const { plan: placed, failed, places, pass, unplaced } = solved(base)
-  const told = failed.map(({ pod, cause }) => ({ pod, cause }))
-  const plan = { ...placed, unschedulable: [...placed.unschedulable, ...told] }
+  const reported = failed.map(({ pod, cause }) => ({ pod, cause }))
+  const plan = { ...placed, unschedulable: [...placed.unschedulable, ...reported] }
   return {
     plan,
     podFunnels: (pod) => {

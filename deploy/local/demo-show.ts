@@ -70,7 +70,7 @@ export class Show {
   async scaleUp(): Promise<void> {
     await this.#scale(pods)
     await this.#until(`${pods} pods run`, async () => (await this.#running()) === pods)
-    await this.#tellNodes()
+    await this.#reportNodes()
   }
 
   async scaleDown(): Promise<void> {
@@ -94,7 +94,7 @@ export class Show {
       const gone = !(await this.#names('nodes')).includes(node)
       return gone && (await this.#running()) === pods
     })
-    await this.#tellNodes()
+    await this.#reportNodes()
   }
 
   /** Prints the table of what was made and what is left. True when nothing is. */
@@ -181,7 +181,7 @@ export class Show {
     return names
   }
 
-  async #tellNodes(): Promise<void> {
+  async #reportNodes(): Promise<void> {
     const table = await this.#operator.kubectl(['get', 'nodeclaims'])
     await this.#names('nodes')
     await this.#names('nodeClaims')

@@ -13,8 +13,11 @@ export interface CrdTable {
 /** The table of some CRDs: `npm run vectors -- crds FOLDER` makes upstream's. */
 export function crdTable(crds: readonly Crd[]): CrdTable {
   const facts = crds.flatMap((crd) => [...digested(factsOf(crd))])
-  const told = crds.flatMap((crd) => sentences(storedSchema(crd)).map(([, sentence]) => digest(sentence)))
-  return { facts: Object.fromEntries(facts.sort(([a], [b]) => (a < b ? -1 : 1))), sentences: [...new Set(told)].sort() }
+  const reported = crds.flatMap((crd) => sentences(storedSchema(crd)).map(([, sentence]) => digest(sentence)))
+  return {
+    facts: Object.fromEntries(facts.sort(([a], [b]) => (a < b ? -1 : 1))),
+    sentences: [...new Set(reported)].sort(),
+  }
 }
 
 /** Upstream's table (test/vectors/golden/README.md says where it is from). */

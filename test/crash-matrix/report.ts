@@ -44,7 +44,7 @@ export function asMarkdown(report: Report): string {
         row.stage,
         `\`${nameOf(row.step)}\``,
         row.point,
-        told(result),
+        reported(result),
         secondsOf(result),
       ]),
     ),
@@ -55,7 +55,7 @@ export function asMarkdown(report: Report): string {
     '',
     table(
       ['server', 'phase', 'result', 's'],
-      phases.map(({ row, ...result }) => [row.server, row.phase, told(result), secondsOf(result)]),
+      phases.map(({ row, ...result }) => [row.server, row.phase, reported(result), secondsOf(result)]),
     ),
     '',
     '## Writes without a row',
@@ -69,7 +69,7 @@ export function asMarkdown(report: Report): string {
 
 const order = ({ stage, step, point }: Row) => `${stages.indexOf(stage)} ${nameOf(step)} ${point}`
 
-function told({ verdict, detail }: Omit<Result<unknown>, 'row'>): string {
+function reported({ verdict, detail }: Omit<Result<unknown>, 'row'>): string {
   return detail === undefined ? verdict : `**${verdict}**: ${detail}`
 }
 
@@ -89,10 +89,10 @@ const atStart: readonly RegExp[] = [
 export function problemsOf({ results, phases, unrecorded, left }: Report): readonly string[] {
   const rest = Object.entries(left).filter(([, count]) => count > 0)
   return [
-    ...results.filter(({ verdict }) => verdict !== 'ok').map((one) => `${describe(one.row)}: ${told(one)}`),
+    ...results.filter(({ verdict }) => verdict !== 'ok').map((one) => `${describe(one.row)}: ${reported(one)}`),
     ...phases
       .filter(({ verdict }) => verdict !== 'ok')
-      .map((one) => `${one.row.server} killed while ${one.row.phase}: ${told(one)}`),
+      .map((one) => `${one.row.server} killed while ${one.row.phase}: ${reported(one)}`),
     ...unrecorded
       .filter((kind) => !atStart.some((pattern) => pattern.test(kind)))
       .map((kind) => `${kind}: a write without a row`),

@@ -28,12 +28,12 @@ export async function runMatrix(faulty: FaultyWorld, options: RunOptions): Promi
   const untilMs = startedAtMs + (options.minutes ?? Number.POSITIVE_INFINITY) * 60_000
   await matrix.run(selected, untilMs, (result) => {
     results.push(result)
-    say(`[${results.length}/${selected.length}] ${describe(result.row)}: ${told(result)}`)
+    say(`[${results.length}/${selected.length}] ${describe(result.row)}: ${reported(result)}`)
   })
   for (const server of options.phases ? servers : [])
     await matrix.runPhases(server, (result) => {
       phases.push(result)
-      say(`${server} killed while ${result.row.phase}: ${told(result)}`)
+      say(`${server} killed while ${result.row.phase}: ${reported(result)}`)
     })
   say('ending all lives')
   const left = await matrix.end()
@@ -49,7 +49,7 @@ export async function runMatrix(faulty: FaultyWorld, options: RunOptions): Promi
   }
 }
 
-function told({ verdict, seconds, detail }: Result<unknown>): string {
+function reported({ verdict, seconds, detail }: Result<unknown>): string {
   const words = [
     verdict,
     ...(seconds === undefined ? [] : [`${seconds.toFixed(1)} s`]),

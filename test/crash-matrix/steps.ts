@@ -104,11 +104,11 @@ export class StepReader {
     const now = statesOf(conditions)
     const changed = [...now].filter(([type, status]) => before.get(type) !== status)
     const gone = [...before.keys()].filter((type) => !now.has(type))
-    const told = [
+    const reported = [
       ...changed.filter(([, status]) => status !== 'Unknown').map((entry) => entry.join('=')),
       ...gone.map((type) => `no ${type}`),
     ]
-    if (told.length > 0) return told
+    if (reported.length > 0) return reported
     return changed.length > 0 ? changed.map((entry) => entry.join('=')) : ['messages of conditions']
   }
 }

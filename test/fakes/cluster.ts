@@ -148,7 +148,7 @@ export class FakeCluster {
   /** Ends `lag`: caches hear of all that was withheld. */
   catchUp(): void {
     this.#isLagging = false
-    for (const tell of this.#withheld.splice(0)) tell()
+    for (const pass of this.#withheld.splice(0)) pass()
   }
 
   /** Puts an object there as it is, as if somebody else had written it; what there is of that name is replaced. */
@@ -344,7 +344,7 @@ export class FakeCluster {
       metadata: { ...(object['metadata'] as Meta), resourceVersion: String(this.#version) },
     })
     this.#objects.set(path, stored)
-    this.#tell((cache) => enter(cache, path, stored))
+    this.#notify((cache) => enter(cache, path, stored))
     for (const hear of this.#watchers) hear(path, 'MODIFIED', stored)
     return stored
   }
@@ -354,12 +354,12 @@ export class FakeCluster {
     this.#version += 1
     this.#objects.delete(path)
     const gone = { ...object, metadata: { ...(object['metadata'] as Meta), resourceVersion: String(this.#version) } }
-    this.#tell((cache) => forget(cache, path))
+    this.#notify((cache) => forget(cache, path))
     for (const hear of this.#watchers) hear(path, 'DELETED', gone)
     return structuredClone(gone)
   }
 
-  #tell(about: (cache: ClusterCache) => void): void {
+  #notify(about: (cache: ClusterCache) => void): void {
     for (const cache of this.#caches) {
       if (this.#isLagging) this.#withheld.push(() => about(cache))
       else about(cache)

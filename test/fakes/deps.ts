@@ -9,7 +9,7 @@ import { noNodeRules } from '../../core/node-claim/node-health.ts'
 import type { FakeCluster } from './cluster.ts'
 
 /** Events as they were recorded, for a look at who was told what. */
-interface ToldEvent {
+interface ReportedEvent {
   readonly reason: string
   readonly about: string
   readonly message: string
@@ -17,14 +17,14 @@ interface ToldEvent {
 
 /** What Kubernetes activities work with, over a cluster in memory. */
 export function kubernetesDeps(cluster: FakeCluster) {
-  const told: ToldEvent[] = []
+  const reported: ReportedEvent[] = []
   const logged: string[] = []
   const registry = new Registry()
   const now = () => Date.now()
   const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) })
   const events = {
     record: ({ reason, about, message }: EventInput) =>
-      void told.push({ reason, about: `${about.kind}/${about.metadata.name}`, message }),
+      void reported.push({ reason, about: `${about.kind}/${about.metadata.name}`, message }),
     recordTransitions: () => {},
   }
   const deps: KubernetesActivityDeps & { readonly cluster: string } = {
@@ -40,7 +40,7 @@ export function kubernetesDeps(cluster: FakeCluster) {
     namespace: 'joiner',
     nodeRules: noNodeRules,
   }
-  return { deps, told, logged, registry }
+  return { deps, reported, logged, registry }
 }
 
 /** Lines of the metrics that begin like this. */

@@ -1,12 +1,12 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { drain } from '../../activities/kubernetes/draining/drain.ts'
-import { type DrainTold, nothingTold } from '../../core/node-claim/drain-waits.ts'
+import { type DrainReported, nothingReported } from '../../core/node-claim/drain-waits.ts'
 import { FakeCluster } from './cluster.ts'
 import { kubernetesDeps } from './deps.ts'
 import { condition, goingClaim, nodeJson } from './objects.ts'
 
 /** What a lifecycle knows that was told so often that it hears of nothing for 15 minutes. */
-export const deaf: DrainTold = { ...nothingTold, reports: 100, vmLooks: 100 }
+export const deaf: DrainReported = { ...nothingReported, reports: 100, vmLooks: 100 }
 
 export const ref = { name: 'a', uid: 'uid-a' }
 
@@ -26,7 +26,7 @@ export interface Given {
   readonly pods?: readonly Json[]
   readonly budgets?: readonly Json[]
   readonly attachments?: readonly Json[]
-  readonly told?: DrainTold | undefined
+  readonly reported?: DrainReported | undefined
 }
 
 export function world({
@@ -42,16 +42,16 @@ export function world({
   for (const pod of pods) cluster.put('pods', pod)
   for (const budget of budgets) cluster.put('poddisruptionbudgets', budget)
   for (const attachment of attachments) cluster.put('volumeattachments', attachment)
-  const { deps, told, registry, logged } = kubernetesDeps(cluster)
+  const { deps, reported, registry, logged } = kubernetesDeps(cluster)
   const stop = new AbortController()
   return {
     cluster,
     deps,
-    told,
+    reported,
     registry,
     logged,
     stop,
-    drain: (knows = deaf) => drain(deps, { claim: ref, told: knows }, stop.signal),
+    drain: (knows = deaf) => drain(deps, { claim: ref, reported: knows }, stop.signal),
     conditions: () => conditionsOf(cluster),
     taints: (node = 'aks-a') => (cluster.object('nodes', node)?.spec.taints ?? []).map(({ key }) => key),
   }
@@ -68,4 +68,4 @@ export const metadataOf = (cluster: FakeCluster) => cluster.object('nodeclaims',
 
 /** A drain by another process. */
 export const drainAgain = (deps: Parameters<typeof drain>[0]) =>
-  drain(deps, { claim: ref, told: deaf }, new AbortController().signal)
+  drain(deps, { claim: ref, reported: deaf }, new AbortController().signal)

@@ -40,7 +40,7 @@ async function main({ seed, count: cases, from, processes }: Options): Promise<v
   const onRun = (done: number) => {
     if (done % progressEvery === 0) console.log(`${done} of ${cases} have run`)
   }
-  const report = await fuzz({ seed, count: cases, from, onRun, onFailure: (failure) => tell(failure, seed) })
+  const report = await fuzz({ seed, count: cases, from, onRun, onFailure: (failure) => print(failure, seed) })
   const real = await runProcesses(seed, from, cases, processes)
   console.log(
     `\n${circumstances()}, seed ${seed}, ${((Date.now() - startedAtMs) / 1000).toFixed(0)} s\n\n${asTable(report, real)}`,
@@ -49,7 +49,7 @@ async function main({ seed, count: cases, from, processes }: Options): Promise<v
 }
 
 /** The file is kept, for whoever wants to look at it. */
-function tell({ one, message }: Failure, seed: number): void {
+function print({ one, message }: Failure, seed: number): void {
   const words = written(one, folderOf(seed, one)).map((word) => (/^[\w./-]+$/.test(word) ? word : `'${word}'`))
   console.error(
     `${one.index}: ${printable(message)}\n  npm run joiner -- ${words.join(' ')}\n  npm run fuzz-cli -- --seed ${seed} --from ${one.index} --count 1`,
@@ -75,7 +75,7 @@ async function runProcesses(seed: number, from: number, cases: number, wanted: n
       (end.peakMiB > mostMiB ? `needed ${Math.round(end.peakMiB)} MiB` : undefined)
     if (message === undefined) continue
     failures += 1
-    tell({ one, message: `as a process: ${message}` }, seed)
+    print({ one, message: `as a process: ${message}` }, seed)
   }
   return { ended, failures }
 }

@@ -36,7 +36,7 @@ async function main(options: Options): Promise<void> {
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   const report = options.only === 'files' ? undefined : await inCluster(corpus, options, say)
   const runs = options.only === 'cluster' ? [] : await onFiles(corpus, say)
-  if (options.refused === true) tellRefused(report)
+  if (options.refused === true) reportRefused(report)
   console.log(`\n${circumstances()}${options.apart === true ? ', four processes' : ''}\n`)
   if (report !== undefined) console.log(`${objectTable(corpus, report)}\n\n${outcomeTable(report)}\n`)
   if (runs.length > 0) console.log(`${fileTable(runs)}\n`)
@@ -83,7 +83,7 @@ async function onFiles({ files }: Corpus, say: (text: string) => void): Promise<
   }
 }
 
-function tellRefused(report: HostileReport | undefined): void {
+function reportRefused(report: HostileReport | undefined): void {
   for (const { object, answer } of report?.sent ?? [])
     if (answer.kind === 'refused')
       console.log(printable(`refused: ${object.kind} that ${object.what}: ${answer.why.slice(0, 200)}`))

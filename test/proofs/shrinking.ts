@@ -83,7 +83,7 @@ function quiet(nodes: number): readonly SpreadWorkload[] {
 export async function shrink(
   world: World,
   options: ShrinkOptions,
-  tell: (line: string) => void = () => {},
+  log: (line: string) => void = () => {},
 ): Promise<ShrinkReport> {
   const { nodes, budget, limitMs, consolidateAfter } = options
   await world.apply(savingPool('general', budget, 'Never'), nodeClass(), ...busy(nodes).flatMap(objectsOf))
@@ -91,18 +91,18 @@ export async function shrink(
   const witness = await Witness.start(world.cluster)
   try {
     await untilHealthy(world, witness, busy(nodes), limitMs)
-    tell(`${witness.now('node').length} nodes for ${witness.now('pod').length} pods`)
+    log(`${witness.now('node').length} nodes for ${witness.now('pod').length} pods`)
     await world.apply(...quiet(nodes).flatMap(objectsOf))
     await untilHealthy(world, witness, quiet(nodes), limitMs)
     const prices = await Prices.read(world)
     const solver = await prices.onEmptyCluster()
     const since = witness.moments().at(-1)?.revision ?? 0
     const before = { ...fleetNow(witness, prices), pods: witness.now('pod').length }
-    tell(`asked for less: ${picture(before)}; the solver: ${picture(solver)}`)
+    log(`asked for less: ${picture(before)}; the solver: ${picture(solver)}`)
     const startMs = Date.now()
     await world.apply(savingPool('general', budget, consolidateAfter))
     const bound = solver.cost * (1 + options.within)
-    await untilSettled(witness, prices, { ...options, bound, startMs }, tell)
+    await untilSettled(witness, prices, { ...options, bound, startMs }, log)
     await untilHealthy(world, witness, quiet(nodes), limitMs)
     const moments = witness.moments()
     const fleet = fleetOver(moments, (labels) => prices.ofNode(labels)).filter(({ atMs }) => atMs >= startMs)
@@ -206,7 +206,7 @@ async function untilSettled(
   witness: Witness,
   prices: Prices,
   { limitMs, quietMs, bound, startMs }: Settling,
-  tell: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<void> {
   let [last, changedMs] = ['', startMs]
   while (Date.now() - startMs < limitMs) {
@@ -214,7 +214,7 @@ async function untilSettled(
     const line = picture(fleet)
     if (line !== last) {
       changedMs = Date.now()
-      tell(`${Math.round((changedMs - startMs) / 1000)} s: ${line}`)
+      log(`${Math.round((changedMs - startMs) / 1000)} s: ${line}`)
     }
     last = line
     const isQuiet =

@@ -126,7 +126,8 @@ function claimOf(
 
 function nodeOf(draw: Draw, { name, state, labels, amounts: own, taints }: Facts, leaving: boolean): Json {
   const { [poolKey]: _pool, ...withoutPool } = labels
-  const told = state === 'untold' ? { [poolKey]: labels[poolKey] ?? '' } : state === 'unmanaged' ? withoutPool : labels
+  const reported =
+    state === 'untold' ? { [poolKey]: labels[poolKey] ?? '' } : state === 'unmanaged' ? withoutPool : labels
   const stage = {
     ...(state === 'ready' || state === 'starting' ? { 'karpenter.sh/registered': 'true' } : {}),
     ...(state === 'ready' ? { 'karpenter.sh/initialized': 'true' } : {}),
@@ -138,7 +139,7 @@ function nodeOf(draw: Draw, { name, state, labels, amounts: own, taints }: Facts
     kind: 'Node',
     metadata: {
       name,
-      labels: { ...told, ...draw.fields(0.95, () => ({ [hostnameKey]: name })), ...stage },
+      labels: { ...reported, ...draw.fields(0.95, () => ({ [hostnameKey]: name })), ...stage },
       ...(leaving && state === 'unmanaged' ? { deletionTimestamp: now } : {}),
     },
     spec: {

@@ -51,17 +51,17 @@ async function main({ minutes, seed, plan = false }: Options): Promise<void> {
 }
 
 function asTable(report: SoakReport, minutes: number): string {
-  const told = (counts: Readonly<Record<string, number>>) =>
+  const reported = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
       .join(', ')
   return table(
     ['', `${minutes} minutes`],
     [
-      ['troubles', told(report.troubles)],
-      ['faults of Azure that hit', told(report.hits)],
+      ['troubles', reported(report.troubles)],
+      ['faults of Azure that hit', reported(report.hits)],
       ['nodes at once, most', String(report.mostNodes)],
-      ['requests that change VMs', told(report.requests)],
+      ['requests that change VMs', reported(report.requests)],
       ['until nothing was left', seconds(report.settledMs)],
       ['VMs made twice', String(report.duplicates.length)],
       ['leaks that garbage collection found', String(report.alarms.length)],

@@ -181,10 +181,10 @@ function picked<T>(list: readonly T[], draw: number): T | undefined {
   return list[Math.floor(draw * list.length)]
 }
 
-async function watch(world: World, signal: AbortSignal, told: (nodes: number) => void): Promise<void> {
+async function watch(world: World, signal: AbortSignal, reported: (nodes: number) => void): Promise<void> {
   while (!signal.aborted) {
     const nodes = await world.list('nodes').catch(() => [])
-    told(nodes.length)
+    reported(nodes.length)
     await pause(1000, undefined, { signal }).catch(() => undefined)
   }
 }

@@ -117,8 +117,8 @@ export class Scenario {
     const line = await this.#logged(says)
     const pid = this.#world.cluster.supervisor.pids['joiner']
     await new Promise((resolve) => setTimeout(resolve, 8000))
-    const told = await this.#lines('; trying again')
-    if (told.length !== 1) throw new Error(`${what}: told ${told.length} times:\n${told.join('\n')}`)
+    const reported = await this.#lines('; trying again')
+    if (reported.length !== 1) throw new Error(`${what}: told ${reported.length} times:\n${reported.join('\n')}`)
     const readiness = await this.#readiness()
     if (!/waiting for (temporal|workers): /.test(readiness)) throw new Error(`${what}: /readyz says ${readiness}`)
     const command = await this.#world.joinerWith(settings, 'status').then(
@@ -184,8 +184,8 @@ export class Scenario {
     await files.putKey(this.#key())
     await this.#logged('"started workers"')
     await this.#scaleOnce(next)
-    const told = await this.#lines('refuses the API key')
-    if (told.length !== 1) throw new Error(`told ${told.length} times:\n${told.join('\n')}`)
+    const reported = await this.#lines('refuses the API key')
+    if (reported.length !== 1) throw new Error(`told ${reported.length} times:\n${reported.join('\n')}`)
     this.#done('API key that ends and stays', 'one restart; then told once, waits, and begins with the next key')
     await this.#stop()
   }

@@ -138,12 +138,12 @@ export interface GoldenMark {
 /** What one call of the cases marks, at time 0. */
 export function goldenMark(mark: GoldenMark, sizes: readonly VmSize[]): readonly Mark[] {
   const { kind, instanceType = '', zone = '', capacityType = '', ttlSeconds } = mark
-  const told = { untilMs: ttlSeconds * 1000, reason: 'test' }
-  if (kind === 'allSpot') return [{ kind, ...told }]
+  const reported = { untilMs: ttlSeconds * 1000, reason: 'test' }
+  if (kind === 'allSpot') return [{ kind, ...reported }]
   const { family = '', vCpus = 0 } = sizes.find(({ name }) => name === instanceType) ?? {}
   return kind === 'wholeFamilyOf'
-    ? [{ kind: 'family', family, minVCpus: -1, zone, capacityType, ...told }]
-    : offeringMarks({ instanceType, family, vCpus, zone, capacityType }, told)
+    ? [{ kind: 'family', family, minVCpus: -1, zone, capacityType, ...reported }]
+    : offeringMarks({ instanceType, family, vCpus, zone, capacityType }, reported)
 }
 
 /** The content of the marks as the cases show it: how long they last is counted from time 0. */

@@ -97,11 +97,11 @@ function canonicalForm(groups: ReadonlyMap<string, string>, open: ReadonlySet<st
     ...(open.has('requests') ? {} : { requests: amounts(claim.requests ?? {}) }),
   })
   const errorsOf = (errors: Readonly<Record<string, string>>) => {
-    const told = Object.entries(errors).map(([pod, message]) => {
+    const reported = Object.entries(errors).map(([pod, message]) => {
       const text = open.has('errorText') ? 'an error' : message.replaceAll(generatedHostname, 'hostname-placeholder')
       return `${open.has('pods') ? 'a pod' : (groups.get(pod) ?? pod)}: ${text}`
     })
-    return count(told)
+    return count(reported)
   }
   return ({ newNodeClaims = [], existingNodes = [], errors = {} }) => ({
     claims: open.has('claims') ? count(newNodeClaims.map(({ nodePool }) => nodePool)) : newNodeClaims.map(claimForm),

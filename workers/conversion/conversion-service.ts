@@ -71,7 +71,7 @@ export class ConversionService {
 
   /** Watches one object by its name, which is all that Joiner may read of its kind. */
   #watch(path: string, name: string, seen: (object: Json | undefined) => void): void {
-    const told = (object: Json | undefined) => {
+    const reported = (object: Json | undefined) => {
       seen(object)
       this.#listed.add(name)
       this.#look()
@@ -79,7 +79,12 @@ export class ConversionService {
     const selector = new URLSearchParams({ fieldSelector: `metadata.name=${name}` })
     const watch = new ListWatch(
       { client: this.#input.client, path: `${path}?${selector.toString()}`, log: this.#input.log },
-      { replaced: ([object]) => told(object), changed: told, deleted: () => told(undefined), reached: () => {} },
+      {
+        replaced: ([object]) => reported(object),
+        changed: reported,
+        deleted: () => reported(undefined),
+        reached: () => {},
+      },
     )
     this.#watches.push(watch)
     void watch.run()

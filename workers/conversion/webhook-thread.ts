@@ -10,7 +10,7 @@ const firstRestartMs = 500
 const longestRestartMs = 30_000
 const lastingMs = 60_000
 /** A flood is one line in the log in so long. */
-const tellEveryMs = 60_000
+const reportEveryMs = 60_000
 
 interface Input {
   readonly port: number
@@ -32,7 +32,7 @@ export class WebhookThread {
   #timer: NodeJS.Timeout | undefined
   #port: number | undefined
   #isStopped = false
-  #toldAtMs = Number.NEGATIVE_INFINITY
+  #reportedAtMs = Number.NEGATIVE_INFINITY
   #startedAtMs = 0
   #restartMs = firstRestartMs
 
@@ -84,12 +84,12 @@ export class WebhookThread {
     })
     this.#worker = worker
     this.#startedAtMs = Date.now()
-    worker.on('message', (message: FromWebhook) => this.#told(message))
+    worker.on('message', (message: FromWebhook) => this.#reported(message))
     worker.on('error', (error) => this.#ended(worker, error))
     worker.on('exit', (code) => this.#ended(worker, new Error(`it ended with ${code}`)))
   }
 
-  #told(message: FromWebhook): void {
+  #reported(message: FromWebhook): void {
     const { log, onServing } = this.#input
     if (message.kind === 'listening') {
       const isFirst = this.#port === undefined
@@ -102,8 +102,8 @@ export class WebhookThread {
     for (const [why, count] of message.refused) this.#requests.inc({ code: String(why) }, count)
     if (message.failure !== undefined) log.warn({ reason: message.failure }, 'conversion failed')
     const now = Date.now()
-    if (message.refused.length === 0 || now - this.#toldAtMs < tellEveryMs) return
-    this.#toldAtMs = now
+    if (message.refused.length === 0 || now - this.#reportedAtMs < reportEveryMs) return
+    this.#reportedAtMs = now
     log.warn(
       { refused: Object.fromEntries(message.refused) },
       'refused requests to the conversion webhook within a second; only the API server should call it: a NetworkPolicy keeps others out',

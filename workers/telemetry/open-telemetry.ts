@@ -24,8 +24,8 @@ type Environment = Readonly<Record<string, string | undefined>>
  */
 export function openTelemetry(env: Environment, log: Logger): Tracing {
   const failures = log.child({ component: 'opentelemetry' })
-  const tell = (message: string, ...more: unknown[]) => failures.warn({ more: more.map(String) }, message)
-  diag.setLogger({ error: tell, warn: tell, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN)
+  const warn = (message: string, ...more: unknown[]) => failures.warn({ more: more.map(String) }, message)
+  diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN)
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
   const ids = new ChosenIds()
   const provider = new TracerProvider({

@@ -56,14 +56,14 @@ describe.each([...refusals, ['a connection that breaks', new Error('socket hang 
     expect(error).toBeInstanceOf(Error)
     const failed = (await thrown(error)) as ApplicationFailure
     expect(failed).toBeInstanceOf(ApplicationFailure)
-    const told = {
+    const reported = {
       log: logged(error),
       console: inspect(error, { depth: 10, showHidden: false }),
       json: JSON.stringify(error),
       message: scrubbedMessage(error),
       history: `${failed.message} ${failed.stack} ${JSON.stringify(failed)} ${inspect(failed, { depth: 10 })}`,
     }
-    for (const [where, text] of Object.entries(told)) {
+    for (const [where, text] of Object.entries(reported)) {
       expect(text.length, where).toBeGreaterThan(0)
       expect(text, where).not.toContain(secret.slice(0, 24))
     }

@@ -92,8 +92,8 @@ function checked(credential: CredentialKind, because: string, settings: Identity
     }
   const missing = neededFor[credential].filter(([setting]) => settings[setting] === undefined)
   if (missing.length === 0) return { kind: 'chosen', credential, because }
-  const told = missing.map(([, variable, who]) => `${variable} is not set: ${who}`)
-  return { kind: 'none', message: `credential "${credential}" (${because}): ${told.join('; ')}` }
+  const reported = missing.map(([, variable, who]) => `${variable} is not set: ${who}`)
+  return { kind: 'none', message: `credential "${credential}" (${because}): ${reported.join('; ')}` }
 }
 
 /** The SDK's credential of a kind. Its own retries are off: who asks for a token decides how long that may take. */

@@ -6,12 +6,12 @@ import type { Quota } from './quota.ts'
 
 it('quota by family and marks by reason are told', async () => {
   const registry = new Registry()
-  const told = { untilMs: 10, reason: 'AllocationFailure' }
+  const reported = { untilMs: 10, reason: 'AllocationFailure' }
   const d4 = { instanceType: 'a', family: 'f', vCpus: 4, zone: '0', capacityType: 'on-demand' }
   const added = [
-    ...offeringMarks(d4, told),
-    ...offeringMarks({ ...d4, zone: 'z-1' }, told),
-    { kind: 'allSpot', ...told } as const,
+    ...offeringMarks(d4, reported),
+    ...offeringMarks({ ...d4, zone: 'z-1' }, reported),
+    { kind: 'allSpot', ...reported } as const,
   ]
   const quota = {
     usages: new Map([

@@ -33,14 +33,14 @@ const d4: OfferingId = {
 const d8 = { ...d4, instanceType: 'Standard_D8s_v5', vCpus: 8 }
 const d2 = { ...d4, instanceType: 'Standard_D2s_v5', vCpus: 2 }
 const zones = ['0', 'westus2-1', 'westus2-2']
-const told = (untilMs: number) => ({ untilMs, reason: 'test' })
+const reported = (untilMs: number) => ({ untilMs, reason: 'test' })
 const marked = (...calls: readonly (readonly [OfferingId, number])[]): Marks =>
   calls.reduce<Marks>(
-    (marks, [offering, untilMs]) => withMarks(marks, offeringMarks(offering, told(untilMs)), 0).marks,
+    (marks, [offering, untilMs]) => withMarks(marks, offeringMarks(offering, reported(untilMs)), 0).marks,
     noMarks,
   )
 const blocks = (scope: Parameters<typeof marksFor>[1], attempted: OfferingId, offering: OfferingId) =>
-  isBlocked(withMarks(noMarks, marksFor(attempted, scope, { ...told(10), zones }), 0).marks, offering, 0)
+  isBlocked(withMarks(noMarks, marksFor(attempted, scope, { ...reported(10), zones }), 0).marks, offering, 0)
 
 describe('a mark', () => {
   it.each([
@@ -80,26 +80,26 @@ describe('a mark', () => {
   })
 
   it('of a family that ran out leaves no threshold behind', () => {
-    const { marks, news } = withMarks(marked([d2, 10]), offeringMarks(d8, told(100)), 20)
+    const { marks, news } = withMarks(marked([d2, 10]), offeringMarks(d8, reported(100)), 20)
     expect(news).toBe(1)
     expect([d4, d8].map((offering) => isBlocked(marks, offering, 20))).toEqual([false, true])
   })
 
   it('is news when it blocks more', () => {
-    const again = (offering: OfferingId) => withMarks(marked([d4, 10]), offeringMarks(offering, told(20)), 0).news
+    const again = (offering: OfferingId) => withMarks(marked([d4, 10]), offeringMarks(offering, reported(20)), 0).news
     expect([again(d4), again(d8), again(d2), again({ ...d4, zone: '0' })]).toEqual([0, 0, 1, 1])
   })
 
   it('has a key that a ConfigMap takes, also where a family has a space in its name', () => {
     const spaced = { ...d4, family: 'Standard NCASv3_T4 Family' }
     for (const scope of ['allSpot', 'allZonesOfCapacityType', 'zoneAllCapacityTypes'] as const)
-      for (const key of withMarks(noMarks, marksFor(spaced, scope, { ...told(1), zones }), 0).marks.keys())
+      for (const key of withMarks(noMarks, marksFor(spaced, scope, { ...reported(1), zones }), 0).marks.keys())
         expect(key).toMatch(/^[-._a-zA-Z0-9]+$/)
     expect(isBlocked(marked([spaced, 10]), { ...d8, family: 'standard ncasv3_t4 family' }, 0)).toBe(true)
   })
 
   it('is read back, and a damaged one is none', () => {
-    const marks = withMarks(marked([d4, 1000], [d8, 2000]), [{ kind: 'allSpot', ...told(3000) }], 0).marks
+    const marks = withMarks(marked([d4, 1000], [d8, 2000]), [{ kind: 'allSpot', ...reported(3000) }], 0).marks
     expect(parseMarks(formatMarks(marks))).toEqual(marks)
     expect(blockAlike(parseMarks(formatMarks(marks)), marks)).toBe(true)
     for (const damaged of [
@@ -154,9 +154,9 @@ goldenSuite('azure/unavailable-cache', 13, ({ cases, probes, skusFile }: CacheCa
     let after: Marks = noMarks
     let version = 0
     const versions = marks.map((mark) => {
-      const told = withMarks(after, goldenMark(mark, sizes), 0)
-      after = told.marks
-      version += told.news
+      const reported = withMarks(after, goldenMark(mark, sizes), 0)
+      after = reported.marks
+      version += reported.news
       return version
     })
     expect(versions).toEqual(expected.seqNumAfterEach)

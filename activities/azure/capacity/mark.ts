@@ -10,14 +10,14 @@ export interface OfferingId {
   readonly capacityType: string
 }
 
-interface Told {
+interface Reported {
   /** Epoch ms from which on the mark says nothing. */
   readonly untilMs: number
   readonly reason: string
 }
 
 /** A size that was refused in a zone for a capacity type. */
-interface OfferingMark extends Told {
+interface OfferingMark extends Reported {
   readonly kind: 'offering'
   readonly instanceType: string
   readonly family: string
@@ -26,7 +26,7 @@ interface OfferingMark extends Told {
 }
 
 /** The sizes of a family from so many vCPUs on, in a zone for a capacity type; `minVCpus` -1: the whole family. */
-interface FamilyMark extends Told {
+interface FamilyMark extends Reported {
   readonly kind: 'family'
   readonly family: string
   readonly minVCpus: number
@@ -35,7 +35,7 @@ interface FamilyMark extends Told {
 }
 
 /** Every spot offering of the region. */
-interface AllSpotMark extends Told {
+interface AllSpotMark extends Reported {
   readonly kind: 'allSpot'
 }
 
@@ -111,8 +111,8 @@ export function marksFor(
   scope: MarkScope,
   { untilMs, reason, zones }: { readonly untilMs: number; readonly reason: string; readonly zones: readonly string[] },
 ): readonly Mark[] {
-  const told = { untilMs, reason }
-  if (scope === 'allSpot') return [{ kind: 'allSpot', ...told }]
+  const reported = { untilMs, reason }
+  if (scope === 'allSpot') return [{ kind: 'allSpot', ...reported }]
   const placement = zone === '0' ? ['0'] : [...new Set([zone, ...zones.filter((other) => other !== '0')])]
   const both = ['on-demand', 'spot']
   const table: Readonly<Record<Exclude<MarkScope, 'allSpot'>, readonly [readonly string[], readonly string[]]>> = {
@@ -125,13 +125,18 @@ export function marksFor(
   }
   const [places, types] = table[scope]
   return places.flatMap((where) =>
-    types.flatMap((which) => offeringMarks({ instanceType, family, vCpus, zone: where, capacityType: which }, told)),
+    types.flatMap((which) =>
+      offeringMarks({ instanceType, family, vCpus, zone: where, capacityType: which }, reported),
+    ),
   )
 }
 
 /** A size that is refused is refused with its family's larger ones; of a size whose family is not known, only itself. */
-export function offeringMarks({ instanceType, family, vCpus, zone, capacityType }: OfferingId, told: Told): Mark[] {
-  const place = { zone, capacityType, ...told }
+export function offeringMarks(
+  { instanceType, family, vCpus, zone, capacityType }: OfferingId,
+  reported: Reported,
+): Mark[] {
+  const place = { zone, capacityType, ...reported }
   const own: Mark = { kind: 'offering', instanceType, family, ...place }
   return family === '' ? [own] : [own, { kind: 'family', family, minVCpus: vCpus, ...place }]
 }
@@ -195,11 +200,11 @@ export function parseMark(text: string): Mark | undefined {
   const { kind, until, reason } = value
   const untilMs = typeof until === 'string' ? Date.parse(until) : Number.NaN
   if (Number.isNaN(untilMs) || typeof reason !== 'string') return undefined
-  const told = { untilMs, reason }
-  if (kind === 'allSpot') return { kind, ...told }
+  const reported = { untilMs, reason }
+  if (kind === 'allSpot') return { kind, ...reported }
   const { instanceType, family, minVCpus, zone, capacityType } = value
   if (typeof family !== 'string' || typeof zone !== 'string' || typeof capacityType !== 'string') return undefined
-  const place = { family, zone, capacityType, ...told }
+  const place = { family, zone, capacityType, ...reported }
   if (kind === 'offering' && typeof instanceType === 'string') return { kind, instanceType, ...place }
   if (kind === 'family' && typeof minVCpus === 'number') return { kind, minVCpus, ...place }
   return undefined

@@ -54,9 +54,9 @@ export async function setLaunchedUnknown(
  * A failure that is not about capacity: the claim's condition and an event say what it is and what to do. Nothing is told of errors that
  * do not come from Azure, nor of a claim that has its VM.
  */
-export async function tellFailure(deps: RefusalDeps, ref: ClaimRef, error: unknown): Promise<void> {
+export async function reportFailure(deps: RefusalDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)
-  if (failure !== undefined) await tell(deps, ref, { ...failure, message: failureMessage(error, failure) })
+  if (failure !== undefined) await writeFailure(deps, ref, { ...failure, message: failureMessage(error, failure) })
 }
 
 /** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
@@ -84,7 +84,7 @@ export async function isGoneWithin(
   }
 }
 
-async function tell(
+async function writeFailure(
   deps: RefusalDeps,
   ref: ClaimRef,
   { reason, retry, message }: Failure & { readonly message: string },

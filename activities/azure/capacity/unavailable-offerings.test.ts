@@ -19,7 +19,7 @@ const offering = (change: Partial<OfferingId> = {}): OfferingId => ({
 })
 const zones = ['0', 'westus2-1', 'westus2-2']
 const ttlMs = 60_000
-const told = { ttlMs, reason: 'AllocationFailure', zones }
+const reported = { ttlMs, reason: 'AllocationFailure', zones }
 const configMap = 'joiner-unavailable-offerings'
 
 /** A replica over a cluster. */
@@ -38,7 +38,7 @@ describe('a refused offering', () => {
     const cluster = new FakeCluster()
     const [first, second] = [replica(cluster), replica(cluster)]
     await pass(0)
-    await first.mark(offering(), 'zoneOfCapacityType', told)
+    await first.mark(offering(), 'zoneOfCapacityType', reported)
     await pass(0)
     const third = replica(cluster)
     await pass(0)
@@ -49,7 +49,7 @@ describe('a refused offering', () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)
     await pass(0)
-    const written = own.mark(offering(), 'zoneOfCapacityType', told)
+    const written = own.mark(offering(), 'zoneOfCapacityType', reported)
     expect(own.isMarked(offering())).toBe(true)
     expect(stored(cluster)).toEqual([])
     await written
@@ -59,7 +59,7 @@ describe('a refused offering', () => {
   test('is offered again when its time is over, and the version tells so once', async () => {
     const own = replica(new FakeCluster())
     await pass(0)
-    await own.mark(offering(), 'zoneOfCapacityType', told)
+    await own.mark(offering(), 'zoneOfCapacityType', reported)
     const { version } = own
     await pass(ttlMs - 1)
     expect([own.isMarked(offering()), own.version]).toEqual([true, version])
@@ -75,7 +75,7 @@ describe('a refused offering', () => {
     cluster.intercept(({ verb }) => {
       if (verb === 'create') throw new ApiError(403, 'Forbidden', 'no right')
     })
-    await expect(own.mark(offering(), 'zoneOfCapacityType', told)).rejects.toThrow('no right')
+    await expect(own.mark(offering(), 'zoneOfCapacityType', reported)).rejects.toThrow('no right')
     expect(own.isMarked(offering())).toBe(false)
   })
 
@@ -90,7 +90,7 @@ describe('a refused offering', () => {
   ])('in a zone speaks of %j: %s', async (change, isMarked) => {
     const own = replica(new FakeCluster())
     await pass(0)
-    await own.mark(offering(), 'zoneOfCapacityType', told)
+    await own.mark(offering(), 'zoneOfCapacityType', reported)
     expect(own.isMarked(offering(change))).toBe(isMarked)
   })
 })
@@ -101,7 +101,7 @@ describe('many refusals', () => {
     const own = replica(cluster)
     await pass(0)
     const all = Array.from({ length: 50 }, (_, index) => offering({ instanceType: `Standard_${index}`, family: '' }))
-    await Promise.all(all.map((one) => own.mark(one, 'zoneOfCapacityType', told)))
+    await Promise.all(all.map((one) => own.mark(one, 'zoneOfCapacityType', reported)))
     expect(all.every((one) => own.isMarked(one))).toBe(true)
     expect(stored(cluster)).toHaveLength(50)
     expect(cluster.attempts.length).toBeLessThan(5)
@@ -112,7 +112,7 @@ describe('many refusals', () => {
     const replicas = Array.from({ length: 4 }, () => replica(cluster))
     await pass(0)
     const own = (index: number) => offering({ instanceType: `Standard_${index}`, family: '' })
-    await Promise.all(replicas.map((one, index) => one.mark(own(index), 'zoneOfCapacityType', told)))
+    await Promise.all(replicas.map((one, index) => one.mark(own(index), 'zoneOfCapacityType', reported)))
     await pass(0)
     for (const one of replicas) expect(replicas.every((_, index) => one.isMarked(own(index)))).toBe(true)
   })
@@ -126,7 +126,7 @@ describe('many refusals', () => {
     const own = replica(cluster)
     await pass(0)
     expect(own.isMarked(offering())).toBe(false)
-    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', told)
+    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', reported)
     expect(stored(cluster)).toEqual(['offering.spot.westus2-1.Standard_D4s_v5'])
   })
 })
@@ -136,7 +136,7 @@ describe('what an operator clears', () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)
     await pass(0)
-    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', told)
+    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', reported)
     await pass(0)
     let cleared = 0
     own.onCleared(() => {
@@ -151,12 +151,12 @@ describe('what an operator clears', () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)
     await pass(0)
-    await own.mark(offering(), 'allSpot', told)
+    await own.mark(offering(), 'allSpot', reported)
     await pass(0)
     cluster.remove('configmaps', configMap, 'joiner')
     await pass(0)
     expect(own.marks.size).toBe(0)
-    await own.mark(offering(), 'allSpot', told)
+    await own.mark(offering(), 'allSpot', reported)
     expect(stored(cluster)).toEqual(['spot'])
   })
 
@@ -164,13 +164,13 @@ describe('what an operator clears', () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)
     await pass(0)
-    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', told)
+    await own.mark(offering({ family: '' }), 'zoneOfCapacityType', reported)
     let cleared = 0
     own.onCleared(() => {
       cleared += 1
     })
     await pass(ttlMs)
-    await own.mark(offering({ instanceType: 'other', family: '' }), 'zoneOfCapacityType', told)
+    await own.mark(offering({ instanceType: 'other', family: '' }), 'zoneOfCapacityType', reported)
     expect(cleared).toBe(0)
   })
 })

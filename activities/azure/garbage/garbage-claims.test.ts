@@ -9,13 +9,13 @@ describe('a claim without a VM', () => {
   const silent = { status: { conditions: [condition('Ready', 'Unknown')] } }
 
   test('whose Node is silent is deleted, so that its pods are planned anew', async () => {
-    const { cluster, add, collect, told } = world()
+    const { cluster, add, collect, reported } = world()
     add('other')
     add('gone', { vm: false, node: silent })
     cluster.put('pods', podJson('web', 'gone'))
     expect(await collect()).toEqual({ ...nothing, nodeClaims: ['gone'] })
     expect(cluster.object('nodeclaims', 'gone')?.metadata.deletionTimestamp).toBeDefined()
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { reason: 'GarbageCollected', about: 'NodeClaim/gone', message: 'VM aks-gone is gone; the NodeClaim is deleted' },
     ])
   })

@@ -121,11 +121,11 @@ describe('a leftover NIC or disk', () => {
   })
 
   test('whose disk carries the mark of another cluster is told, once a name', async () => {
-    const { azure, collect, told, registry } = world()
+    const { azure, collect, reported, registry } = world()
     azure.put('disks', diskOf('lost', 1, 'other'), unattached)
     azure.put('disks', 'aks-lost-1-zzz', unattached)
     await collect()
-    expect(told.filter(({ reason }) => reason === 'GarbageLeft').map(({ message }) => message)).toEqual([
+    expect(reported.filter(({ reason }) => reason === 'GarbageLeft').map(({ message }) => message)).toEqual([
       expect.stringContaining('carries the mark of another cluster'),
       expect.stringContaining('has a mark that no Joiner made'),
     ])

@@ -11,13 +11,13 @@ useFakeTime()
 
 describe('a VM without a claim', () => {
   test('is deleted with NIC and disk, and an event about its NodePool tells it', async () => {
-    const { azure, add, collect, told, registry } = world()
+    const { azure, add, collect, reported, registry } = world()
     add('lost', { claim: false, node: false })
     expect(await collect()).toEqual({ ...nothing, virtualMachines: ['aks-lost'] })
     expect(azure.names('virtualMachines')).toEqual(['aks-good'])
     expect(azure.names('networkInterfaces')).toEqual(['aks-good-1'])
     expect(azure.names('disks')).toEqual([diskOf('good')])
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { reason: 'GarbageCollected', about: 'NodePool/default', message: 'VM aks-lost had no NodeClaim and is deleted' },
     ])
     expect(await metricLines(registry, 'joiner_garbage_collected_total{resource="virtualMachine"}')).toEqual([
@@ -117,7 +117,7 @@ describe('a VM without a claim', () => {
 
 describe('what is doubtful', () => {
   test('most claims without a VM: nothing at all is deleted, and it is told', async () => {
-    const { azure, cluster, add, collect, told } = world()
+    const { azure, cluster, add, collect, reported } = world()
     add('lost', { claim: false, node: false })
     for (const name of ['b', 'c', 'd']) add(name, { vm: false })
     expect(await collect()).toEqual(nothing)
@@ -128,7 +128,7 @@ describe('what is doubtful', () => {
       status: 'False',
       reason: 'InstancesMissing',
     })
-    expect(told.map(({ reason, about }) => [reason, about])).toEqual([
+    expect(reported.map(({ reason, about }) => [reason, about])).toEqual([
       ['GarbageWithheld', 'Namespace/joiner'],
       ['GarbageWithheld', 'AKSNodeClass/default'],
     ])
@@ -181,10 +181,10 @@ describe('what is doubtful', () => {
 })
 
 test('a healthy cluster is left as it is', async () => {
-  const { azure, cluster, collect, told } = world()
+  const { azure, cluster, collect, reported } = world()
   cluster.put('nodeclaims', goingClaim('going'))
   const before = cluster.snapshot()
   expect(await collect()).toEqual(nothing)
   expect(cluster.snapshot()).toEqual(before)
-  expect([azure.writes, told]).toEqual([[], []])
+  expect([azure.writes, reported]).toEqual([[], []])
 })

@@ -116,10 +116,10 @@ describe('what is left alone', () => {
     ['of another cluster', { ...tagsOf('a'), 'joiner.sh_cluster-uid': 'other' }],
     ['of an AKS machine', { ...tagsOf('a'), 'karpenter.azure.com_aksmachine_nodeclaim': 'x' }],
   ])('a VM %s, and the claim says so', async (_, tags) => {
-    const { azure, update, told, annotations } = world({ team: 'x' }, {}, tags)
+    const { azure, update, reported, annotations } = world({ team: 'x' }, {}, tags)
     await update()
     expect(azure.writes).toEqual([])
-    expect(told.map(({ about }) => about)).toEqual(['NodeClaim/a'])
+    expect(reported.map(({ about }) => about)).toEqual(['NodeClaim/a'])
     expect(annotations()).not.toHaveProperty(['karpenter.azure.com/in-place-update-hash'])
   })
 

@@ -89,18 +89,18 @@ describe('waiting for the VM of a launched claim', () => {
   })
 
   test('that runs and whose Node does not come has Azure asked why, ten minutes before the end and one', async () => {
-    const { cluster, awaits, told, condition: of } = world(launched())
+    const { cluster, awaits, reported, condition: of } = world(launched())
     const work = awaits()
     await pass(4.5 * 60_000)
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     await pass(60_000)
-    expect(told.filter(({ reason }) => reason === 'NodeNotJoined')).toHaveLength(1)
+    expect(reported.filter(({ reason }) => reason === 'NodeNotJoined')).toHaveLength(1)
     expect(of('Registered')).toMatchObject({
       status: 'Unknown',
       message: expect.stringContaining('though VM aks-a was created') as string,
     })
     await pass(9 * 60_000)
-    expect(told.filter(({ reason }) => reason === 'NodeNotJoined')).toHaveLength(2)
+    expect(reported.filter(({ reason }) => reason === 'NodeNotJoined')).toHaveLength(2)
     cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(1) } })
     await ended(work)
   })

@@ -52,11 +52,11 @@ describe('deleting the VM of a claim', () => {
   })
 
   test.each(foreign)('%s never deletes it; the claim reports it and keeps waiting', async (_, tags) => {
-    const { azure, deletes, condition: of, told } = world(goingClaim('a'), tags)
+    const { azure, deletes, condition: of, reported } = world(goingClaim('a'), tags)
     await expect(ended(deletes())).rejects.toThrow('joiner node force-finish a --leave-vm')
     expect(azure.writes).toEqual([])
     expect(of('InstanceTerminating')).toMatchObject({ status: 'False', reason: 'InstanceNotOwned' })
-    expect(told.map(({ reason }) => reason)).toEqual(['FailedTermination'])
+    expect(reported.map(({ reason }) => reason)).toEqual(['FailedTermination'])
   })
 
   test.each(foreign)('%s is no business of a claim that never had a VM', async (_, tags) => {

@@ -14,7 +14,7 @@ describe('ending a life by force', () => {
   const abandonedTag = 'joiner.sh_abandoned'
 
   test('of a claim that lives is refused', async () => {
-    const { azure, cluster, deps, told } = world(claimJson('a'))
+    const { azure, cluster, deps, reported } = world(claimJson('a'))
     const before = cluster.object('nodeclaims', 'a')
     expect(await finish(deps, true)).toMatchObject({
       kind: 'refused',
@@ -22,7 +22,7 @@ describe('ending a life by force', () => {
     })
     expect(cluster.object('nodeclaims', 'a')).toEqual(before)
     expect(azure.writes).toEqual([])
-    expect(told.map(({ reason }) => reason)).toEqual(['ForceFinishRefused'])
+    expect(reported.map(({ reason }) => reason)).toEqual(['ForceFinishRefused'])
   })
 
   test('without a reason is refused', async () => {

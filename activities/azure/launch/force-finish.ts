@@ -5,7 +5,7 @@ import { liveClaim } from '../../kubernetes/client/object-writes.ts'
 import type { FinalizeDeps } from '../../kubernetes/draining/finalize.ts'
 import { finalize } from '../../kubernetes/draining/finalize.ts'
 import type { NodeRequestsDeps } from '../../kubernetes/lifecycle/node-requests.ts'
-import { tellAsked } from '../../kubernetes/lifecycle/node-requests.ts'
+import { reportAsked } from '../../kubernetes/lifecycle/node-requests.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureActivities, ForceFinishOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
@@ -28,14 +28,14 @@ export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<
   const { claim, asked } = input
   const why = askedText(asked)
   if (outcome.kind === 'refused')
-    tellAsked(deps, claim, {
+    reportAsked(deps, claim, {
       reason: 'ForceFinishRefused',
       message: `Not ended by force${why}; ${outcome.message}`,
       asked,
     })
   else {
     const left = outcome.left === undefined ? '' : `; ${outcome.left}`
-    tellAsked(deps, claim, { reason: 'ForceFinished', message: `Ended by force${why}${left}`, asked })
+    reportAsked(deps, claim, { reason: 'ForceFinished', message: `Ended by force${why}${left}`, asked })
   }
   deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'force-finished nodeclaim')
   return outcome

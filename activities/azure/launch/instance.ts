@@ -14,7 +14,7 @@ import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
 import type { JoinEvidenceDeps } from './join-evidence.ts'
-import { tellNotJoined } from './join-evidence.ts'
+import { reportNotJoined } from './join-evidence.ts'
 import { vmName } from './virtual-machine.ts'
 
 export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, RefusalDeps {
@@ -77,7 +77,7 @@ async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSign
     if (claim === undefined) return { kind: 'claimGone' }
     const dueMs = registrationDeadline(claim) - beforeDeadlineMs
     await pauseFor(Math.max(0, dueMs - deps.now()), signal)
-    await tellNotJoined(deps, ref, signal).catch((error: unknown) =>
+    await reportNotJoined(deps, ref, signal).catch((error: unknown) =>
       deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),
     )
   }

@@ -45,7 +45,7 @@ export async function joinEvidence(deps: EvidenceDeps, claimName: string, signal
 }
 
 /** Says in the claim's Registered condition, and in an event, what Azure knows of its VM; nothing of a claim whose Node has joined meanwhile. */
-export async function tellNotJoined(deps: JoinEvidenceDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
+export async function reportNotJoined(deps: JoinEvidenceDeps, ref: ClaimRef, signal: AbortSignal): Promise<void> {
   const evidence = await joinEvidence(deps, ref.name, signal)
   const claim = cachedClaim(deps, ref)
   if (claim === undefined || !isAwaited(claim)) return
@@ -67,7 +67,7 @@ function isAwaited(claim: NodeClaim): boolean {
 /** The evidence as text; `log` is the end of the serial log. */
 export function describeVm({ instanceView }: Pick<VirtualMachine, 'instanceView'>, log: string | undefined): string {
   const { statuses = [], vmAgent, extensions = [] } = instanceView ?? {}
-  const told = [
+  const reported = [
     `VM: ${statuses.map(({ displayStatus }) => displayStatus ?? '').join(', ') || 'no status'}`,
     `agent: ${(vmAgent?.statuses ?? []).map(statusText).join(', ') || 'has not reported'}`,
     ...extensions.flatMap(({ name, statuses: own = [] }) =>
@@ -75,7 +75,7 @@ export function describeVm({ instanceView }: Pick<VirtualMachine, 'instanceView'
     ),
     ...(log === undefined ? [] : [`serial log ends: ${lastOf(log)}`]),
   ]
-  return told.map(withoutSecrets).join('; ').slice(0, mostChars)
+  return reported.map(withoutSecrets).join('; ').slice(0, mostChars)
 }
 
 function statusText({ displayStatus, message }: InstanceViewStatus): string {

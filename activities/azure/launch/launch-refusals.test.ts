@@ -101,13 +101,15 @@ describe('Azure refuses', () => {
     ],
     [{ status: 403, code: 'RequestDisallowedByPolicy', message: 'policy' }, 'PolicyDenied'],
   ])('for another reason (%j): a failure that claim and event tell, and that waits', async (refusal, type) => {
-    const { azure, launch, launched, told, deps } = world()
+    const { azure, launch, launched, reported, deps } = world()
     azure.refusePuts(refusal)
     const startedAt = Date.now()
     await expect(ended(launch(), 120_000)).rejects.toMatchObject({ type })
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(10_000)
     expect(launched()).toMatchObject({ status: 'Unknown', reason: 'CreateInstanceFailed' })
-    expect(told.filter(({ reason }) => reason === 'LaunchFailed').map(({ about }) => about)).toEqual(['NodeClaim/a'])
+    expect(reported.filter(({ reason }) => reason === 'LaunchFailed').map(({ about }) => about)).toEqual([
+      'NodeClaim/a',
+    ])
     expect(deps.unavailable.marks.size).toBe(0)
   })
 

@@ -80,13 +80,13 @@ describe('a launch', () => {
   })
 
   test('keeps the secret of the token out of claim, events, log and result', async () => {
-    const { cluster, launch, told, logged } = world()
+    const { cluster, launch, reported, logged } = world()
     const outcome = await launch()
     const secret = (cluster.object('secrets', secretName, 'kube-system') as unknown as { stringData: Json }).stringData[
       'token-secret'
     ] as string
     expect(secret).toMatch(/^[a-z0-9]{16}$/)
-    for (const text of [outcome, cluster.object('nodeclaims', 'a'), told, logged])
+    for (const text of [outcome, cluster.object('nodeclaims', 'a'), reported, logged])
       expect(JSON.stringify(text)).not.toContain(secret)
   })
 })

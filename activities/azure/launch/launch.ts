@@ -12,7 +12,7 @@ import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
-import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refusal.ts'
+import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
@@ -54,7 +54,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
-    await tellFailure(deps, ref, error)
+    await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would keep a claim that is deleted meanwhile from its end.
     if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal }))) return { kind: 'claimGone' }

@@ -25,14 +25,14 @@ export async function refreshDrift(deps: DriftDeps): Promise<void> {
 }
 
 async function refreshClaim(deps: DriftDeps, seen: NodeClaim): Promise<void> {
-  let told: DriftChange | undefined
+  let reported: DriftChange | undefined
   const after = await setClaimConditions(deps, seen.metadata, (claim) => {
-    told =
+    reported =
       claim.metadata.deletionTimestamp === undefined ? azureDriftChange(claim, azureDriftOf(deps, claim)) : undefined
-    return told
+    return reported
   })
-  if (told === undefined || after === undefined) return
-  const [drift] = 'conditions' in told ? told.conditions : []
+  if (reported === undefined || after === undefined) return
+  const [drift] = 'conditions' in reported ? reported.conditions : []
   const isDrifted = isTrue(after.status.conditions, 'Drifted')
   deps.log.info(
     { nodeClaim: seen.metadata.name, ...(isDrifted ? { reason: drift?.reason, why: drift?.message } : {}) },

@@ -109,7 +109,7 @@ describe('what a deletion waits for (reference/azure-provider.md 1.5)', () => {
     [1, 'c1'],
     [5, 'c1, c2, c3, c4, c5'],
     [7, 'c1, c2, c3, c4, c5 and 2 other(s)'],
-  ])('%i claims', (count, told) => {
-    expect(waitingMessage(names(count))).toBe(`Waiting on NodeClaim termination for ${told}`)
+  ])('%i claims', (count, reported) => {
+    expect(waitingMessage(names(count))).toBe(`Waiting on NodeClaim termination for ${reported}`)
   })
 })

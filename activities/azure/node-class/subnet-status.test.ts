@@ -52,8 +52,8 @@ describe('a subnet that is nearly full', () => {
     ],
     ['nothing that ARM tells', {}, 1, undefined],
   ])('%s', (_, subnet, perNode, message) => {
-    const told = scarcityOf(subnet, perNode)
-    if (message === undefined) expect(told).toBeUndefined()
-    else expect(told).toMatch(message)
+    const reported = scarcityOf(subnet, perNode)
+    if (message === undefined) expect(reported).toBeUndefined()
+    else expect(reported).toMatch(message)
   })
 })

@@ -39,10 +39,10 @@ describe('a node class that is being deleted', () => {
     ['with a claim stays', [claimJson('a')], false],
     ['with a claim that is being deleted stays', [claimJson('a', { metadata: { deletionTimestamp: at(0) } })], false],
   ])('%s', async (_, claims, goes) => {
-    const { terminate, nodeClass, told } = world(leaving(ours), claims)
+    const { terminate, nodeClass, reported } = world(leaving(ours), claims)
     await terminate()
     expect(nodeClass() === undefined).toBe(goes)
-    expect(told.map(({ reason }) => reason)).toEqual(goes ? [] : ['WaitingOnNodeClaimTermination'])
+    expect(reported.map(({ reason }) => reason)).toEqual(goes ? [] : ['WaitingOnNodeClaimTermination'])
   })
 
   test('loses our finalizer alone', async () => {

@@ -23,7 +23,7 @@ const config = goldenConfig('westus2', {
 const sizes = goldenSizes('eastus')
 
 /** What VM sizes a node may have, and all that Azure and it are told: the body of the PUT, with its custom data in clear. */
-function toldOf(spec: Json): string {
+function reportedOf(spec: Json): string {
   const nodeClass = nodeClassSettings(goldenNodeClass(spec), config)
   const body = vmRequest({
     config,
@@ -91,8 +91,8 @@ const fields = fieldsOf(nodeClassSpec)
 
 /** Whether some value of a field makes another node. */
 function hasEffect(field: SchemaField): boolean {
-  const before = toldOf(base)
-  return valuesOf(field, samples).some((value) => toldOf(withValue(base, field, value)) !== before)
+  const before = reportedOf(base)
+  return valuesOf(field, samples).some((value) => reportedOf(withValue(base, field, value)) !== before)
 }
 
 /** Fields of which the table says that they change nothing on nodes: those that its expressions name. */

@@ -74,13 +74,13 @@ describe('a proposal that holds', () => {
   })
 
   test('counts on the places that its pods are to have, and tells the pods', async () => {
-    const { commit, plan, deps, told } = await world()
+    const { commit, plan, deps, reported } = await world()
     const pod = samplePod('web')
     plan.replacements = [plannedClaim({ pods: [pod] })]
     await commit([proposal(['a', 'b'])])
     expect([...deps.nominations.targets(Date.now())]).toEqual(['default-0123456789-0'])
-    expect(told.find(({ reason }) => reason === 'Nominated')?.about).toBe('Pod/web')
-    expect(told.find(({ reason }) => reason === 'DisruptionLaunching')?.message).toBe(
+    expect(reported.find(({ reason }) => reason === 'Nominated')?.about).toBe('Pod/web')
+    expect(reported.find(({ reason }) => reason === 'DisruptionLaunching')?.message).toBe(
       'Launching NodeClaim: Underutilized',
     )
   })
@@ -111,12 +111,12 @@ describe('a proposal that does not hold', () => {
   }
 
   test.each(['budget', 'scheduling', 'churn'] as const)('(%s) at the first look changes nothing', async (reason) => {
-    const { cluster, commit, told } = await world(['a', 'b'], () => invalid(reason))
+    const { cluster, commit, reported } = await world(['a', 'b'], () => invalid(reason))
     const [outcome] = await commit([proposal(['a', 'b'])])
     expect(outcome).toEqual({ kind: 'rejected', message: invalidText(invalid(reason)) })
     expect(marksOf(cluster)).toEqual(free)
     expect(replacementsIn(cluster)).toEqual([])
-    expect(told.filter(({ reason: why }) => why === 'ConsolidationRejected').map(({ about }) => about)).toEqual([
+    expect(reported.filter(({ reason: why }) => why === 'ConsolidationRejected').map(({ about }) => about)).toEqual([
       'Node/aks-a',
       'NodeClaim/a',
       'Node/aks-b',
@@ -146,9 +146,9 @@ describe('a proposal that does not hold', () => {
   })
 
   test('of drift is told to nobody by events, as upstream', async () => {
-    const { commit, told } = await world(['a'], () => invalid('scheduling'))
+    const { commit, reported } = await world(['a'], () => invalid('scheduling'))
     await commit([proposal(['a'], { method: 'drift', reason: 'Drifted' })])
-    expect(told.filter(({ reason }) => reason === 'ConsolidationRejected')).toEqual([])
+    expect(reported.filter(({ reason }) => reason === 'ConsolidationRejected')).toEqual([])
   })
 })
 

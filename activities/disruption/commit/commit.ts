@@ -11,7 +11,7 @@ import { Fence, FenceLostError } from '../../provisioning/fence.ts'
 import { PoolLimits } from '../../provisioning/pool-limits.ts'
 import type { CommitOutcome, DisruptionProposal } from '../contract.ts'
 import type { DisruptionEventDeps } from '../events.ts'
-import { tellRejected } from '../events.ts'
+import { publishRejected } from '../events.ts'
 import { memoryOf } from '../memory.ts'
 import type { EvaluationDeps } from '../world.ts'
 import { validateTogether } from '../world.ts'
@@ -161,7 +161,7 @@ class Commit {
     this.#refusal = (await this.#replace(command)) ?? (await this.#writes.stamp(this.#candidates))
     if (this.#refusal !== undefined) return
     this.#isComplete = true
-    this.#tell(command)
+    this.#publish(command)
   }
 
   /** The outcome, with what has no future undone; `cutShort`: so is all that is not complete. */
@@ -171,7 +171,7 @@ class Commit {
     const refusal = this.#refusal ?? { reason: 'unknown', message: 'the commit was cut short' }
     if (!cutShort) {
       rest(this.#deps, this.#proposal, refusal)
-      tellRejected(this.#deps, this.#proposal, refusal)
+      publishRejected(this.#deps, this.#proposal, refusal)
     }
     return { kind: 'rejected', message: refusal.message }
   }
@@ -221,7 +221,7 @@ class Commit {
   async #undone(): Promise<CommitOutcome> {
     await this.#writes.undo()
     const message = 'an earlier attempt was cut off; what it had done is undone'
-    tellRejected(this.#deps, this.#proposal, { reason: 'unknown', message })
+    publishRejected(this.#deps, this.#proposal, { reason: 'unknown', message })
     return { kind: 'rejected', message }
   }
 
@@ -252,7 +252,7 @@ class Commit {
   }
 
   /** The places that the pods are to have are not disrupted meanwhile. */
-  #tell({ method, decision, candidates, plan, replacements }: DisruptionCommand): void {
+  #publish({ method, decision, candidates, plan, replacements }: DisruptionCommand): void {
     this.#deps.disruptionMetrics.decided(
       { method, decision },
       candidates.map(({ nodePool }) => nodePool.metadata.name),

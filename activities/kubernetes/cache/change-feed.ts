@@ -82,7 +82,7 @@ export class ChangeFeed {
     }
   }
 
-  protected tell(change: ClusterChange): void {
+  protected notify(change: ClusterChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change)

@@ -17,12 +17,12 @@ const node = (name: string, version: number, providerID: unknown) => ({
 })
 
 test('an object that cannot be indexed is skipped, and what was known of it stays', () => {
-  const told: string[] = []
-  cache.onChange(({ key }) => told.push(key))
+  const reported: string[] = []
+  cache.onChange(({ key }) => reported.push(key))
   cache.upsert('Node', node('a', 1, 'azure:///A'))
   cache.upsert('Node', node('a', 2, 7))
   cache.upsert('Node', node('b', 3, 'azure:///B'))
-  expect(told).toEqual(['a', 'b'])
+  expect(reported).toEqual(['a', 'b'])
   expect(cache.nodes.by('byProviderId', 'azure:///a').map(({ metadata }) => metadata.resourceVersion)).toEqual(['1'])
   expect(cache.nodes.by('byProviderId', 'azure:///b')).toHaveLength(1)
 })

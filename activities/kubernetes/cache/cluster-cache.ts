@@ -165,7 +165,7 @@ export class ClusterCache extends ChangeFeed {
       this.#unreadable.report(kind, meta, error)
       return
     }
-    this.tell({ kind, key, before, after })
+    this.notify({ kind, key, before, after })
   }
 
   /**
@@ -218,7 +218,7 @@ export class ClusterCache extends ChangeFeed {
     for (const [key, object] of store.olderThan(resourceVersion)) {
       if (present.has(key) || unread.has(object.metadata.name)) continue
       store.delete(key, object.metadata, resourceVersion)
-      this.tell({ kind, key, before: object, after: undefined })
+      this.notify({ kind, key, before: object, after: undefined })
     }
     store.reach(resourceVersion)
     if (this.#unsynced.delete(kind) && this.#unsynced.size === 0) {
@@ -234,6 +234,6 @@ export class ClusterCache extends ChangeFeed {
     const before = store.get(key)
     this.#large.note(kind, meta, 0)
     store.delete(key, meta, meta.resourceVersion)
-    if (before !== undefined && before.metadata.uid === meta.uid) this.tell({ kind, key, before, after: undefined })
+    if (before !== undefined && before.metadata.uid === meta.uid) this.notify({ kind, key, before, after: undefined })
   }
 }

@@ -28,7 +28,7 @@ type Script = readonly (WatchEvent | Error)[]
 
 /** Lists and watches as they are scripted; the last watch stays open. */
 function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly Script[]) {
-  const told: string[] = []
+  const reported: string[] = []
   const asked: string[] = []
   const [leftLists, leftWatches] = [[...lists], [...watches]]
   const client = {
@@ -51,25 +51,25 @@ function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly
   const name = ({ metadata }: Json) => (metadata as { name: string }).name
   const handlers = {
     replaced: (objects: readonly Json[], version: string) =>
-      void told.push(`replaced ${objects.map(name).join()} ${version}`),
-    changed: (one: Json) => void told.push(`changed ${name(one)}`),
-    deleted: (one: Json) => void told.push(`deleted ${name(one)}`),
-    reached: (version: string) => void told.push(`reached ${version}`),
+      void reported.push(`replaced ${objects.map(name).join()} ${version}`),
+    changed: (one: Json) => void reported.push(`changed ${name(one)}`),
+    deleted: (one: Json) => void reported.push(`deleted ${name(one)}`),
+    reached: (version: string) => void reported.push(`reached ${version}`),
   }
   const watch = new ListWatch({ client, path: '/objects', log: pino({ level: 'silent' }) }, handlers)
   stops.push(() => watch.stop())
   void watch.run()
-  return { told, asked, watch }
+  return { reported, asked, watch }
 }
 
 describe('a watch', () => {
   test('tells the whole list and then each change, in their order', async () => {
-    const { told, asked } = watching(
+    const { reported, asked } = watching(
       [[object('a', 1), object('b', 2)]],
       [[event('ADDED', 'c', 11), event('MODIFIED', 'a', 12), event('DELETED', 'b', 13), event('BOOKMARK', '', 20)]],
     )
     await pass(0)
-    expect(told).toEqual([
+    expect(reported).toEqual([
       'replaced a,b 10',
       'changed c',
       'reached 11',
@@ -90,10 +90,10 @@ describe('a watch', () => {
 
   test('whose version is forgotten lists anew at once', async () => {
     const gone = new ApiError(410, 'Expired', 'too old')
-    const { told, asked } = watching([[object('a', 1)], [object('b', 2)]], [[gone], []])
+    const { reported, asked } = watching([[object('a', 1)], [object('b', 2)]], [[gone], []])
     await pass(0)
     expect(asked).toEqual(['list', 'watch 10', 'list', 'watch 10'])
-    expect(told).toEqual(['replaced a 10', 'replaced b 10'])
+    expect(reported).toEqual(['replaced a 10', 'replaced b 10'])
   })
 
   test('that breaks goes on from where it was, more and more slowly', async () => {
@@ -118,11 +118,11 @@ describe('a watch', () => {
   })
 
   test('whose first list fails is not told of as empty', async () => {
-    const { told } = watching([new ApiError(403, 'Forbidden', 'no'), [object('a', 1)]], [[]])
+    const { reported } = watching([new ApiError(403, 'Forbidden', 'no'), [object('a', 1)]], [[]])
     await pass(0)
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     await pass(1000)
-    expect(told).toEqual(['replaced a 10'])
+    expect(reported).toEqual(['replaced a 10'])
   })
 
   test('that is stopped asks nothing more', async () => {

@@ -21,7 +21,7 @@ useFakeTime()
 
 describe('deleting the candidates of a command', () => {
   test('deletes all of them and resolves when the last is gone', async () => {
-    const { cluster, deletes, told } = world()
+    const { cluster, deletes, reported } = world()
     const work = deletes(workOn(['a', 'b']))
     await pass(1000)
     expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: 'going', b: 'going' })
@@ -36,7 +36,7 @@ describe('deleting the candidates of a command', () => {
     cluster.remove('nodeclaims', 'b')
     expect(await ended(work)).toEqual({ kind: 'deleted' })
     expect(
-      told.filter(({ reason }) => reason === 'DisruptionTerminating').map(({ about, message }) => [about, message]),
+      reported.filter(({ reason }) => reason === 'DisruptionTerminating').map(({ about, message }) => [about, message]),
     ).toEqual([
       ['NodeClaim/a', 'Disrupting NodeClaim: Underutilized'],
       ['Node/aks-a', 'Disrupting Node: Underutilized'],

@@ -103,7 +103,7 @@ async function remove(
   claim: NodeClaim,
   { method, pods }: { readonly method: DisruptionMethod; readonly pods: number },
 ): Promise<void> {
-  tellDisruption(deps, claim)
+  publishDisruption(deps, claim)
   if (!(await deleteClaim(deps, claim.metadata))) return
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   deps.disruptionMetrics.disrupted({
@@ -115,7 +115,7 @@ async function remove(
 }
 
 /** Both objects tell it, each once for a reason (reference/karpenter-core.md 6.2). */
-function tellDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
+function publishDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
   const why = conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'Unknown'
   const node = claimNode(deps, claim)
   for (const object of node === undefined ? [claim] : [claim, node]) {

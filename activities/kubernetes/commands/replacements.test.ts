@@ -14,29 +14,29 @@ describe('waiting for replacements', () => {
   ]
 
   function waiting(isReady: boolean, readyInMs = 60_000) {
-    const { cluster, deps, told, stop } = world([])
+    const { cluster, deps, reported, stop } = world([])
     for (const { name } of refs) replacement(cluster, name, isReady)
     const wait = () => awaitReplacements(deps, { replacements: refs, readyByMs: Date.now() + readyInMs }, stop.signal)
     const becomesReady = (name: string, status = 'True') =>
       cluster.edit('nodeclaims', name, { status: { conditions: [condition('Initialized', status)] } })
-    return { cluster, told, wait, becomesReady }
+    return { cluster, reported, wait, becomesReady }
   }
 
   test('ends at once when all have been initialized, and nobody is told of a wait', async () => {
-    const { wait, told } = waiting(true)
+    const { wait, reported } = waiting(true)
     expect(await wait()).toEqual({ kind: 'ready' })
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
   })
 
   test('counts one that was initialized once, though it is not any more', async () => {
-    const { wait, becomesReady, told } = waiting(false)
+    const { wait, becomesReady, reported } = waiting(false)
     const work = wait()
     await pass(100)
     becomesReady('new')
     becomesReady('new', 'False')
     becomesReady('newer')
     expect(await ended(work)).toEqual({ kind: 'ready' })
-    expect(told.map(({ reason, about }) => [reason, about])).toEqual([
+    expect(reported.map(({ reason, about }) => [reason, about])).toEqual([
       ['DisruptionWaitingReadiness', 'NodeClaim/new'],
       ['DisruptionWaitingReadiness', 'NodeClaim/newer'],
     ])

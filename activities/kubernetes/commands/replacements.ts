@@ -30,7 +30,7 @@ export async function awaitReplacements(
     }
     return initialized.size === replacements.length ? { kind: 'ready' } : undefined
   }
-  if (look() === undefined) tellWaiting(deps, replacements)
+  if (look() === undefined) publishWaiting(deps, replacements)
   const names = new Set(replacements.map(({ name }) => name))
   const concerns = ({ kind, key }: ClusterChange) => kind === 'NodeClaim' && names.has(key)
   const outcome = await untilDeadline(readyByMs - deps.now(), signal, (both) =>
@@ -41,7 +41,7 @@ export async function awaitReplacements(
   return { kind: 'late', message: `not initialized in time: ${late.join(', ')}` }
 }
 
-function tellWaiting(deps: ReplacementsDeps, replacements: readonly ClaimRef[]): void {
+function publishWaiting(deps: ReplacementsDeps, replacements: readonly ClaimRef[]): void {
   for (const ref of replacements) {
     const claim = cachedClaim(deps, ref)
     if (claim === undefined || isTrue(claim.status.conditions, 'Initialized')) continue

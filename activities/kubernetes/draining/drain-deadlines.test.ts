@@ -26,19 +26,18 @@ useFakeTime()
 
 describe('a claim with a terminationGracePeriod', () => {
   test('has the end of its drain in an annotation, told once, and the end stays', async () => {
-    const { cluster, drain, told } = world({ claim: graced(100), pods: [podJson('web', 'a')] })
+    const { cluster, drain, reported } = world({ claim: graced(100), pods: [podJson('web', 'a')] })
     await pass(20_000)
     await ended(drain())
     expect(metadataOf(cluster)?.annotations['karpenter.sh/nodeclaim-termination-timestamp']).toBe(
       '2026-01-01T00:01:40Z',
     )
-    expect(told.filter(({ reason }) => reason === 'TerminationGracePeriodExpiring').map(({ about }) => about)).toEqual([
-      'NodeClaim/a',
-      'Node/aks-a',
-    ])
+    expect(
+      reported.filter(({ reason }) => reason === 'TerminationGracePeriodExpiring').map(({ about }) => about),
+    ).toEqual(['NodeClaim/a', 'Node/aks-a'])
     const second = kubernetesDeps(cluster)
     await ended(drainAgain(second.deps))
-    expect(second.told.filter(({ about }) => about === 'NodeClaim/a')).toEqual([])
+    expect(second.reported.filter(({ about }) => about === 'NodeClaim/a')).toEqual([])
   })
 
   test('keeps an end that is stamped already, whatever the spec says', async () => {
@@ -55,7 +54,7 @@ describe('a claim with a terminationGracePeriod', () => {
     ['a budget', { pods: [podJson('web', 'a')], budgets: [budgetJson('web', 0)] }],
     ['do-not-disrupt', { pods: [podJson('web', 'a', { metadata: guarded })] }],
   ])('deletes by force what %s holds, so that the pod still has its grace', async (_, given) => {
-    const { cluster, drain, told } = world({ ...given, claim: graced(100) })
+    const { cluster, drain, reported } = world({ ...given, claim: graced(100) })
     cluster.podsTakeMs = 25_000
     const work = drain()
     await pass(69_000)
@@ -64,7 +63,7 @@ describe('a claim with a terminationGracePeriod', () => {
     expect(cluster.object('pods', 'web', 'default')?.metadata.deletionTimestamp).toBeDefined()
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
     expect(Date.now()).toBeLessThanOrEqual(Date.parse(at(100)))
-    expect(told.find(({ reason }) => reason === 'Disrupted')?.about).toBe('Pod/web')
+    expect(reported.find(({ reason }) => reason === 'Disrupted')?.about).toBe('Pod/web')
   })
 
   test('waits past its end for pods that were told to go, until their kubelet is a minute late', async () => {
@@ -102,7 +101,7 @@ describe('an interrupted node', () => {
   test('whose end is announced while it drains gives its pods no more than that, budgets or not', async () => {
     const { cluster, deps, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
     cluster.podsTakeMs = 1000
-    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal)
+    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, reported: deaf }, stop.signal)
     await pass(60_000)
     expect(cluster.names('pods')).toEqual(['web'])
     cluster.edit('nodes', 'aks-a', { status: { conditions: ending(90) } })
@@ -119,7 +118,7 @@ describe('an interrupted node', () => {
       pods: [podJson('web', 'a')],
     })
     cluster.podsTakeMs = Number.POSITIVE_INFINITY
-    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal)
+    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, reported: deaf }, stop.signal)
     expect(await ended(work, 40_000)).toEqual({ kind: 'drained', pods: 1 })
     expect(Date.now()).toBeLessThan(Date.parse(at(23)))
     expect(cluster.names('pods')).toEqual(['web'])
@@ -130,11 +129,11 @@ describe('an interrupted node', () => {
       nodes: [nodeJson('a', { status: { conditions: ending(40) } })],
       pods: [podJson('web', 'a', { metadata: guarded, spec: { terminationGracePeriodSeconds: 1 } })],
     })
-    const toldAt: number[] = []
+    const reportedAt: number[] = []
     cluster.intercept(({ verb, path }) => {
-      if (verb === 'delete' && path.endsWith('/pods/web')) toldAt.push(Date.now())
+      if (verb === 'delete' && path.endsWith('/pods/web')) reportedAt.push(Date.now())
     })
-    await ended(drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal))
-    expect(toldAt[0]).toBeLessThanOrEqual(Date.parse(at(38.5)))
+    await ended(drain({ ...deps, nodeRules: rules }, { claim: ref, reported: deaf }, stop.signal))
+    expect(reportedAt[0]).toBeLessThanOrEqual(Date.parse(at(38.5)))
   })
 })

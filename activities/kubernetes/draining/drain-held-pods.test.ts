@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nothingTold } from '../../../core/node-claim/drain-waits.ts'
+import { nothingReported } from '../../../core/node-claim/drain-waits.ts'
 import { type Given, guarded, tainted, world } from '../../../test/fakes/drain-world.ts'
 import { at, budgetJson, goingClaim, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
@@ -33,14 +33,14 @@ describe('a pod that does not go', () => {
   ]
 
   test.each(held)('%s holds the node, and the claim and an event say so', async (_, given, text) => {
-    const { cluster, drain, conditions, told, stop } = world(given)
+    const { cluster, drain, conditions, reported, stop } = world(given)
     const work = drain().catch(() => {})
     await pass(120_000)
     stop.abort()
     await work
     expect(cluster.names('pods')).toEqual(['web'])
     expect(conditions()).toEqual(['Drained=Unknown'])
-    const said = told.filter(({ reason }) => reason === 'FailedDraining')
+    const said = reported.filter(({ reason }) => reason === 'FailedDraining')
     expect(said.map(({ about }) => about)).toContain('Node/aks-a')
     expect(said[0]?.message).toMatch(text)
   })
@@ -48,7 +48,7 @@ describe('a pod that does not go', () => {
   test.each(held)('%s is reported to a lifecycle that listens, after 10 s', async (_, given, text) => {
     const { drain } = world(given)
     const startedAt = Date.now()
-    const outcome = await ended(drain(nothingTold))
+    const outcome = await ended(drain(nothingReported))
     expect(outcome).toMatchObject({ kind: 'waiting', waits: { more: 0 } })
     expect(JSON.stringify(outcome)).toMatch(text)
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(10_000)
@@ -79,14 +79,14 @@ describe('a pod that does not go', () => {
   })
 
   test('is not taken for gone when the API server fails, and the failure is reported', async () => {
-    const { cluster, drain, told } = world({ pods: [podJson('web', 'a')] })
+    const { cluster, drain, reported } = world({ pods: [podJson('web', 'a')] })
     const end = cluster.intercept(({ verb }) => {
       if (verb === 'evict') throw new ApiError(500, 'InternalError', 'etcd is away')
     })
     const work = drain()
     await pass(30_000)
     expect(cluster.names('pods')).toEqual(['web'])
-    expect(told.find(({ reason }) => reason === 'FailedDraining')?.message).toContain('etcd is away')
+    expect(reported.find(({ reason }) => reason === 'FailedDraining')?.message).toContain('etcd is away')
     end()
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 1 })
   })

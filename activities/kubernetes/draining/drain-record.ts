@@ -51,17 +51,17 @@ export function nodeDrained(deps: DrainRecordDeps, claim: NodeClaim): void {
 
 /** A Node's finalizer is gone. `node`: as it was before. */
 export function nodeTerminated(deps: DrainRecordDeps, node: Node, claim: NodeClaim): void {
-  tellFinalized(deps, node)
+  publishFinalized(deps, node)
   deps.lifecycleMetrics.nodeTerminated(node, claim)
 }
 
 /** A claim's finalizer is gone, the end of its life. `claim`: as it was before. */
 export function claimTerminated(deps: DrainRecordDeps, claim: NodeClaim): void {
-  tellFinalized(deps, claim)
+  publishFinalized(deps, claim)
   deps.lifecycleMetrics.nodeClaimTerminated(claim)
 }
 
-function tellFinalized(deps: DrainRecordDeps, object: Node | NodeClaim): void {
+function publishFinalized(deps: DrainRecordDeps, object: Node | NodeClaim): void {
   if (!object.metadata.finalizers.includes(terminationFinalizer)) return
   deps.events.record({ about: subject(object), reason: 'Finalized', message: `Finalized ${terminationFinalizer}` })
 }

@@ -1,5 +1,5 @@
 import {
-  type DrainTold,
+  type DrainReported,
   type DrainWaits,
   firstOf,
   type Hold,
@@ -22,7 +22,7 @@ export interface DrainReportDeps extends ObjectWritesDeps {}
 const writeEveryMs = 5000
 
 /** The condition of a claim that a wait is told in, and the event about its Nodes. */
-export interface ToldAs {
+export interface ReportedAs {
   readonly condition: 'Drained' | 'VolumesDetached'
   readonly reason: string
   readonly event: 'FailedDraining' | 'AwaitingVolumeDetachment'
@@ -34,26 +34,26 @@ export interface ToldAs {
 export class DrainReport {
   readonly #deps: DrainReportDeps
   readonly #ref: ClaimRef
-  readonly #told: DrainTold
+  readonly #reported: DrainReported
   readonly #askedMs: number
   #seen: readonly SeenHold[] = []
   #written = ''
   #writtenMs: number
 
-  constructor(deps: DrainReportDeps, ref: ClaimRef, told: DrainTold) {
+  constructor(deps: DrainReportDeps, ref: ClaimRef, reported: DrainReported) {
     this.#deps = deps
     this.#ref = ref
-    this.#told = told
+    this.#reported = reported
     this.#askedMs = this.#writtenMs = deps.now()
   }
 
   /** Takes in what keeps the Nodes now, and tells it where it is due. Returns what the lifecycle should know at once. */
-  async tell(holds: readonly Hold[], nodes: readonly Node[], as: ToldAs): Promise<DrainOutcome | undefined> {
+  async waitingFor(holds: readonly Hold[], nodes: readonly Node[], as: ReportedAs): Promise<DrainOutcome | undefined> {
     const now = this.#deps.now()
-    const before = this.#seen.length > 0 ? this.#seen : this.#told.waits.on
+    const before = this.#seen.length > 0 ? this.#seen : this.#reported.waits.on
     this.#seen = sinceWhen(holds, before, now)
     if (this.#isWriteDue(now)) await this.#write(as, nodes, now)
-    const news = newsFor(this.#told, { seen: this.#seen, askedMs: this.#askedMs, now })
+    const news = newsFor(this.#reported, { seen: this.#seen, askedMs: this.#askedMs, now })
     return news && { kind: 'waiting', waits: news }
   }
 
@@ -63,7 +63,7 @@ export class DrainReport {
    */
   isVmInDoubt(nodes: readonly Node[]): boolean {
     if (nodes.length === 0 || nodes.some(isReady)) return false
-    return isVmLookDue(this.#told, this.#askedMs, this.#deps.now())
+    return isVmLookDue(this.#reported, this.#askedMs, this.#deps.now())
   }
 
   /** What is blocked is told at once, the rest when it takes its time. */
@@ -72,7 +72,7 @@ export class DrainReport {
     return this.#seen.length > 0 && (isFirst || now >= this.#writtenMs + writeEveryMs)
   }
 
-  async #write({ condition, reason, event, text }: ToldAs, nodes: readonly Node[], now: number): Promise<void> {
+  async #write({ condition, reason, event, text }: ReportedAs, nodes: readonly Node[], now: number): Promise<void> {
     const waits = firstOf(this.#seen)
     const message = text(waitsText(waits)).slice(0, 1024)
     if (message === this.#written) return
@@ -93,6 +93,6 @@ function blockedNames(seen: readonly SeenHold[], { on }: DrainWaits): readonly s
   return seen.slice(0, on.length).flatMap(({ isBlocked, what }) => (isBlocked ? [what] : []))
 }
 
-function eventText(event: ToldAs['event'], message: string): string {
+function eventText(event: ReportedAs['event'], message: string): string {
   return event === 'FailedDraining' ? `Failed to drain node, ${message}` : message
 }

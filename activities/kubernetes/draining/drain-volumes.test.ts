@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nothingTold } from '../../../core/node-claim/drain-waits.ts'
+import { nothingReported } from '../../../core/node-claim/drain-waits.ts'
 import { guarded, world } from '../../../test/fakes/drain-world.ts'
 import { attachmentJson, condition, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
@@ -10,11 +10,13 @@ useFakeTime()
 
 describe('volumes', () => {
   test('that are attached keep the VM until they are detached', async () => {
-    const { cluster, drain, conditions, told } = world({ attachments: [attachmentJson('disk', 'a', 'pv-1')] })
+    const { cluster, drain, conditions, reported } = world({ attachments: [attachmentJson('disk', 'a', 'pv-1')] })
     const work = drain()
     await pass(20_000)
     expect(conditions()).toEqual(['Drained=True', 'VolumesDetached=Unknown'])
-    expect(told.find(({ reason }) => reason === 'AwaitingVolumeDetachment')?.message).toContain('PersistentVolume pv-1')
+    expect(reported.find(({ reason }) => reason === 'AwaitingVolumeDetachment')?.message).toContain(
+      'PersistentVolume pv-1',
+    )
     cluster.remove('volumeattachments', 'disk')
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 0 })
     expect(conditions()).toEqual(['Drained=True', 'VolumesDetached=True'])
@@ -78,7 +80,7 @@ describe('a Node that is not ready', () => {
 
   test('is left untouched until the lifecycle has looked whether its VM exists', async () => {
     const { cluster, drain, taints } = world({ nodes: silent, pods: [podJson('web', 'a')] })
-    expect(await drain(nothingTold)).toEqual({ kind: 'notReady' })
+    expect(await drain(nothingReported)).toEqual({ kind: 'notReady' })
     expect(taints()).toEqual([])
     expect(cluster.names('pods')).toEqual(['web'])
   })
@@ -90,7 +92,7 @@ describe('a Node that is not ready', () => {
     const { drain } = world({ nodes: silent, pods: [podJson('web', 'a', { metadata: guarded })] })
     const reports = 100
     const startedAt = Date.now()
-    expect(await ended(drain({ ...nothingTold, vmLooks, reports }))).toEqual({ kind: 'notReady' })
+    expect(await ended(drain({ ...nothingReported, vmLooks, reports }))).toEqual({ kind: 'notReady' })
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(dueMs)
     expect(Date.now() - startedAt).toBeLessThan(dueMs + 2000)
   })

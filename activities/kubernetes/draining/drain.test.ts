@@ -81,7 +81,7 @@ describe('a drain', () => {
 
   test('leaves the Node, held by its finalizer, and mirror pods and those that tolerate it; nothing else', async () => {
     const tolerant = podJson('tolerant', 'a', { spec: { tolerations: [{ operator: 'Exists' }] } })
-    const { cluster, drain, conditions, told } = world({
+    const { cluster, drain, conditions, reported } = world({
       pods: [
         podJson('web', 'a'),
         daemonJson('logs', 'a'),
@@ -94,7 +94,10 @@ describe('a drain', () => {
     expect(cluster.names('pods')).toEqual(['elsewhere', 'proxy', 'tolerant'])
     expect(cluster.names('nodes')).toEqual(['aks-a'])
     expect(conditions()).toEqual(['Drained=True', 'VolumesDetached=True'])
-    expect(told.filter(({ reason }) => reason === 'Evicted').map(({ about }) => about)).toEqual(['Pod/web', 'Pod/logs'])
+    expect(reported.filter(({ reason }) => reason === 'Evicted').map(({ about }) => about)).toEqual([
+      'Pod/web',
+      'Pod/logs',
+    ])
   })
 
   test('evicts tier by tier: no pod of a later tier is asked for while one of an earlier tier is there', async () => {
@@ -121,9 +124,12 @@ describe('a drain', () => {
 
   test('gives the reason of its disruption to the events about its pods', async () => {
     const conditions = [condition('DisruptionReason', 'True', 0, 'Drifted')]
-    const { drain, told } = world({ claim: goingClaim('a', { status: { conditions } }), pods: [podJson('web', 'a')] })
+    const { drain, reported } = world({
+      claim: goingClaim('a', { status: { conditions } }),
+      pods: [podJson('web', 'a')],
+    })
     await ended(drain())
-    expect(told.find(({ reason }) => reason === 'Evicted')?.message).toBe('Evicted pod: Drifted')
+    expect(reported.find(({ reason }) => reason === 'Evicted')?.message).toBe('Evicted pod: Drifted')
   })
 
   test('waits 5 s from the taint for a pod that the scheduler bound at the last moment, and evicts it', async () => {

@@ -1,6 +1,6 @@
 import { type ConditionChange, conditionOf, isTrue } from '../../../core/conditions.ts'
 import { type DrainPlan, drainPlan } from '../../../core/node-claim/drain.ts'
-import { type DrainTold, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
+import { type DrainReported, podHold, volumeHold } from '../../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod, VolumeAttachment } from '../../../core/objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
@@ -14,12 +14,12 @@ import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
 import { nodeDrained } from './drain-record.ts'
 import type { DrainReportDeps } from './drain-report.ts'
-import { DrainReport, type ToldAs } from './drain-report.ts'
+import { DrainReport, type ReportedAs } from './drain-report.ts'
 import type { EvictionsDeps } from './evictions.ts'
 import { Evictions } from './evictions.ts'
 import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
-import { stampTermination, tellDeadline } from './termination-stamp.ts'
+import { publishDeadline, stampTermination } from './termination-stamp.ts'
 import type { VolumesDeps } from './volumes.ts'
 import { attachmentsInTheWay } from './volumes.ts'
 
@@ -34,30 +34,30 @@ const lookAgainMs = 1000
 
 /**
  * Takes the Nodes of a claim out of service: taint, eviction tier by tier through the eviction API, then the volumes. What is waited for stands in the
- * claim's conditions and in events. Run again, it goes on where the cluster stands. `told`: what the lifecycle knows, so that it hears of news.
+ * claim's conditions and in events. Run again, it goes on where the cluster stands. `reported`: what the lifecycle knows, so that it hears of news.
  */
 export async function drain(
   deps: DrainDeps,
-  { claim: ref, told }: { readonly claim: ClaimRef; readonly told: DrainTold },
+  { claim: ref, reported }: { readonly claim: ClaimRef; readonly reported: DrainReported },
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
   const nodes = claim === undefined ? [] : await liveNodes(deps, claim)
   if (claim === undefined || nodes.length === 0) return { kind: 'noNode' }
-  const work = new Drain(deps, { claim, nodes, report: new DrainReport(deps, ref, told) }, signal)
+  const work = new Drain(deps, { claim, nodes, report: new DrainReport(deps, ref, reported) }, signal)
   return work.run()
 }
 
 const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
 
-const asPods = (count: number): ToldAs => ({
+const asPods = (count: number): ReportedAs => ({
   condition: 'Drained',
   reason: 'Draining',
   event: 'FailedDraining',
   text: (named) => `${count} pods are waiting to be evicted: ${named}`,
 })
 
-const asVolumes: ToldAs = {
+const asVolumes: ReportedAs = {
   condition: 'VolumesDetached',
   reason: 'AwaitingVolumeDetachment',
   event: 'AwaitingVolumeDetachment',
@@ -97,7 +97,7 @@ class Drain {
     if (this.#report.isVmInDoubt(this.#nodes)) return { kind: 'notReady' }
     await Promise.all(this.#nodes.map((node) => beginNodeDeletion(this.#deps, node)))
     const deadline = this.#deadline()
-    if (deadline !== undefined) for (const node of this.#nodes) tellDeadline(this.#deps, node, timeText(deadline))
+    if (deadline !== undefined) for (const node of this.#nodes) publishDeadline(this.#deps, node, timeText(deadline))
     const taintedMs = await this.#begin()
     const early = (await this.#untilEmpty(taintedMs)) ?? (await this.#untilDetached())
     return early ?? { kind: 'drained', pods: this.#evictions.count }
@@ -131,7 +131,7 @@ class Drain {
         await this.#evictions.carryOut(plan, this.#disruptionReason(), this.#deadline())
         if (this.#isVmOver()) return { kind: 'drained', pods: this.#evictions.count }
         const holds = plan.heldBy.flatMap((held) => podHold(held, this.#evictions.refusalOf(held.pod)) ?? [])
-        const news = await this.#report.tell(holds, nodes, asPods(plan.heldBy.length))
+        const news = await this.#report.waitingFor(holds, nodes, asPods(plan.heldBy.length))
         if (news !== undefined) return news
       }
       await this.#changeWithin(plan.done && leftMs > 0 ? leftMs : lookAgainMs)
@@ -147,7 +147,7 @@ class Drain {
       const nodes = this.#presentNodes()
       await heedInterruption(this.#deps, this.#latestClaim(), nodes)
       if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
-      const news = await this.#report.tell(attachments.map(volumeHold), nodes, asVolumes)
+      const news = await this.#report.waitingFor(attachments.map(volumeHold), nodes, asVolumes)
       if (news !== undefined) return news
       await this.#changeWithin(lookAgainMs)
     }

@@ -13,7 +13,7 @@ const several = 'This pod has more than one PodDisruptionBudget, which the evict
 function drainWith(answer: (name: string) => Error | undefined) {
   const clock = { now: sampleTime }
   const asked: string[] = []
-  const told: EventInput[] = []
+  const reported: EventInput[] = []
   const log = pino({ level: 'silent' })
   const respond = async (verb: string, name: string) => {
     asked.push(`${verb} ${name}`)
@@ -41,9 +41,9 @@ function drainWith(answer: (name: string) => Error | undefined) {
     cache,
     log,
     now: () => clock.now,
-    events: { record: (event: EventInput) => told.push(event) },
+    events: { record: (event: EventInput) => reported.push(event) },
   }
-  return { clock, asked, told, counted, evictions: new Evictions(deps as never) }
+  return { clock, asked, reported, counted, evictions: new Evictions(deps as never) }
 }
 
 const web = samplePod('web-1', { phase: 'Running', metadata: { labels: { app: 'web' } } })
@@ -64,23 +64,23 @@ describe('an answer to an eviction', () => {
     ['that the server failed', new ApiError(500, 'InternalError', 'POST: 500 etcd'), { kind: 'other' }],
     ['that never came', new Error('ECONNREFUSED'), { kind: 'other', message: 'ECONNREFUSED' }],
   ])('%s is a refusal', async (_, error, refusal) => {
-    const { evictions, told } = drainWith(() => error)
+    const { evictions, reported } = drainWith(() => error)
     await evictions.carryOut(evicting, 'Drifted', undefined)
     expect(evictions.refusalOf(web)).toMatchObject(refusal)
-    expect([evictions.count, told]).toEqual([0, []])
+    expect([evictions.count, reported]).toEqual([0, []])
   })
 
   test.each([404, 409])('%i: the pod is gone, evicted by nobody', async (code) => {
-    const { evictions, told } = drainWith(() => new ApiError(code, 'Gone', ''))
+    const { evictions, reported } = drainWith(() => new ApiError(code, 'Gone', ''))
     await evictions.carryOut(evicting, 'Drifted', undefined)
-    expect([evictions.refusalOf(web), evictions.count, told]).toEqual([undefined, 0, []])
+    expect([evictions.refusalOf(web), evictions.count, reported]).toEqual([undefined, 0, []])
   })
 
   test('that it is taken is told once', async () => {
-    const { evictions, asked, told, counted } = drainWith(() => undefined)
+    const { evictions, asked, reported, counted } = drainWith(() => undefined)
     for (let look = 0; look < 2; look += 1) await evictions.carryOut(evicting, 'Drifted', undefined)
     expect([evictions.count, asked]).toEqual([1, ['evict web-1']])
-    expect(told.map(({ reason, message }) => [reason, message])).toEqual([['Evicted', 'Evicted pod: Drifted']])
+    expect(reported.map(({ reason, message }) => [reason, message])).toEqual([['Evicted', 'Evicted pod: Drifted']])
     expect(counted).toEqual([200, 'Drifted'])
   })
 })
@@ -102,13 +102,13 @@ test('a pod that is refused is asked for more and more rarely, and at once when 
 
 test('pods are deleted by force though budgets refuse others, and the event says how much grace is left', async () => {
   const late = samplePod('late', { terminationGracePeriodSeconds: 300 })
-  const { asked, told, evictions } = drainWith((name) => (name === 'web-1' ? tooMany() : undefined))
+  const { asked, reported, evictions } = drainWith((name) => (name === 'web-1' ? tooMany() : undefined))
   await evictions.carryOut(
     plan({ evict: [web], forceDelete: [{ pod: late, gracePeriodSeconds: 20 }] }),
     '',
     sampleTime + 20_000,
   )
   expect(asked.sort()).toEqual(['delete in 20 s late', 'evict web-1'])
-  expect(told).toMatchObject([{ reason: 'Disrupted' }])
-  expect(told[0]?.message).toMatch(/termination time 2026-01-01T00:00:20.000Z .* 20 of its 300 seconds/)
+  expect(reported).toMatchObject([{ reason: 'Disrupted' }])
+  expect(reported[0]?.message).toMatch(/termination time 2026-01-01T00:00:20.000Z .* 20 of its 300 seconds/)
 })

@@ -38,10 +38,10 @@ const finalizersOf = (cluster: FakeCluster, resource: 'nodes' | 'nodeclaims', na
 
 describe('the end of a claim', () => {
   test('takes its Node and the claim away', async () => {
-    const { left, finalize, told } = world()
+    const { left, finalize, reported } = world()
     await ended(finalize())
     expect(left()).toEqual({ claims: [], nodes: [] })
-    expect(told.filter(({ reason }) => reason === 'Finalized').map(({ about }) => about)).toEqual([
+    expect(reported.filter(({ reason }) => reason === 'Finalized').map(({ about }) => about)).toEqual([
       'Node/aks-a',
       'NodeClaim/a',
     ])
@@ -155,10 +155,10 @@ describe('pods of a VM that is gone', () => {
   const pods = [podJson('web', 'a'), podJson('elsewhere', 'b'), daemonJson('logs', 'a'), mirrorJson('proxy', 'a')]
 
   test('are deleted at once, so that others are made; daemons and mirrors are not', async () => {
-    const { cluster, finalize, told } = world(goingClaim('a'), [goingNode([ours])], pods)
+    const { cluster, finalize, reported } = world(goingClaim('a'), [goingNode([ours])], pods)
     await ended(finalize(true))
     expect(cluster.names('pods')).toEqual(['elsewhere', 'logs', 'proxy'])
-    expect(told.filter(({ reason }) => reason === 'Disrupted').map(({ about }) => about)).toEqual(['Pod/web'])
+    expect(reported.filter(({ reason }) => reason === 'Disrupted').map(({ about }) => about)).toEqual(['Pod/web'])
   })
 
   test('stay when the VM was drained', async () => {

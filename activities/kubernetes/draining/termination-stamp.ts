@@ -13,11 +13,11 @@ export async function stampTermination(deps: ObjectWritesDeps, ref: ClaimRef): P
   if (claim === undefined || deadline === undefined) return claim
   if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
   const text = timeText(deadline)
-  tellDeadline(deps, claim, text)
+  publishDeadline(deps, claim, text)
   return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
 }
 
-export function tellDeadline(deps: ObjectWritesDeps, object: Node | NodeClaim, time: string): void {
+export function publishDeadline(deps: ObjectWritesDeps, object: Node | NodeClaim, time: string): void {
   const message = `All pods will be deleted by ${time}`
   deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }

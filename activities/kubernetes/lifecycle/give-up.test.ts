@@ -160,12 +160,12 @@ describe('a Node that ends its claim', () => {
 
   test('is not repaired while more than a fifth of its pool is sick', async () => {
     const sick = { status: { conditions: [condition('Ready', 'False')] } }
-    const { cluster, observe, isGoing, told } = world(claimJson('a'), nodeJson('a', sick))
+    const { cluster, observe, isGoing, reported } = world(claimJson('a'), nodeJson('a', sick))
     for (const name of ['b', 'c', 'd', 'e']) cluster.put('nodes', nodeJson(name, name === 'b' ? sick : {}))
     await pass(60_000)
     expect((await observe()).step.kind).toBe('steady')
     expect(isGoing()).toBe(false)
-    expect(told.map(({ reason }) => reason)).toContain('NodeRepairBlocked')
+    expect(reported.map(({ reason }) => reason)).toContain('NodeRepairBlocked')
   })
 })
 
@@ -177,10 +177,10 @@ describe('giving a claim up', () => {
     ['launch_timeout', 'LaunchTimeout'],
     ['registration_timeout', 'RegistrationTimeout'],
   ] as const)('for %s deletes it, and the event is %s', async (reason, event) => {
-    const { deps, isGoing, told, registry } = world(claimJson('a', waiting('Launched')))
+    const { deps, isGoing, reported, registry } = world(claimJson('a', waiting('Launched')))
     expect(await giveUp(deps, { claim: ref, reason, message: 'no room' })).toEqual({ kind: 'ended' })
     expect(isGoing()).toBe(true)
-    expect(told.map(({ reason: why, message }) => [why, message])).toEqual([[event, 'NodeClaim a event: no room']])
+    expect(reported.map(({ reason: why, message }) => [why, message])).toEqual([[event, 'NodeClaim a event: no room']])
     expect(await metricLines(registry, `karpenter_nodeclaims_disrupted_total{reason="${reason}"`)).toHaveLength(1)
   })
 
@@ -226,7 +226,7 @@ describe('a hold', () => {
   const annotationsOf = (cluster: FakeCluster) => cluster.object('nodeclaims', 'a')?.metadata.annotations
 
   test('is written, and written twice changes nothing', async () => {
-    const { cluster, deps, told } = world()
+    const { cluster, deps, reported } = world()
     const wanted = { untilMs: Date.parse(at(60)), reason: 'debugging', by: 'alice', expiry: true }
     expect(await writeHold(deps, { claim: ref, hold: wanted, asked })).toMatchObject({
       kind: 'written',
@@ -241,7 +241,7 @@ describe('a hold', () => {
     const before = cluster.snapshot()
     await writeHold(deps, { claim: ref, hold: wanted, asked })
     expect(cluster.snapshot()).toEqual(before)
-    expect(told.map(({ reason }) => reason)).toEqual(['NodeHeld', 'NodeHeld'])
+    expect(reported.map(({ reason }) => reason)).toEqual(['NodeHeld', 'NodeHeld'])
   })
 
   test('that replaces another leaves nothing of it', async () => {

@@ -26,7 +26,7 @@ export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
 }
 
 /** A node that is not ready after this long says in the claim's condition what it lacks. */
-const tellAfterMs = 2000
+const reportAfterMs = 2000
 
 /** How often a node that does not become ready is looked at for what time alone brings about: expiry, and repair. */
 const lookAgainMs = 30_000
@@ -166,9 +166,9 @@ export async function awaitInitialization(
   // The watch may not have told this process of the claim yet.
   if (cachedClaim(deps, ref) === undefined) await liveClaim(deps, ref)
   const startedAt = deps.now()
-  let told = ''
+  let reported = ''
   let isWorthWriting = false
-  let telling: Promise<unknown> = Promise.resolve()
+  let reporting: Promise<unknown> = Promise.resolve()
   const ready = (): 'ready' | InitializationOutcome | undefined => {
     const claim = livingClaim(deps, ref)
     if (claim === 'gone') return { kind: 'claimGone' }
@@ -179,26 +179,26 @@ export async function awaitInitialization(
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
     // Most nodes are ready at once: what they lack in the first moments is not worth a write.
-    if (state.message !== told && isWorthWriting) {
-      told = state.message
-      telling = setClaimConditions(deps, ref, (current) =>
+    if (state.message !== reported && isWorthWriting) {
+      reported = state.message
+      reporting = setClaimConditions(deps, ref, (current) =>
         // An attempt that was frozen meanwhile must not take back what its successor wrote.
         isTrue(current.status.conditions, 'Initialized')
           ? undefined
           : { conditions: [{ type: 'Initialized', status: 'Unknown', reason: state.reason, message: state.message }] },
       ).catch((error: unknown) => {
         // The next look writes it.
-        told = ''
+        reported = ''
         deps.log.debug({ nodeClaim: ref.name, err: error }, 'failed to write condition Initialized')
       })
     }
     return undefined
   }
   // Not by the clock: a timer may ring a millisecond before its time, and nothing else may change for long.
-  const tell = setTimeout(() => {
+  const timer = setTimeout(() => {
     isWorthWriting = true
     ready()
-  }, tellAfterMs)
+  }, reportAfterMs)
   let outcome: 'timeout' | NonNullable<ReturnType<typeof ready>>
   try {
     do
@@ -207,9 +207,9 @@ export async function awaitInitialization(
       )
     while (outcome === 'timeout')
   } finally {
-    clearTimeout(tell)
+    clearTimeout(timer)
   }
-  await telling
+  await reporting
   if (outcome !== 'ready') return outcome
   const claim = cachedClaim(deps, ref)
   const node = claim && claimNode(deps, claim)

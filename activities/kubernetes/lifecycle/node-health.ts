@@ -57,9 +57,9 @@ async function endWithVm(
   let isNews = false
   const written = await updateClaim(deps, ref, (claim) => {
     const stamp = earlierStamp(claim, deadlineMs)
-    const isTold = claim.metadata.annotations[annotations.interrupted] === condition
-    isNews = !isTold
-    if (isTold && stamp === undefined) return undefined
+    const isReported = claim.metadata.annotations[annotations.interrupted] === condition
+    isNews = !isReported
+    if (isReported && stamp === undefined) return undefined
     return { metadata: { annotations: { [annotations.interrupted]: condition, ...stamp } } }
   })
   if (written === undefined || !isNews) return false

@@ -32,7 +32,7 @@ export async function writeHold(
   )
   const was = holdOf(before, deps.now())
   const message = hold === undefined ? releasedText(ref, was, asked) : `NodeClaim ${ref.name} is ${holdText(hold)}`
-  tellAsked(deps, ref, { reason: hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked })
+  reportAsked(deps, ref, { reason: hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked })
   deps.log.info({ nodeClaim: ref.name, ...asked, ...hold }, message)
   return { kind: 'written', message }
 }
@@ -53,14 +53,14 @@ function withAnnotations(
 }
 
 /** An operator cut short what a lifecycle waited for. */
-export function tellRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
+export function reportRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
   const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
-  tellAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
+  reportAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
   deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }
 
 /** An event on the claim, once for each time that an operator asks. It needs no read, so the API server's troubles do not hold it up. */
-export function tellAsked(
+export function reportAsked(
   deps: NodeRequestsDeps,
   ref: ClaimRef,
   { reason, message, asked }: { readonly reason: EventReason; readonly message: string; readonly asked: Asked },

@@ -17,7 +17,7 @@ import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
 import type { NodeHealthDeps } from './node-health.ts'
 import { announceInterruption, prepareRepair } from './node-health.ts'
 import type { NodeRequestsDeps } from './node-requests.ts'
-import { tellRetry } from './node-requests.ts'
+import { reportRetry } from './node-requests.ts'
 
 export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps, DisruptionCountDeps {
   readonly lifecycleMetrics: LifecycleMetrics
@@ -29,7 +29,7 @@ export async function observe(
   ref: ClaimRef,
   retried?: Parameters<KubernetesActivities['observe']>[0]['retried'],
 ): Promise<Observation> {
-  if (retried !== undefined) tellRetry(deps, ref, retried)
+  if (retried !== undefined) reportRetry(deps, ref, retried)
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }

@@ -182,20 +182,20 @@ describe('the condition DisruptionPaused', () => {
     ['of a Node stands on its NodeClaim', { scope: ofNode }, 'nodeclaims', 'a'],
     ['of a NodeClaim stands on it', { scope: { kind: 'node', name: 'a' } }, 'nodeclaims', 'a'],
   ])('%s, and an event tells it', async (_, change, resource, name) => {
-    const { deps, paused, told } = world()
+    const { deps, paused, reported } = world()
     await changePauses(deps, { loop: 'disruption', pause: pause(change) })
     expect(paused(resource, name)).toContain('upgrade')
     const other = resource === 'nodepools' ? (['nodeclaims', 'a'] as const) : (['nodepools', 'default'] as const)
     expect(paused(other[0], other[1])).toBeUndefined()
-    expect(told.map(({ reason }) => reason)).toEqual(['DisruptionPaused'])
+    expect(reported.map(({ reason }) => reason)).toEqual(['DisruptionPaused'])
   })
 
   test('goes when the pause is lifted, and the event says by whom', async () => {
-    const { deps, paused, told } = world()
+    const { deps, paused, reported } = world()
     await changePauses(deps, { loop: 'disruption', pause: pause() })
     await changePauses(deps, { loop: 'disruption', lift: lift({ by: 'bob' }) })
     expect(paused('nodepools', 'default')).toBeUndefined()
-    expect(told.at(-1)).toMatchObject({
+    expect(reported.at(-1)).toMatchObject({
       reason: 'DisruptionResumed',
       message: expect.stringMatching(/^resumed by bob; was: .*upgrade/) as string,
     })

@@ -37,13 +37,13 @@ function blocker(
     .flatMap(({ candidates }) => candidates)
     .filter((each) => each.nodePool.metadata.name === nodePool).length
   const isOwnBudget = budget !== undefined && taken >= budget
-  const told = moves.filter(({ outcome }) => weighty.has(outcome))
+  const reported = moves.filter(({ outcome }) => weighty.has(outcome))
   return {
     nodeClaim,
     ...(node === undefined ? {} : { node }),
     nodePool,
     price,
-    moves: (told.length === 0 ? moves : told).map((move) =>
+    moves: (reported.length === 0 ? moves : reported).map((move) =>
       move.outcome === 'budget' && isOwnBudget ? { ...move, cause: { kind: 'requested-budget', nodes: budget } } : move,
     ),
     forgone: Math.max(0, ...moves.map(({ savingsForgone = 0 }) => savingsForgone)),

@@ -107,8 +107,8 @@ export function valuesOf(types: readonly InstanceType[], key: string, set: Requi
       ({ available, requirements: own }) => available && sharedKeysIntersect(set.map, own),
     )
     const offered = fitting.map(({ requirements: own }) => own.get(key))
-    const told = offered.some((own) => own !== undefined) ? offered : [requirements.get(key)]
-    for (const own of told)
+    const reported = offered.some((own) => own !== undefined) ? offered : [requirements.get(key)]
+    for (const own of reported)
       for (const value of own?.values ?? []) if (asked === undefined || allows(asked, value)) values.add(value)
   }
   return [...values].sort()

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { printable } from '../../../core/values/printable.ts'
-import { ToldError } from '../shared/told-error.ts'
+import { ReportedError } from '../shared/reported-error.ts'
 
 /** A file as it lies on the disk, or standard input. Nothing of it was looked at yet. */
 export interface InputFile {
@@ -31,11 +31,11 @@ export async function readInput(file: string): Promise<InputFile | UnreadableFil
   }
 }
 
-/** Reads a file that a command cannot do without. Errors: ToldError. */
+/** Reads a file that a command cannot do without. Errors: ReportedError. */
 export async function needInput(file: string): Promise<InputFile> {
   const input = await readInput(file)
   if ('bytes' in input) return input
-  throw new ToldError(`${inputName(file)}: ${input.message}`)
+  throw new ReportedError(`${inputName(file)}: ${input.message}`)
 }
 
 /** How messages name a file. */

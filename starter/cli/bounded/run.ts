@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import { ToldError } from '../shared/told-error.ts'
+import { ReportedError } from '../shared/reported-error.ts'
 import type { FromThread } from './from-thread.ts'
 import type { InputFile } from './input.ts'
 import type { JobInput, JobName } from './jobs.ts'
@@ -34,7 +34,7 @@ function heapLimitMiB(): number {
 
 /**
  * Does a job in a thread of its own, within bounds, and returns its exit code. Files are read before, so that waiting for them costs nothing.
- * Errors: ToldError when the bounds are reached; all others are the thread's own to print.
+ * Errors: ReportedError when the bounds are reached; all others are the thread's own to print.
  */
 export async function runBounded<Name extends JobName>(
   { name, input }: { readonly name: Name; readonly input: JobInput<Name> },
@@ -50,7 +50,7 @@ export async function runBounded<Name extends JobName>(
   await worker.terminate()
   if (outcome.kind === 'done') return outcome.code
   if (outcome.kind === 'failed') throw outcome.error
-  throw new ToldError(`${outcome.doing}: ${refusal(outcome.kind, bounds, name)}`)
+  throw new ReportedError(`${outcome.doing}: ${refusal(outcome.kind, bounds, name)}`)
 }
 
 type Outcome =

@@ -11,15 +11,15 @@ const d4 = {
   capacityType: 'spot',
 }
 const e8 = { ...d4, instanceType: 'Standard_E8s_v5', family: 'standardESv5Family', vCpus: 8, capacityType: 'on-demand' }
-const told = { untilMs: 3_600_000, reason: 'AllocationFailure' }
+const reported = { untilMs: 3_600_000, reason: 'AllocationFailure' }
 const { marks } = withMarks(
   noMarks,
   [
-    ...offeringMarks(d4, told),
-    ...offeringMarks({ ...d4, zone: '0' }, told),
-    ...offeringMarks({ ...d4, instanceType: 'Standard_D8s_v5', vCpus: 8 }, told),
-    ...offeringMarks(e8, told),
-    { kind: 'allSpot', ...told },
+    ...offeringMarks(d4, reported),
+    ...offeringMarks({ ...d4, zone: '0' }, reported),
+    ...offeringMarks({ ...d4, instanceType: 'Standard_D8s_v5', vCpus: 8 }, reported),
+    ...offeringMarks(e8, reported),
+    { kind: 'allSpot', ...reported },
   ],
   0,
 )

@@ -49,7 +49,7 @@ function quotaOfPool({ pool, onDemand, spot }: Buyable, usages: Usages, { config
   const families = smallestByFamily(onDemand)
   const short = [...families].filter(([family, vCpus]) => !hasRoom(usages, family, vCpus)).map(([family]) => family)
   const spotRoom = spot.size > 0 && hasRoom(usages, spotPool, Math.min(...[...spot.values()].map(({ vCpus }) => vCpus)))
-  const told = short.map((family) => `${family} ${used(usages, family)}`).join(', ')
+  const reported = short.map((family) => `${family} ${used(usages, family)}`).join(', ')
   if (families.size === 0 && spot.size === 0)
     return warn(`NodePool ${pool}: no VM size of the region meets its requirements`, [
       `kubectl get nodepool ${pool} -o yaml; compare with: az vm list-skus --location ${config.LOCATION} --resource-type virtualMachines -o table`,
@@ -57,8 +57,8 @@ function quotaOfPool({ pool, onDemand, spot }: Buyable, usages: Usages, { config
   const remedies = short.slice(0, 3).map((family) => increase(config, family))
   if (spot.size > 0 && !spotRoom) remedies.push(increase(config, spotPool))
   if (short.length === families.size && !spotRoom)
-    return fail(`NodePool ${pool}: no family that it may use has quota (${told || 'spot only'})`, remedies)
-  if (short.length > 0) return warn(`NodePool ${pool}: no quota left in ${told}`, remedies)
+    return fail(`NodePool ${pool}: no family that it may use has quota (${reported || 'spot only'})`, remedies)
+  if (short.length > 0) return warn(`NodePool ${pool}: no quota left in ${reported}`, remedies)
   return ok(
     `NodePool ${pool}: quota left in ${families.size === 1 ? [...families.keys()].join() : `all ${families.size} families`} that it may use`,
   )
@@ -126,13 +126,13 @@ export function imagesCheck(context: DoctorContext): Check {
               : ok(`${name} ${newest}`)
           } catch (error) {
             if (!(error instanceof ArmRefusal)) throw error
-            const told = `${name}: ${reason(error)}`
+            const reported = `${name}: ${reason(error)}`
             if (error.status === 404)
-              return warn(told, [
+              return warn(reported, [
                 `choose another spec.imageFamily, or wait until AKS publishes it in ${config.LOCATION}`,
               ])
             const owner = await context.owner
-            return fail(told, [
+            return fail(reported, [
               roleAssignment('Reader', `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`, {
                 owner,
                 clientId: identity.settings.clientId,
@@ -164,10 +164,10 @@ export function pricesCheck({ config, cloud }: DoctorContext): Check {
         return ok(`${cloud.name} has no price list; prices are estimated from what a VM holds`)
       try {
         const { region, list } = await fetchPrices(endpoint, config.LOCATION)
-        const told = `${list.size} prices of ${region}`
+        const reported = `${list.size} prices of ${region}`
         return region === config.LOCATION
-          ? ok(told)
-          : warn(`the price list names nothing in ${config.LOCATION}; ${told} take their place`, [
+          ? ok(reported)
+          : warn(`the price list names nothing in ${config.LOCATION}; ${reported} take their place`, [
               `check LOCATION "${config.LOCATION}": az account list-locations --query "[].name" -o tsv`,
             ])
       } catch (error) {

@@ -13,10 +13,10 @@ export function apiServerCheck({ kubernetes }: DoctorContext): Check {
     run: async () => {
       const version = await kubernetes.version()
       const minor = Number(/^v1\.(\d+)/.exec(version)?.[1] ?? 0)
-      const told = `${kubernetes.server} is Kubernetes ${version}`
+      const reported = `${kubernetes.server} is Kubernetes ${version}`
       return minor >= oldestMinor
-        ? ok(told)
-        : fail(`${told}, and 1.${oldestMinor} is the oldest that works`, [
+        ? ok(reported)
+        : fail(`${reported}, and 1.${oldestMinor} is the oldest that works`, [
             'az aks get-upgrades --name CLUSTER --resource-group GROUP -o table; az aks upgrade --name CLUSTER --resource-group GROUP --kubernetes-version VERSION',
           ])
     },
@@ -60,10 +60,10 @@ async function compared(what: string, now: () => number, dateOf: () => Promise<s
   if (date === undefined || Number.isNaN(Date.parse(date))) return warn(`${what} does not say what time it is`, [])
   const difference = Date.parse(date) + 500 - (before + after) / 2
   const seconds = Math.round(Math.abs(difference) / 1000)
-  const told = `${what} is ${seconds} s ${difference > 0 ? 'ahead' : 'behind'}`
-  if (Math.abs(difference) > failMs) return fail(`${told}: tokens will be refused`, remedies)
-  if (Math.abs(difference) > warnMs) return warn(told, remedies)
-  return ok(seconds <= 1 ? `${what} agrees` : told)
+  const reported = `${what} is ${seconds} s ${difference > 0 ? 'ahead' : 'behind'}`
+  if (Math.abs(difference) > failMs) return fail(`${reported}: tokens will be refused`, remedies)
+  if (Math.abs(difference) > warnMs) return warn(reported, remedies)
+  return ok(seconds <= 1 ? `${what} agrees` : reported)
 }
 
 /** Whether objects of old API versions are converted, by having one converted that is never stored. */

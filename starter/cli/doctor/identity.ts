@@ -22,11 +22,11 @@ export function clusterIdentityCheck({ kubernetes, config, temporal }: DoctorCon
   async function installation(): Promise<Finding> {
     const own = await ownInstallation(kubernetes, config.JOINER_RELEASE, config.JOINER_NAMESPACE)
     const found = await readOwnership(kubernetes, own)
-    const told = `release "${own.release}" in namespace "${own.namespace}"`
-    if (found.kind === 'ours') return ok(`the CRDs are those of ${told}`)
+    const reported = `release "${own.release}" in namespace "${own.namespace}"`
+    if (found.kind === 'ours') return ok(`the CRDs are those of ${reported}`)
     const [what = '', remedy = ''] = (installationProblem(found, own) ?? '').split('; ')
     return found.kind === 'unclaimed'
-      ? warn(`nobody has claimed the CRDs; Joiner (${told}) does so when it starts`, [])
+      ? warn(`nobody has claimed the CRDs; Joiner (${reported}) does so when it starts`, [])
       : fail(what, [remedy])
   }
 

@@ -78,13 +78,13 @@ function findingOf(known: readonly Known[], listed: Listed, { config }: DoctorCo
 function detailOf({ claim, instance }: Known, listed: Listed): string {
   const id = claim.status.providerId ?? ''
   const tags = listed.get(id.toLowerCase())?.tags
-  const told = {
+  const reported = {
     own: '',
     missing: 'Azure lists no such VM',
     elsewhere: 'the VM lies outside of the configured resource group',
     unproven: `the VM has ${tagKeys.cluster} "${tags?.[tagKeys.cluster] ?? ''}" and ${tagKeys.claimUid} "${tags?.[tagKeys.claimUid] ?? ''}"`,
   }[instance]
-  return `NodeClaim ${claim.metadata.name} (${id || 'no status.providerID'}): ${told}`
+  return `NodeClaim ${claim.metadata.name} (${id || 'no status.providerID'}): ${reported}`
 }
 
 function remediesOf(lost: readonly Known[], listed: Listed): readonly string[] {

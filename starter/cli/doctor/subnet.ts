@@ -43,28 +43,28 @@ export function subnetCheck(context: DoctorContext): Check {
     const room = Math.floor(free / perNode)
     const wanted = mostNodes((await pools()).nodePools)
     const name = id.slice(id.lastIndexOf('/') + 1)
-    const told = `subnet ${name} (${prefixes.join(', ')}) has ${free} of ${size} addresses free, room for ${room} nodes with ${perNode} each`
+    const reported = `subnet ${name} (${prefixes.join(', ')}) has ${free} of ${size} addresses free, room for ${room} nodes with ${perNode} each`
     const remedies = [
       `give the nodes more room: az network vnet subnet update ${subnetArguments(id)} --address-prefixes A-LARGER-PREFIX, or point azure.subnetId (VNET_SUBNET_ID) or spec.vnetSubnetID of an AKSNodeClass at a larger subnet`,
       'or lower spec.limits of the NodePools: kubectl get nodepools -o custom-columns=NAME:.metadata.name,LIMITS:.spec.limits',
     ]
-    if (room === 0) return fail(`${told}: no node can be made`, remedies)
+    if (room === 0) return fail(`${reported}: no node can be made`, remedies)
     if (wanted !== undefined && wanted > room)
-      return warn(`${told}, and the NodePools' limits allow up to ${wanted} more`, remedies)
-    if (wanted === undefined && room < scarceNodes) return warn(`${told}; not every NodePool has limits`, remedies)
-    return ok(wanted === undefined ? told : `${told}; the NodePools' limits allow up to ${wanted} more`)
+      return warn(`${reported}, and the NodePools' limits allow up to ${wanted} more`, remedies)
+    if (wanted === undefined && room < scarceNodes) return warn(`${reported}; not every NodePool has limits`, remedies)
+    return ok(wanted === undefined ? reported : `${reported}; the NodePools' limits allow up to ${wanted} more`)
   }
 }
 
 async function subnetRefusal(context: DoctorContext, id: string, error: ArmRefusal): Promise<Finding> {
   const { config, identity } = context
-  const told = `subnet ${id}: ${reason(error)}`
+  const reported = `subnet ${id}: ${reason(error)}`
   if (error.status === 404)
-    return fail(told, [
+    return fail(reported, [
       `set azure.subnetId of the chart (VNET_SUBNET_ID) to what this prints: az network vnet subnet list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --vnet-name NAME-OF-THE-VNET --query "[].id" -o tsv, or, with a network of your own: az aks show --name ${config.CLUSTER_NAME} --resource-group GROUP-OF-THE-CLUSTER --query "agentPoolProfiles[0].vnetSubnetId" -o tsv`,
     ])
   if (error.status === 403)
-    return fail(told, [
+    return fail(reported, [
       roleAssignment('Network Contributor', id, { owner: await context.owner, clientId: identity.settings.clientId }),
     ])
   throw error

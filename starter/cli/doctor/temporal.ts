@@ -34,42 +34,45 @@ export function temporalCheck({ config, temporal }: Pick<DoctorContext, 'config'
 
   async function lookInto(connection: Connection): Promise<Finding> {
     const { serverVersion } = await connection.workflowService.getSystemInfo({})
-    const told = `Temporal ${serverVersion} at ${address}, namespace "${namespace}"`
+    const reported = `Temporal ${serverVersion} at ${address}, namespace "${namespace}"`
     const attributes = await readAttributes(connection, namespace)
-    if (attributes.kind === 'usable') return versionsOf(connection, `${told}, search attributes can be queried`)
+    if (attributes.kind === 'usable') return versionsOf(connection, `${reported}, search attributes can be queried`)
     if (attributes.kind === 'unusable')
-      return fail(`${told}: search attributes cannot be listed, nor queried: ${attributes.message}`, [
+      return fail(`${reported}: search attributes cannot be listed, nor queried: ${attributes.message}`, [
         'make them as docs/temporal.md says',
       ])
     const { missing, wrong } = attributes
     if (wrong.length > 0)
-      return fail(`${told}: search attributes of another type than Keyword: ${wrong.join(', ')}`, [
+      return fail(`${reported}: search attributes of another type than Keyword: ${wrong.join(', ')}`, [
         `use a namespace of Joiner's own: temporal operator namespace create --namespace joiner --address ${address}, and set temporal.namespace`,
       ])
     if (missing.length > 0)
       return warn(
-        `${told}: search attributes ${missing.join(', ')} are missing; Joiner registers them when it starts`,
+        `${reported}: search attributes ${missing.join(', ')} are missing; Joiner registers them when it starts`,
         [`if it may not: ${attributeCommand(missing, namespace)} --address ${address}`],
       )
-    return versionsOf(connection, `${told}, search attributes are there`)
+    return versionsOf(connection, `${reported}, search attributes are there`)
   }
 
   /** Which version gets the workflow tasks, where workers are to have one. */
-  async function versionsOf(connection: Connection, told: string): Promise<Finding> {
+  async function versionsOf(connection: Connection, reported: string): Promise<Finding> {
     const { JOINER_WORKER_VERSIONING: isOwn, TEMPORAL_DEPLOYMENT_NAME: given, CLUSTER_NAME: cluster } = config
-    if (!isOwn && given === undefined) return ok(told)
+    if (!isOwn && given === undefined) return ok(reported)
     const deployment = given ?? ownDeployment(cluster)
     const current = await currentBuild(connection, namespace, deployment)
     if (current.kind === 'unsupported')
-      return fail(`${told}; it knows no worker versions, and workers that have one get no tasks`, [
+      return fail(`${reported}; it knows no worker versions, and workers that have one get no tasks`, [
         'use Temporal 1.29.1 or newer, or turn worker versioning off (chart: temporal.workerVersioning=false)',
       ])
     if (current.kind === 'build' && current.buildId !== '')
-      return ok(`${told}; worker version ${current.buildId} of ${deployment} is current`)
-    return warn(`${told}; no worker version of ${deployment} is current yet, so workers that have one get no tasks`, [
-      given === undefined
-        ? 'start Joiner: the process that holds the Lease joiner-bridge makes its version current'
-        : `temporal worker deployment set-current-version --deployment-name ${deployment} --build-id BUILD --namespace ${namespace} --address ${address}`,
-    ])
+      return ok(`${reported}; worker version ${current.buildId} of ${deployment} is current`)
+    return warn(
+      `${reported}; no worker version of ${deployment} is current yet, so workers that have one get no tasks`,
+      [
+        given === undefined
+          ? 'start Joiner: the process that holds the Lease joiner-bridge makes its version current'
+          : `temporal worker deployment set-current-version --deployment-name ${deployment} --build-id BUILD --namespace ${namespace} --address ${address}`,
+      ],
+    )
   }
 }

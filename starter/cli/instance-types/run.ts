@@ -130,20 +130,21 @@ function remarks(
   wanted: Requirements,
   listed: readonly ListedType[],
 ): readonly string[] {
-  const told: string[] = []
+  const reported: string[] = []
   for (const key of wanted.keys()) {
     const known = new Set(types.flatMap((type) => sortedValuesOf(type.requirements, key)))
     if (!types.some((type) => type.requirements.has(key)))
-      told.push(
+      reported.push(
         `${key}: no instance type has this label, so it excludes none${wellKnownLabels.has(key) ? '' : '; a node has it if its NodePool sets it'}`,
       )
-    else if (listed.length === 0) told.push(`${key}: there is ${few([...known].sort(byText), 20) || 'no value of it'}`)
+    else if (listed.length === 0)
+      reported.push(`${key}: there is ${few([...known].sort(byText), 20) || 'no value of it'}`)
   }
   if (listed.length === 0)
-    told.push(
+    reported.push(
       `none of ${counted(types.length, 'type')} meets the requirements; ${counted(excluded.length, 'size')} excluded (see --excluded)`,
     )
-  return told
+  return reported
 }
 
 function sortedValuesOf(sets: Requirements, key: string): readonly string[] {

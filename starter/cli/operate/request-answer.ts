@@ -17,8 +17,8 @@ interface Options {
 export async function carryOut(access: TemporalAccess, answer: RequestAnswer, options: Options): Promise<number> {
   const isJson = options.output === 'json'
   const say = isJson ? console.error : console.log
-  const tell = answer.kind === 'done' ? say : console.error
-  if (!isJson) for (const line of answerLines(answer, options.nothing)) tell(printable(line))
+  const print = answer.kind === 'done' ? say : console.error
+  if (!isJson) for (const line of answerLines(answer, options.nothing)) print(printable(line))
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, say) : []
   if (isJson) console.log(JSON.stringify({ ...answer, ...(options.wait ? { ended } : {}) }, null, 2))

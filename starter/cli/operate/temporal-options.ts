@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { ToldError } from '../shared/told-error.ts'
+import { ReportedError } from '../shared/reported-error.ts'
 
 /** How a command finds Joiner in Temporal: the settings of the worker (`starter/temporal/settings.ts`), which flags override. */
 export interface TemporalOptions {
@@ -9,7 +9,7 @@ export interface TemporalOptions {
 }
 
 /** Why a command cannot go on, and what to do: printed as it stands. */
-export class CommandError extends ToldError {}
+export class CommandError extends ReportedError {}
 
 /** Adds the options that every command has which talks to Joiner's workflows. */
 export function temporalOptions(command: Command): Command {

@@ -7,7 +7,7 @@ import { readOneYaml } from '../../../api/yaml/read.ts'
 import { needInput } from '../bounded/input.ts'
 import { boundsOf, runBounded } from '../bounded/run.ts'
 import { complain } from './boundary.ts'
-import { ToldError } from './told-error.ts'
+import { ReportedError } from './reported-error.ts'
 
 const joiner = new URL('../../joiner.ts', import.meta.url).pathname
 let folder = ''
@@ -200,28 +200,31 @@ describe('the process', () => {
 
 describe('complain', () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {})
-  const told = (error: unknown) => {
+  const reported = (error: unknown) => {
     said.mockClear()
     return { code: complain('validate', error), lines: said.mock.calls.map(([text]) => text as unknown) }
   }
 
   test('tells what it was told, what the system refuses, and what is a bug', () => {
-    expect(told(new ToldError('x.yaml: is odd; mend it'))).toEqual({ code: 1, lines: ['x.yaml: is odd; mend it'] })
+    expect(reported(new ReportedError('x.yaml: is odd; mend it'))).toEqual({
+      code: 1,
+      lines: ['x.yaml: is odd; mend it'],
+    })
     const refused = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', syscall: 'open' })
-    expect(told(refused)).toEqual({ code: 1, lines: ['joiner validate: EMFILE: too many open files'] })
-    expect(told(new TypeError('a\u001b\nis not a function'))).toEqual({
+    expect(reported(refused)).toEqual({ code: 1, lines: ['joiner validate: EMFILE: too many open files'] })
+    expect(reported(new TypeError('a\u001b\nis not a function'))).toEqual({
       code: 70,
       lines: [
         'joiner validate: this is a bug of Joiner: a\\u001b\\nis not a function; run it again with JOINER_DEBUG=1 for its trace, and please report it',
       ],
     })
-    expect(told(undefined)).toMatchObject({ code: 70 })
+    expect(reported(undefined)).toMatchObject({ code: 70 })
   })
 
   test('prints the trace where it is asked for', () => {
     vi.stubEnv('JOINER_DEBUG', '1')
     const error = new TypeError('odd')
-    expect(told(error).lines[0]).toBe(error)
+    expect(reported(error).lines[0]).toBe(error)
     vi.unstubAllEnvs()
   })
 })

@@ -1,5 +1,5 @@
 import { printableStart } from '../../../core/values/printable.ts'
-import { ToldError } from './told-error.ts'
+import { ReportedError } from './reported-error.ts'
 
 /** A bug of Joiner ends with this code, so that nobody takes it for an answer. */
 const bugCode = 70
@@ -13,7 +13,7 @@ export function isDebugging(): boolean {
 /** Prints what ended a command, in one line unless it was told in several, and returns the exit code. */
 export function complain(command: string, error: unknown): number {
   if (isDebugging()) console.error(error)
-  if (error instanceof ToldError) {
+  if (error instanceof ReportedError) {
     if (!isDebugging()) console.error(error.message)
     return 1
   }

@@ -1,11 +1,11 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type InputFile, inputName, needInput } from '../bounded/input.ts'
-import { ToldError } from '../shared/told-error.ts'
+import { ReportedError } from '../shared/reported-error.ts'
 
 const suffixes = ['.json', '.yaml', '.yml']
 
-/** The bytes of files, of all manifests below directories, and of standard input (`-`), in the order given. Errors: ToldError. */
+/** The bytes of files, of all manifests below directories, and of standard input (`-`), in the order given. Errors: ReportedError. */
 export async function readInputs(inputs: readonly string[]): Promise<readonly InputFile[]> {
   const files: InputFile[] = []
   for (const file of inputs.flatMap(filesOf)) files.push(await needInput(file))
@@ -19,7 +19,9 @@ function filesOf(input: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name))
     .sort()
   if (files.length === 0)
-    throw new ToldError(`${inputName(input)}: the directory holds no manifests; files end in ${suffixes.join(', ')}`)
+    throw new ReportedError(
+      `${inputName(input)}: the directory holds no manifests; files end in ${suffixes.join(', ')}`,
+    )
   return files
 }
 

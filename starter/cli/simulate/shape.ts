@@ -1,6 +1,6 @@
 import { parseQuantity } from '../../../core/values/quantity.ts'
 import { type Shape, wrong } from '../../../core/values/shape.ts'
-import { ToldError } from '../shared/told-error.ts'
+import { ReportedError } from '../shared/reported-error.ts'
 
 export * from '../../../core/values/shape.ts'
 
@@ -16,4 +16,4 @@ export const quantity: Shape = (value) => {
 }
 
 /** Bad input: the command ends with its messages. */
-export class InputError extends ToldError {}
+export class InputError extends ReportedError {}

@@ -49,15 +49,15 @@ export function validateFiles({ files, output }: ValidateInput): number {
 }
 
 function asJson({ file, errors, warnings }: FileResult): object {
-  const told = ({ path, message, line }: FileError) => ({
+  const reported = ({ path, message, line }: FileError) => ({
     path,
     message: line === undefined ? message : `line ${line()}: ${message}`,
   })
   return {
     file,
     valid: errors.length === 0,
-    errors: shown(errors, 'errors').map(told),
-    warnings: shown(warnings, 'warnings').map(told),
+    errors: shown(errors, 'errors').map(reported),
+    warnings: shown(warnings, 'warnings').map(reported),
   }
 }
 
@@ -120,15 +120,15 @@ function validateDocument({ value, problems, line, lineOf }: YamlDocument, file:
   doing(`${inputName(file)}:${line}: ${subject}`)
   const result = validateObject(value)
   if (result.kind === 'skipped') return { kind: 'skipped', subject }
-  const told = (message: string) => `${subject}: ${printableStart(message, longestMessage)}`
+  const reported = (message: string) => `${subject}: ${printableStart(message, longestMessage)}`
   return {
     kind: 'checked',
     errors: result.errors.map(({ path, message }) => ({
       path: pathText(path),
-      message: told(message),
+      message: reported(message),
       line: () => lineOf(path),
     })),
-    warnings: result.warnings.map((message) => here(told(message))),
+    warnings: result.warnings.map((message) => here(reported(message))),
   }
 }
 

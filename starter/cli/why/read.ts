@@ -168,14 +168,14 @@ export async function readEvents(
 ): Promise<readonly EventFacts[]> {
   const path = resourcePath('events', undefined, namespace)
   const lists = await Promise.all(uids.map((uid) => client.list(path, { fieldSelector: `involvedObject.uid=${uid}` })))
-  const told = lists
+  const reported = lists
     .flatMap(({ items }) => items)
     .map((item): EventFacts => {
       const { reason = '', message = '', involvedObject, lastTimestamp, eventTime, count = 1 } = item as EventJson
       const at = Date.parse(lastTimestamp ?? eventTime ?? decodeMeta(item).creationTimestamp)
       return { reason, message, about: involvedObject?.kind ?? '', at, times: count }
     })
-  const same = Map.groupBy(told, ({ reason, message, about }) => JSON.stringify([reason, message, about]))
+  const same = Map.groupBy(reported, ({ reason, message, about }) => JSON.stringify([reason, message, about]))
   return [...same.values()]
     .map((group) => ({
       ...(group[0] as EventFacts),

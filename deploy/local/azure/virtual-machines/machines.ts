@@ -67,14 +67,14 @@ export class Machines {
     for (const { name } of nicConfigurations(machine)) this.discard('networkInterfaces', name)
     this.#index(machine)
     this.#table.put(machine.name, machine)
-    this.#tell(machine, 'added')
+    this.#notify(machine, 'added')
   }
 
   /** Writes a change down before anybody is told of it. A VM that is gone stays gone: its kubelet may be the last to hear. */
   save(machine: Machine): void {
     if (this.get(machine.name) !== machine) return
     this.#table.put(machine.name, machine)
-    this.#tell(machine, 'saved')
+    this.#notify(machine, 'saved')
   }
 
   remove(machine: Machine, leftovers: readonly Leftover[]): void {
@@ -88,7 +88,7 @@ export class Machines {
     }
     this.#sorted.delete(machine.name)
     this.#table.delete(machine.name)
-    this.#tell(machine, 'removed')
+    this.#notify(machine, 'removed')
   }
 
   leftovers(type: PartType): readonly Leftover[] {
@@ -126,7 +126,7 @@ export class Machines {
     this.#parts[leftover.type].set(leftover.name, { kind: 'leftover', name: leftover.name, leftover })
   }
 
-  #tell(machine: Machine, change: Parameters<MachineListener>[1]): void {
+  #notify(machine: Machine, change: Parameters<MachineListener>[1]): void {
     for (const listener of this.#listeners) listener(machine, change)
   }
 }

@@ -44,10 +44,10 @@ export function disruptionResult(
   { commands, blocked, passes }: Evaluation,
   asked: DisruptionMethod | undefined,
 ): DisruptionResultJson {
-  const told = new Map(blocked.flatMap(blockedJson).map((one) => [JSON.stringify(one), one]))
+  const reported = new Map(blocked.flatMap(blockedJson).map((one) => [JSON.stringify(one), one]))
   return {
     commands: commands.map((command) => commandJson(command, asked)),
-    blocked: [...told.values()],
+    blocked: [...reported.values()],
     candidates: [...new Set(passes.flatMap(({ candidates }) => candidates))],
   }
 }

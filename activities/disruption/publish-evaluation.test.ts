@@ -3,8 +3,8 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { sampleClaim, sampleNode, samplePool } from '../../core/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
-import type { TellEvaluationDeps } from './tell-evaluation.ts'
-import { tellEvaluation } from './tell-evaluation.ts'
+import type { TellEvaluationDeps } from './publish-evaluation.ts'
+import { publishEvaluation } from './publish-evaluation.ts'
 
 it('each pass is measured, each judged move counted, and a budget that blocks its pool is named once, with the remedy', async () => {
   const logged: unknown[] = []
@@ -35,7 +35,7 @@ it('each pass is measured, each judged move counted, and a budget that blocks it
   }
   const note = { method: 'single-node', candidate, cause: { kind: 'chosen-underutilized' } } as const
   const score = { nodePool: 'web', value: 1.5, savings: 0.3, disruption: 0.2 }
-  tellEvaluation(deps, {
+  publishEvaluation(deps, {
     passes: [
       { ...pass, method: 'emptiness', eligible: 0, milliseconds: 20 },
       { ...pass, method: 'drift', eligible: 4, milliseconds: 500 },

@@ -13,7 +13,7 @@ export interface TellEvaluationDeps {
 }
 
 /** What an evaluation looked at and how it judged, in metrics; and in the log the budgets that nobody can read and that therefore block their pool. */
-export function tellEvaluation(
+export function publishEvaluation(
   deps: TellEvaluationDeps,
   { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>,
 ): void {
@@ -28,11 +28,11 @@ export function tellEvaluation(
     const problems = budgetFindings(budgets, deps.now()).filter(({ isBlocking }) => isBlocking)
     for (const { message } of problems) deps.log.error({ nodePool }, message)
   }
-  for (const note of notes) tellMove(deps.disruptionMetrics, note)
+  for (const note of notes) reportMove(deps.disruptionMetrics, note)
 }
 
 /** Consolidations of single nodes that came as far as to be judged: upstream counts no others. */
-function tellMove(
+function reportMove(
   metrics: DisruptionMetrics,
   { method, candidate, outcome, scores }: Evaluation['notes'][number],
 ): void {
