@@ -161,7 +161,7 @@ describe.each(deployments)('Deployment %s, while Temporal and the API server are
       waits[name].map((what) => `waiting for ${what}`),
     )
     expect((await pod.ask('/metrics')).body).toContain('process_cpu_seconds_total')
-    expect(await pod.terminate(5000)).toBe(0)
+    expect(await pod.terminate(20_000)).toBe(0)
     expect(pod.output).not.toContain('Warning')
   })
 })

@@ -160,8 +160,8 @@ export class ImageProcess {
 
   /** Asks it over HTTP, as soon as it serves. Errors: it ended before, or does not answer in time. */
   async ask(path: string): Promise<{ readonly status: number; readonly body: string }> {
-    const address = await this.#within(20_000, this.#address, 'to serve health')
-    const answer = await fetch(new URL(path, address), { signal: AbortSignal.timeout(5000) })
+    const address = await this.#within(60_000, this.#address, 'to serve health')
+    const answer = await fetch(new URL(path, address), { signal: AbortSignal.timeout(30_000) })
     return { status: answer.status, body: await answer.text() }
   }
 
