@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { isPlanId } from '../core/disruption/plan/plan-requests.ts'
 import { pausableReasons } from '../core/pauses/pauses.ts'
-import { isDeeper, mostLevels } from '../core/values/shape.ts'
+import { isDeeper, mostLevels } from '../core/values/json.ts'
 
 const amount = z.number().nonnegative()
 const name = z.string().min(1)

@@ -1,7 +1,7 @@
 // What one version has no field for travels in an annotation of the object in the other version, as a list of guarded changes: each is
 // undone to the original only where the converted value still stands, so that an edit made in the other version wins.
 
-import { isDeeper, mostLevels } from '../../core/values/shape.ts'
+import { isDeeper, mostLevels } from '../../core/values/json.ts'
 
 export type Json = { readonly [key: string]: unknown }
 

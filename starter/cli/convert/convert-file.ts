@@ -6,7 +6,7 @@ import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { documentText, yamlText } from '../shared/yaml-text.ts'
-import { InputError } from '../simulate/shape.ts'
+import { InputError } from '../simulate/input-error.ts'
 
 /** What the command line asks for. */
 export interface ConvertInput {

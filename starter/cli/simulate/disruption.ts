@@ -1,3 +1,4 @@
+import type { InstanceTypeJson } from '../../../api/shapes/scenario.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import type { Blocked } from '../../../core/disruption/candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, reasonOf } from '../../../core/disruption/command.ts'
@@ -15,7 +16,7 @@ import type { PlannedNodeClaim } from '../../../core/scheduling/snapshot.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { emptyRecord } from '../../../core/values/records.ts'
 import { clusterObjects, type Json, withMetadata, withoutNulls } from './cluster-objects.ts'
-import { instanceTypes, type TypeJson } from './instance-types.ts'
+import { instanceTypes } from './instance-types.ts'
 import { aligned, counted, few, monthly } from './words.ts'
 
 /** One decision about disruption as a file holds it. */
@@ -32,7 +33,7 @@ interface DisruptionScenarioJson {
     readonly nominated?: readonly string[]
     readonly markedForDeletion?: readonly string[]
   }
-  readonly instanceTypes?: readonly TypeJson[]
+  readonly instanceTypes?: readonly InstanceTypeJson[]
   readonly objects?: readonly Json[]
 }
 
