@@ -1,6 +1,7 @@
 // Fields that NodePools and NodeClaims share, from one version to the other.
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
-import { isEqual, isObject, type Json, parsed, without } from './residue.ts'
+import { isObject } from '../../core/values/json.ts'
+import { isEqual, type Json, parsed, without } from './residue.ts'
 
 /** Where upstream keeps a v1beta1 `nodeClassRef` as it was written. */
 export const nodeClassAnnotation = 'compatibility.karpenter.sh/v1beta1-nodeclass-reference'

@@ -1,5 +1,6 @@
+import { isObject } from '../../core/values/json.ts'
 import { annotationsOf, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } from './fields.ts'
-import { isObject, type Json, without } from './residue.ts'
+import { type Json, without } from './residue.ts'
 
 /**
  * A v1beta1 NodeClaim as v1 has it. There the age at which a node was replaced stood in the pool alone; the default of v1 could end a

@@ -1,5 +1,6 @@
+import { isObject } from '../../core/values/json.ts'
 import { annotationsOf, mapList, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } from './fields.ts'
-import { isObject, type Json, without } from './residue.ts'
+import { type Json, without } from './residue.ts'
 
 /** A v1beta1 NodePool as v1 has it, without what v1 has no field for. */
 export function newNodePool(pool: Json): Json {

@@ -1,7 +1,7 @@
 // What one version has no field for travels in an annotation of the object in the other version, as a list of guarded changes: each is
 // undone to the original only where the converted value still stands, so that an edit made in the other version wins.
 
-import { isDeeper, mostLevels } from '../../core/values/json.ts'
+import { isDeeper, isObject, mostLevels } from '../../core/values/json.ts'
 
 export type Json = { readonly [key: string]: unknown }
 
@@ -14,10 +14,6 @@ type Change =
 export interface Groups {
   readonly at: string
   readonly keys: readonly string[]
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The object without some keys. */
@@ -40,31 +36,46 @@ export function isEqual(one: unknown, other: unknown): boolean {
 }
 
 /** The changes that lead from one object to another. */
-export function changes(from: Json, to: Json, groups: readonly Groups[], path: readonly string[] = []): Change[] {
+export function changes(from: Json, to: Json, groups: readonly Groups[]): Change[] {
+  return changesAt({ from, to }, { path: [], groups })
+}
+
+interface Pair {
+  readonly from: Json
+  readonly to: Json
+}
+
+interface Place {
+  readonly path: readonly string[]
+  readonly groups: readonly Groups[]
+}
+
+function changesAt({ from, to }: Pair, { path, groups }: Place): Change[] {
   const grouped = groups.find(({ at }) => at === path.join('.'))?.keys ?? []
   const single = [...new Set([...Object.keys(from), ...Object.keys(to)])].filter((key) => !grouped.includes(key))
   return [
-    ...(isEqual(pick(from, grouped), pick(to, grouped)) ? [] : [keysChange(path, grouped, from, to)]),
-    ...single.flatMap((key) => keyChanges(from, to, key, groups, path)),
+    ...(isEqual(pick(from, grouped), pick(to, grouped)) ? [] : [keysChange(path, grouped, { from, to })]),
+    ...single.flatMap((key) => keyChanges(key, { from, to }, { path, groups })),
   ]
 }
 
-function keyChanges(from: Json, to: Json, key: string, groups: readonly Groups[], path: readonly string[]): Change[] {
+function keyChanges(key: string, { from, to }: Pair, { path, groups }: Place): Change[] {
   const [before, after] = [from[key], to[key]]
   if (Object.hasOwn(from, key) === Object.hasOwn(to, key)) {
     if (isEqual(before, after)) return []
     const inner = [...path, key]
     // A reference is one thing: half of an old one and half of a new one would mean a third.
-    if (isObject(before) && isObject(after) && key !== 'nodeClassRef') return changes(before, after, groups, inner)
+    if (isObject(before) && isObject(after) && key !== 'nodeClassRef')
+      return changesAt({ from: before, to: after }, { path: inner, groups })
     if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
       return before.flatMap((value, element) =>
         isEqual(value, after[element]) ? [] : [{ path: inner, element, from: value, to: after[element] }],
       )
   }
-  return [keysChange(path, [key], from, to)]
+  return [keysChange(path, [key], { from, to })]
 }
 
-function keysChange(path: readonly string[], keys: readonly string[], from: Json, to: Json): Change {
+function keysChange(path: readonly string[], keys: readonly string[], { from, to }: Pair): Change {
   return { path, keys, from: pick(from, keys), to: pick(to, keys) }
 }
 

@@ -1,3 +1,4 @@
+import { isObject } from '../../core/values/json.ts'
 import { type Field, type Fields, jsonName } from './field.ts'
 import { type NodeConfig, nodeConfigSchema, requiredFields } from './schema.ts'
 
@@ -22,7 +23,7 @@ export interface ParsedNodeConfig {
  */
 export function parseNodeConfig(json: unknown): ParsedNodeConfig {
   const problems: NodeConfigProblem[] = []
-  const config = readMessage(json, nodeConfigSchema.fields, '', problems)
+  const config = readMessage(json, nodeConfigSchema.fields, { path: '', problems })
   return { config: config ?? {}, problems }
 }
 
@@ -36,8 +37,15 @@ export function missingFields(config: NodeConfig): readonly string[] {
   })
 }
 
-function readMessage(json: unknown, fields: Fields, path: string, problems: NodeConfigProblem[]): unknown {
-  if (!isObject(json)) return refuse(path, 'not an object', problems)
+/** Where a value stands, and what has been found so far. */
+interface Place {
+  readonly path: string
+  readonly problems: NodeConfigProblem[]
+}
+
+function readMessage(json: unknown, fields: Fields, place: Place): unknown {
+  if (!isObject(json)) return refuse(place, 'not an object')
+  const { path, problems } = place
   const names = namesOf(fields)
   const result: Record<string, unknown> = {}
   for (const [given, value] of Object.entries(json)) {
@@ -49,36 +57,40 @@ function readMessage(json: unknown, fields: Fields, path: string, problems: Node
     }
     // In protobuf's JSON null stands for absence.
     if (value === null) continue
-    const read = readValue(value, fields[name] as Field, at, problems)
+    const read = readValue(value, fields[name] as Field, { path: at, problems })
     if (read !== undefined) result[name] = read
   }
   return result
 }
 
-function readValue(value: unknown, field: Field, path: string, problems: NodeConfigProblem[]): unknown {
+function readValue(value: unknown, field: Field, place: Place): unknown {
+  const { path, problems } = place
   switch (field.kind) {
     case 'string':
-      return typeof value === 'string' ? value : refuse(path, 'not a text', problems)
+      return typeof value === 'string' ? value : refuse(place, 'not a text')
     case 'bool':
-      return typeof value === 'boolean' ? value : refuse(path, 'not true or false', problems)
+      return typeof value === 'boolean' ? value : refuse(place, 'not true or false')
     case 'int32':
     case 'int64':
     case 'double':
-      return readNumber(value, field.kind) ?? refuse(path, `not a number (${field.kind})`, problems)
+      return readNumber(value, field.kind) ?? refuse(place, `not a number (${field.kind})`)
     case 'enum':
       if (typeof value === 'number' && field.names[value] !== undefined) return field.names[value]
       if (typeof value === 'string' && field.names.includes(value)) return value
       problems.push({ path, kind: 'unknown', what: 'value' })
       return undefined
     case 'message':
-      return readMessage(value, field.fields, path, problems)
+      return readMessage(value, field.fields, place)
     case 'list':
-      if (!Array.isArray(value)) return refuse(path, 'not a list', problems)
-      return value.map((item, index) => readValue(item, field.of, `${path}[${index}]`, problems))
+      if (!Array.isArray(value)) return refuse(place, 'not a list')
+      return value.map((item, index) => readValue(item, field.of, { path: `${path}[${index}]`, problems }))
     case 'map':
-      if (!isObject(value)) return refuse(path, 'not an object', problems)
+      if (!isObject(value)) return refuse(place, 'not an object')
       return Object.fromEntries(
-        Object.entries(value).map(([key, item]) => [key, readValue(item, field.of, `${path}["${key}"]`, problems)]),
+        Object.entries(value).map(([key, item]) => [
+          key,
+          readValue(item, field.of, { path: `${path}["${key}"]`, problems }),
+        ]),
       )
   }
 }
@@ -110,13 +122,9 @@ function namesOf(fields: Fields): ReadonlyMap<string, string> {
   return names
 }
 
-function refuse(path: string, what: string, problems: NodeConfigProblem[]): undefined {
+function refuse({ path, problems }: Place, what: string): undefined {
   problems.push({ path, kind: 'invalid', what })
   return undefined
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const join = (path: string, name: string) => (path === '' ? name : `${path}.${name}`)

@@ -1,6 +1,7 @@
 // What a drain waits for, in words and since when, and when that is news to whom.
-import type { Pod, VolumeAttachment } from '../objects.ts'
+import type { Pod } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
+import type { VolumeAttachment } from '../pods/related-objects.ts'
 import { timeText } from '../values/time.ts'
 import type { HeldBy } from './drain.ts'
 

@@ -1,4 +1,4 @@
-import type { Pod, VolumeAttachment } from '../objects.ts'
+import type { Pod } from '../objects.ts'
 import {
   hasDoNotDisrupt,
   isDaemonPod,
@@ -8,6 +8,7 @@ import {
   isTerminating,
   toleratesDisruption,
 } from '../pods/pod-rules.ts'
+import type { VolumeAttachment } from '../pods/related-objects.ts'
 
 /** A pod whose deletion is this long overdue is held by nobody who still answers: draining does not wait for it. */
 const stuckAfterMs = 60_000

@@ -1,4 +1,4 @@
-import type { Affinity, TopologySpreadConstraint } from '../objects.ts'
+import type { Affinity, PodExcess, TopologySpreadConstraint } from '../objects.ts'
 
 /**
  * What a pod may ask of the scheduler at most. Kubernetes has no such limits: an object of 3 MiB holds 40,000 terms, each of which is work for every
@@ -21,14 +21,6 @@ export const podLimits = {
   resourceClaims: 64,
   ownerReferences: 64,
 } as const
-
-/** What of a pod is more than the scheduler looks at. */
-export interface PodExcess {
-  /** Why the pod is not planned at all: what it requires is too much. */
-  readonly refused?: string
-  /** Preferences that are left out. */
-  readonly dropped?: string
-}
 
 /** The part of a pod's spec that says where it may run. */
 export interface PodConstraints {

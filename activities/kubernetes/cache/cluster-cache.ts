@@ -2,23 +2,18 @@ import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
+import type { Node, NodeClaim, NodePool, ObjectMeta, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
 import type {
   CsiNode,
   DaemonSet,
   Namespace,
-  Node,
-  NodeClaim,
-  NodePool,
-  ObjectMeta,
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   PodController,
-  PodDisruptionBudget,
   Service,
   StorageClass,
   VolumeAttachment,
-} from '../../../core/objects.ts'
+} from '../../../core/pods/related-objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { Json, KubernetesClient, ListResult } from '../client/client.ts'

@@ -1,5 +1,6 @@
 import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
-import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
+import type { Pod } from '../../../core/objects.ts'
+import type { VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import { isNotFound } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { KubernetesDeps } from '../dependencies.ts'

@@ -1,7 +1,8 @@
 import type { InstanceType } from '../../instance-type.ts'
 import { templateRequirements } from '../../node-pool/node-claim-template.ts'
-import type { ContainerPort, DaemonSet, Taint } from '../../objects.ts'
+import type { ContainerPort, Taint } from '../../objects.ts'
 import { hostPortConflict } from '../../pods/host-ports.ts'
+import type { DaemonSet } from '../../pods/related-objects.ts'
 import { labels } from '../../requirements/labels.ts'
 import { intersect, operatorOf, type Requirement } from '../../requirements/requirement.ts'
 import {

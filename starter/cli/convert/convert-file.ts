@@ -1,6 +1,6 @@
 import { toNewest } from '../../../api/conversion/convert.ts'
-import { isObject } from '../../../api/conversion/residue.ts'
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { printable, printableLines } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'

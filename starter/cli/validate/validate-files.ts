@@ -1,6 +1,6 @@
-import { isObject } from '../../../api/conversion/residue.ts'
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
 import { pathText } from '../../../core/values/field-error.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { printable, printableStart } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName, type UnreadableFile } from '../bounded/input.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { capacityBufferSpec } from '../../../api/capacity-buffer.ts'
 import { toNewest } from '../../../api/conversion/convert.ts'
-import { isObject, type Json } from '../../../api/conversion/residue.ts'
+import { type Json } from '../../../api/conversion/residue.ts'
 import { oldNodeClaimSpec, oldNodePoolSpec } from '../../../api/conversion/v1beta1.ts'
 import { nodeClaimSpec } from '../../../api/node-claim.ts'
 import { nodeClassSpec } from '../../../api/node-class.ts'
@@ -18,6 +18,7 @@ import { nodePoolFieldErrors, templateErrors } from '../../../core/node-pool/nod
 import type { Budget, NodePool } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import type { FieldError } from '../../../core/values/field-error.ts'
+import { isObject } from '../../../core/values/json.ts'
 
 export type ObjectResult =
   | { readonly kind: 'skipped' }
