@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import { describe, expect, test } from 'vitest'
 import { ArmBudgetExhausted } from './azure/arm/arm-budget.ts'
 import { translatingFailures, waitingFailure } from './failure.ts'
-import { ApiError } from './kubernetes/client/client.ts'
+import { ApiError } from './kubernetes/client/api-error.ts'
 
 /** An answer of ARM that is an error. */
 function armError(
@@ -42,7 +42,7 @@ describe('what an activity throws', () => {
     ['a conflict of Kubernetes', new ApiError(409, 'Conflict', 'modified'), 'KubernetesConflict', undefined],
     [
       'a throttled request of Kubernetes',
-      new ApiError(429, 'TooManyRequests', 'slow down', 7),
+      Object.assign(new ApiError(429, 'TooManyRequests', 'slow down'), { retryAfterSeconds: 7 }),
       'KubernetesTooManyRequests',
       7000,
     ],
@@ -84,7 +84,7 @@ describe('what an activity throws', () => {
 describe('a failure whose wait the activity spends', () => {
   test.each<[string, unknown, number, number | undefined]>([
     ['that names no wait', new Error('x'), 0, undefined],
-    ['of Kubernetes', new ApiError(429, 'TooManyRequests', 'x', 7), 0, undefined],
+    ['of Kubernetes', Object.assign(new ApiError(429, 'TooManyRequests', 'x'), { retryAfterSeconds: 7 }), 0, undefined],
     ['that is shorter than the longest wait', armError(429, 'TooManyRequests', { retryAfter: '20' }), 20_000, 100],
     [
       'that is longer leaves the rest to Temporal',

@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import { ArmBudgetExhausted } from './azure/arm/arm-budget.ts'
 import { scrubbedMessage } from './azure/arm/azure-error.ts'
 import { azureFailure, failureMessage } from './azure/arm/azure-failure.ts'
-import { ApiError } from './kubernetes/client/client.ts'
+import { ApiError } from './kubernetes/client/api-error.ts'
 
 const maxMessageLength = 1000
 /** When a wait is over. */

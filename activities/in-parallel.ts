@@ -3,14 +3,10 @@ export async function inParallel<T>(
   items: readonly T[],
   width: number,
   work: (item: T) => Promise<void>,
-  signal?: AbortSignal,
 ): Promise<void> {
   const rest = [...items].reverse()
   const worker = async () => {
-    for (let item = rest.pop(); item !== undefined; item = rest.pop()) {
-      signal?.throwIfAborted()
-      await work(item)
-    }
+    for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item)
   }
   const results = await Promise.allSettled(Array.from({ length: Math.min(width, items.length) }, worker))
   for (const result of results) if (result.status === 'rejected') throw result.reason

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { RequirementOperator } from '../core/objects.ts'
 import { conditionList, crdExtensions, durationField } from './fields.ts'
 import { kubelet, linuxOsConfig } from './node-class-os.ts'
 
@@ -205,12 +206,16 @@ export const nodeClassStatus = z
   })
   .describe('Observed state of the AKSNodeClass.')
 
-/** An image's requirements name keys that users may not set. */
+/** An image's requirements name keys that users may not set. As upstream's, the CRD lists no operators: Joiner alone writes them. */
 function imageRequirements() {
+  const operator = z.string().describe('Operator that relates the label to the values.') as z.ZodType<
+    RequirementOperator,
+    RequirementOperator
+  >
   return z.array(
     z.object({
       key: z.string().describe('Label key.'),
-      operator: z.string().describe('Operator that relates the label to the values.'),
+      operator,
       values: z.array(z.string()).optional().describe('Label values.').register(crdExtensions, { listType: 'atomic' }),
     }),
   )

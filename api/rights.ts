@@ -24,17 +24,16 @@ export interface Right {
 }
 
 type Rule = Omit<Right, 'to'>
-type More = Partial<Pick<Right, 'names' | 'when'>>
+type About = Pick<Right, 'why'> & Partial<Pick<Right, 'names' | 'when'>>
 
-/** Rules of one API group in one place. Resources and verbs are separated by blanks. */
+/** Rules of one API group in one place. Resources and verbs are separated by blanks; `about` is why, or more than that. */
 function on(group: string, where: Right['where'] = 'cluster') {
-  return (resources: string, verbs: string, why: string, more: More = {}): Rule => ({
+  return (resources: string, verbs: string, about: string | About): Rule => ({
     where,
     group,
     resources: resources.split(' '),
     verbs: verbs.split(' '),
-    why,
-    ...more,
+    ...(typeof about === 'string' ? { why: about } : about),
   })
 }
 
@@ -50,13 +49,11 @@ const ownLeases = on('coordination.k8s.io', 'own')
 const evaluationMaps = Array.from({ length: verdictShards }, (_, shard) => verdictMapName(shard))
 const planMaps = planPlaces.map(planMapName)
 
-const clusterUid = cluster('namespaces', 'get', "its UID is the cluster's identity", { names: ['kube-system'] })
-const marker = on('apiextensions.k8s.io')(
-  'customresourcedefinitions',
-  'get',
-  'which installation works in the cluster, in an annotation',
-  { names: ['nodepools.karpenter.sh'] },
-)
+const clusterUid = cluster('namespaces', 'get', { why: "its UID is the cluster's identity", names: ['kube-system'] })
+const marker = on('apiextensions.k8s.io')('customresourcedefinitions', 'get', {
+  why: 'which installation works in the cluster, in an annotation',
+  names: ['nodepools.karpenter.sh'],
+})
 const namespaceUid = own('namespaces', 'get', 'its UID tells this installation from others')
 const events = cluster('events', 'create', 'events')
 const limited = 'the policy joiner-own-objects limits the names'
@@ -85,7 +82,7 @@ const core: readonly Rule[] = [
   marker,
   namespaceUid,
   createMaps,
-  own('configmaps', 'get patch', 'pauses', { names: ['joiner-pauses'] }),
+  own('configmaps', 'get patch', { why: 'pauses', names: ['joiner-pauses'] }),
 ]
 
 /** It tells workflows of changes, and publishes metrics of the cluster. */
@@ -99,9 +96,9 @@ const bridge: readonly Rule[] = [
   clusterUid,
   marker,
   namespaceUid,
-  own('configmaps', 'list watch', 'metric of what pools cost', { names: ['joiner-catalogue', 'joiner-prices'] }),
+  own('configmaps', 'list watch', { why: 'metric of what pools cost', names: ['joiner-catalogue', 'joiner-prices'] }),
   createLeases,
-  ownLeases('leases', 'get patch', 'one process bridges', { names: ['joiner-bridge'] }),
+  ownLeases('leases', 'get patch', { why: 'one process bridges', names: ['joiner-bridge'] }),
 ]
 
 const localDns = 'whether localDNS may be on'
@@ -125,19 +122,25 @@ const azure: readonly Rule[] = [
     'create delete',
     'bootstrap tokens; the policy joiner-bootstrap-tokens allows no other Secret',
   ),
-  on('', 'kube-system')('services', 'get', 'the address of DNS', { names: ['kube-dns'], when: 'dnsServiceIpUnset' }),
-  on('apps', 'kube-system')('daemonsets', 'get', localDns, { names: ['node-local-dns'], ...whenLocalDns }),
-  on('networking.k8s.io')('networkpolicies', 'list', localDns, whenLocalDns),
-  on('cilium.io')('ciliumnetworkpolicies ciliumclusterwidenetworkpolicies', 'list', localDns, whenLocalDns),
-  on('crd.projectcalico.org')('networkpolicies globalnetworkpolicies', 'list', localDns, whenLocalDns),
+  on('', 'kube-system')('services', 'get', {
+    why: 'the address of DNS',
+    names: ['kube-dns'],
+    when: 'dnsServiceIpUnset',
+  }),
+  on('apps', 'kube-system')('daemonsets', 'get', { why: localDns, names: ['node-local-dns'], ...whenLocalDns }),
+  on('networking.k8s.io')('networkpolicies', 'list', { why: localDns, ...whenLocalDns }),
+  on('cilium.io')('ciliumnetworkpolicies ciliumclusterwidenetworkpolicies', 'list', { why: localDns, ...whenLocalDns }),
+  on('crd.projectcalico.org')('networkpolicies globalnetworkpolicies', 'list', { why: localDns, ...whenLocalDns }),
   createMaps,
-  own('configmaps', 'get patch', 'what Azure answered, for other processes and restarts; ends pauses that are over', {
+  own('configmaps', 'get patch', {
+    why: 'what Azure answered, for other processes and restarts; ends pauses that are over',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-image-versions', 'joiner-pauses'],
   }),
-  own('configmaps', 'get list watch patch', 'offerings that Azure refused', {
+  own('configmaps', 'get list watch patch', {
+    why: 'offerings that Azure refused',
     names: ['joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', 'when nodes may get new images', { names: ['upcoming-maintenance-window'] }),
+  own('configmaps', 'get', { why: 'when nodes may get new images', names: ['upcoming-maintenance-window'] }),
 ]
 
 const whenSpread = { when: 'defaultSpread' } as const
@@ -154,38 +157,39 @@ const planner: readonly Rule[] = [
   apps('daemonsets', 'list watch', 'what each node will hold'),
   policy('poddisruptionbudgets', 'list watch', 'which nodes can be disrupted'),
   storage('storageclasses csinodes volumeattachments', 'list watch', 'where volumes can be attached'),
-  cluster('services replicationcontrollers', 'list watch', 'which pods are spread together', whenSpread),
-  apps('replicasets statefulsets', 'list watch', 'which pods are spread together', whenSpread),
+  cluster('services replicationcontrollers', 'list watch', { why: 'which pods are spread together', ...whenSpread }),
+  apps('replicasets statefulsets', 'list watch', { why: 'which pods are spread together', ...whenSpread }),
   events,
   clusterUid,
   marker,
   namespaceUid,
   createMaps,
-  own('configmaps', 'get patch', 'obeys pauses, ends those that are over', { names: ['joiner-pauses'] }),
-  own('configmaps', 'get patch', 'what the last evaluation found, for joiner why', { names: evaluationMaps }),
-  own('configmaps', 'get patch delete', 'plans that an operator asked for', { names: planMaps }),
-  own('configmaps', 'get patch', 'objects that crashed passes', { names: ['joiner-quarantine'] }),
-  own('configmaps', 'list watch', 'sizes, prices, quota and refused offerings', {
+  own('configmaps', 'get patch', { why: 'obeys pauses, ends those that are over', names: ['joiner-pauses'] }),
+  own('configmaps', 'get patch', { why: 'what the last evaluation found, for joiner why', names: evaluationMaps }),
+  own('configmaps', 'get patch delete', { why: 'plans that an operator asked for', names: planMaps }),
+  own('configmaps', 'get patch', { why: 'objects that crashed passes', names: ['joiner-quarantine'] }),
+  own('configmaps', 'list watch', {
+    why: 'sizes, prices, quota and refused offerings',
     names: ['joiner-catalogue', 'joiner-prices', 'joiner-quota', 'joiner-unavailable-offerings'],
   }),
-  own('configmaps', 'get', 'joiner status, run in a pod of joiner-planner', { names: ['joiner-prices'] }),
+  own('configmaps', 'get', { why: 'joiner status, run in a pod of joiner-planner', names: ['joiner-prices'] }),
   createLeases,
-  ownLeases('leases', 'get patch', 'one attempt writes', {
+  ownLeases('leases', 'get patch', {
+    why: 'one attempt writes',
     names: ['joiner-planner-fence', 'joiner-disruption-fence'],
   }),
 ]
 
 /** It serves the API server's conversion webhook. */
 const conversion: readonly Rule[] = [
-  on('apiextensions.k8s.io')(
-    'customresourcedefinitions',
-    'list watch patch',
-    'where the webhook is and whom to trust; the policy joiner-conversion allows no other change',
-    { names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'] },
-  ),
+  on('apiextensions.k8s.io')('customresourcedefinitions', 'list watch patch', {
+    why: 'where the webhook is and whom to trust; the policy joiner-conversion allows no other change',
+    names: ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'],
+  }),
   marker,
   namespaceUid,
-  own('secrets', 'list watch patch', 'certificate, key and path of the webhook, in a Secret that the chart creates', {
+  own('secrets', 'list watch patch', {
+    why: 'certificate, key and path of the webhook, in a Secret that the chart creates',
     names: ['joiner-conversion'],
   }),
 ]
@@ -197,11 +201,14 @@ const operator: readonly Rule[] = [
   cluster('nodes pods', 'get list', 'budgets, pause, why'),
   cluster('events', 'list', 'why'),
   policy('poddisruptionbudgets', 'list', 'why'),
-  own('configmaps', 'get', 'budgets, status, why', { names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps] }),
+  own('configmaps', 'get', {
+    why: 'budgets, status, why',
+    names: ['joiner-pauses', 'joiner-prices', ...evaluationMaps],
+  }),
   own('configmaps', 'create', 'apply, of a plan from a file'),
-  own('configmaps', 'get patch delete', 'plan, apply', { names: planMaps }),
-  own('configmaps', 'get patch', 'quarantine list, quarantine clear, status', { names: ['joiner-quarantine'] }),
-  own('configmaps', 'get patch', 'capacity list, capacity clear', { names: ['joiner-unavailable-offerings'] }),
+  own('configmaps', 'get patch delete', { why: 'plan, apply', names: planMaps }),
+  own('configmaps', 'get patch', { why: 'quarantine list, quarantine clear, status', names: ['joiner-quarantine'] }),
+  own('configmaps', 'get patch', { why: 'capacity list, capacity clear', names: ['joiner-unavailable-offerings'] }),
 ]
 
 const aggregated = "part of Kubernetes' own role of this name"

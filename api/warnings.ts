@@ -15,7 +15,7 @@ export interface WarningPolicy {
   readonly warnings: readonly Warning[]
 }
 
-export interface WarnedKind {
+interface WarnedKind {
   readonly apiGroup: string
   /** `*`: whatever the version. */
   readonly apiVersions: readonly string[]
@@ -24,7 +24,7 @@ export interface WarnedKind {
 
 type Named = Readonly<Record<string, string>>
 
-export interface Warning {
+interface Warning {
   /** CEL over `object` and `variables`: true where there is nothing to warn of. One that fails says nothing. */
   readonly holds: string
   /** CEL: the text, with field, value and remedy. */

@@ -24,7 +24,7 @@ const owner = (minute = 1, change: Partial<ConditionOwner> = {}): ConditionOwner
   ...change,
 })
 const set = (before: readonly Condition[], changes: readonly ConditionChange[], context = owner()) =>
-  applyConditions(before, { set: changes }, 'NodeClaim', context)
+  applyConditions(before, { set: changes }, { kind: 'NodeClaim', ...context })
 const shown = (list: readonly Condition[]) => list.map(({ type, status, reason }) => `${type}=${status} ${reason}`)
 const ready = (list: readonly Condition[]) => conditionOf(list, 'Ready')
 
@@ -171,7 +171,7 @@ describe('laws of conditions', () => {
     let last = owner(1)
     steps.forEach((change, i) => {
       last = owner(i + 1, { generation: change.generation, deleting: change.deleting })
-      list = applyConditions(list, change, kind, last)
+      list = applyConditions(list, change, { kind, ...last })
     })
     return { list, last }
   }
@@ -208,7 +208,7 @@ describe('laws of conditions', () => {
         const once = told.steps.at(-1)
         // A type that is set twice in one step, or set and cleared, moves each time.
         fc.pre(new Set(once?.set.map(({ type }) => type)).size === once?.set.length && once?.clear.length === 0)
-        expect(applyConditions(list, once ?? {}, told.kind, { ...last, now: at(59) })).toBe(list)
+        expect(applyConditions(list, once ?? {}, { kind: told.kind, ...last, now: at(59) })).toBe(list)
       }),
     )
   })
@@ -218,7 +218,7 @@ describe('laws of conditions', () => {
       fc.property(story, (told) => {
         const before = run({ ...told, steps: told.steps.slice(0, -1) }).list
         const last = told.steps.at(-1)
-        const after = applyConditions(before, { set: last?.set.slice(0, 1) ?? [] }, told.kind, owner(59))
+        const after = applyConditions(before, { set: last?.set.slice(0, 1) ?? [] }, { kind: told.kind, ...owner(59) })
         for (const { type, status, lastTransitionTime } of before) {
           const now = conditionOf(after, type)
           expect(now?.lastTransitionTime === lastTransitionTime).toBe(now?.status === status)
@@ -231,7 +231,7 @@ describe('laws of conditions', () => {
     fc.assert(
       fc.property(story, (told) => {
         const { list, last } = run(told)
-        const deleted = applyConditions(list, {}, told.kind, { ...last, generation: 9, deleting: true })
+        const deleted = applyConditions(list, {}, { kind: told.kind, ...last, generation: 9, deleting: true })
         expect(deleted.every(({ observedGeneration }) => observedGeneration === 9)).toBe(true)
       }),
     )

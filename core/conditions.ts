@@ -91,9 +91,9 @@ export function withoutCondition(conditions: readonly Condition[], type: string)
 export function applyConditions(
   before: readonly Condition[],
   { set = [], clear = [] }: { readonly set?: readonly ConditionChange[]; readonly clear?: readonly string[] },
-  kind: ConditionedKind,
-  owner: ConditionOwner,
+  owner: ConditionOwner & { readonly kind: ConditionedKind },
 ): readonly Condition[] {
+  const { kind } = owner
   let all = before.map((condition) => (owner.deleting ? seenAt(condition, owner.generation) : condition))
   for (const type of dependents[kind]) if (conditionOf(all, type) === undefined) all = [...all, awaited(type, owner)]
   let after: readonly Condition[] = all

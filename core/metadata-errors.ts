@@ -91,7 +91,7 @@ const listOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? lis
 const quoted = (text: string) => JSON.stringify(shortened(text))
 
 /** Bytes of a text in UTF-8; there is no encoder in a pure function's reach. */
-function utf8Length(text: string): number {
+export function utf8Length(text: string): number {
   let bytes = 0
   for (const character of text) {
     const code = character.codePointAt(0) as number

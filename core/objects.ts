@@ -230,11 +230,31 @@ export interface NodePool {
   readonly nodeClassObservedGeneration?: number
 }
 
-/** An AKSNodeClass: its spec stays the object as applied (the Azure side reads it), its status is typed. */
+/** What of an AKSNodeClass's spec is judged here; `api/objects.ts` has all of it. Sizes and durations are Kubernetes texts. */
+export interface JudgedNodeClassSpec {
+  readonly vnetSubnetID?: string
+  readonly kubelet?: {
+    readonly allowedUnsafeSysctls?: readonly string[]
+    readonly cpuCFSQuotaPeriod?: string
+    readonly containerLogMaxSize?: string
+  }
+  readonly linuxOSConfig?: { readonly swapFileSize?: string }
+  readonly localDNS?: {
+    readonly vnetDNSOverrides?: readonly DnsCacheTimes[]
+    readonly kubeDNSOverrides?: readonly DnsCacheTimes[]
+  }
+}
+
+interface DnsCacheTimes {
+  readonly cacheDuration?: string
+  readonly serveStaleDuration?: string
+}
+
+/** An AKSNodeClass as applied. */
 export interface NodeClass {
   readonly kind: 'AKSNodeClass'
   readonly metadata: ObjectMeta
-  readonly spec: Readonly<Record<string, unknown>>
+  readonly spec: JudgedNodeClassSpec
   readonly status: {
     readonly images: readonly { readonly id: string; readonly requirements: readonly RequirementSpec[] }[]
     readonly kubernetesVersion?: string

@@ -1,6 +1,8 @@
 // The chart's admission policies that warn, made from the table in `api/warnings.ts`.
 import { stringify } from 'yaml'
-import { type WarnedKind, type Warning, type WarningPolicy, warningPolicies } from '../api/warnings.ts'
+import { policyOf, warningActions } from '../api/chart-policies.ts'
+import type { Validation } from '../api/rules/admission.ts'
+import { type WarningPolicy, warningPolicies } from '../api/warnings.ts'
 
 const head = `{{- /*
 Generated from api/warnings.ts by deploy/generate-admission-policy.ts; edit the table there.
@@ -10,39 +12,22 @@ accepts is accepted. A policy that cannot be evaluated says nothing.
 {{- if .Values.admissionWarnings }}
 `
 
-const named = (entries: Readonly<Record<string, string>>) =>
-  Object.entries(entries).map(([name, expression]) => ({ name, expression }))
-
 const yaml = (value: unknown, indent: number) =>
   stringify(value, { lineWidth: 0 }).trimEnd().replaceAll(/^/gm, ' '.repeat(indent))
 
-function policy({ name, about, matchConditions, variables, warnings }: WarningPolicy): string {
-  const spec = {
-    failurePolicy: 'Ignore',
-    matchConstraints: { resourceRules: about.map(resourceRule) },
-    ...(matchConditions === undefined ? {} : { matchConditions: named(matchConditions) }),
-    ...(variables === undefined ? {} : { variables: named(variables) }),
-  }
+function policy(table: WarningPolicy): string {
+  const { metadata, spec } = policyOf(table)
+  const { validations, ...rest } = spec
   return [
-    ...header('ValidatingAdmissionPolicy', name),
-    yaml(spec, 2),
+    ...header('ValidatingAdmissionPolicy', metadata.name),
+    yaml(rest, 2),
     '  validations:',
-    ...warnings.map(validation),
+    ...validations.map((validation, index) => validationText(validation, table.warnings[index]?.unlessChartValue)),
     '---',
-    ...header('ValidatingAdmissionPolicyBinding', name),
-    yaml({ policyName: name, validationActions: ['Warn', 'Audit'] }, 2),
+    ...header('ValidatingAdmissionPolicyBinding', metadata.name),
+    yaml({ policyName: metadata.name, validationActions: warningActions }, 2),
     '',
   ].join('\n')
-}
-
-function resourceRule({ apiGroup, apiVersions, kind }: WarnedKind): object {
-  const plural = kind.endsWith('s') ? `${kind}es` : `${kind}s`
-  return {
-    apiGroups: [apiGroup],
-    apiVersions,
-    operations: ['CREATE', 'UPDATE'],
-    resources: [plural.toLowerCase()],
-  }
 }
 
 function header(kind: string, name: string): readonly string[] {
@@ -56,8 +41,8 @@ function header(kind: string, name: string): readonly string[] {
   ]
 }
 
-function validation({ holds, message, unlessChartValue }: Warning): string {
-  const text = yaml([{ expression: holds, messageExpression: message }], 4)
+function validationText(validation: Validation, unlessChartValue: string | undefined): string {
+  const text = yaml([validation], 4)
   return unlessChartValue === undefined ? text : `    {{- if not ${unlessChartValue} }}\n${text}\n    {{- end }}`
 }
 

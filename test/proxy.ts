@@ -56,13 +56,19 @@ export class Hold {
 
   /**
    * Has the server carry one request out whose answer never comes, unless the function that is returned tells it after all. A lost optimistic
-   * lock is answered, so that Joiner asks again. Errors: the server refused it.
+   * lock is answered, so that Joiner asks again. Errors: the server refused it; no request waits within `ms`.
    */
-  async carryOut(): Promise<() => Promise<void>> {
+  async carryOut(ms = 60_000): Promise<() => Promise<void>> {
+    const deadline = Date.now() + ms
+    let conflicts = 0
     for (;;) {
       const awaited = this.#waiting.findIndex(({ isAwaited }) => isAwaited())
       const [next] = this.#waiting.splice(Math.max(awaited, 0), 1)
       if (next === undefined) {
+        if (Date.now() > deadline)
+          throw new Error(
+            `no request to carry out within ${ms / 1000} s, after ${conflicts} optimistic locks were lost`,
+          )
         await new Promise((resolve) => setTimeout(resolve, 20))
         continue
       }
@@ -71,6 +77,7 @@ export class Hold {
       if (answer.status < 300 || answer.status === 404) return () => next.reply(answer)
       if (answer.status !== 409)
         throw new Error(`${next.call.method} ${next.call.path}: ${answer.status} ${answer.text}`)
+      conflicts += 1
       await next.reply(answer)
     }
   }

@@ -17,6 +17,7 @@ import type { LocalCluster } from '../deploy/local/local-cluster.ts'
 import { Operator } from '../deploy/local/operator.ts'
 import { type TemporalOptions, temporalSettings } from '../deploy/local/temporal.ts'
 import { connectClient, temporalClient } from '../starter/temporal/connect.ts'
+import { cleanUp } from './clean-up.ts'
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface Seen {
@@ -339,13 +340,26 @@ export class World {
 
   /** Ends everything. Errors: Joiner was refused a request for want of a right, unless the test has taken rights away. */
   async stop({ tookRights = false } = {}): Promise<void> {
+    const { cluster, operator } = this
     this.installation.stop()
-    await this.#connection.close()
-    await this.operator.close()
-    await this.cluster.stop()
-    const forbidden = tookRights ? [] : await this.forbidden()
-    await rm(this.cluster.stateDir, { recursive: true, force: true })
-    if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
+    const checkRights = async () => {
+      const forbidden = tookRights ? [] : await this.forbidden()
+      if (forbidden.length > 0) throw new Error(`Joiner lacks rights:\n${forbidden.join('\n')}`)
+    }
+    await cleanUp([
+      { what: () => 'the connection to Temporal', work: () => this.#connection.close() },
+      { what: () => 'the connections to the API server', work: () => operator.close() },
+      {
+        what: () => `the end of ${Object.keys(cluster.supervisor.pids).join(', ')}`,
+        work: () => cluster.stop(),
+        ms: 90_000,
+      },
+      { what: () => 'the logs of Joiner', work: checkRights },
+      {
+        what: () => `the removal of ${cluster.stateDir}`,
+        work: () => rm(cluster.stateDir, { recursive: true, force: true }),
+      },
+    ])
   }
 
   /** What Joiner's processes asked of the API server without the right to it, each once. */

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
 import { observeBudgets } from '../activities/disruption/budget-metrics.ts'
 import { observeCommandsInFlight } from '../activities/disruption/commands-in-flight.ts'
-import type { CachedKind, CachedObject, ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
+import type { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import { observeNodePoolCost } from '../activities/provisioning/node-pool-cost.ts'
 import { instanceTypes } from '../activities/scheduler-thread/solve.ts'
 import { conditionGauges, conditionTransitions } from '../activities/telemetry/condition-metrics.ts'
@@ -10,7 +10,8 @@ import { nodeGauges } from '../activities/telemetry/node-gauges.ts'
 import { podStates } from '../activities/telemetry/pod-gauges.ts'
 import { waitsFromCreation } from '../activities/telemetry/pod-waits.ts'
 import type { Config } from '../api/config.ts'
-import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../core/objects.ts'
+import type { NodeClass } from '../api/objects.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../core/objects.ts'
 
 export interface ClusterObserverDeps {
   readonly cache: ClusterCache
@@ -53,7 +54,7 @@ type Conditioned = NodeClaim | NodePool | NodeClass | Node
 function observeState({ cache, now }: ClusterObserverDeps, isTold: () => boolean): ClusterObserver {
   const waits = waitsFromCreation({ now, isTold })
   const transitionsOf = conditionTransitions(now)
-  const stop = cache.onChange((kind: CachedKind, _key: string, before?: CachedObject, after?: CachedObject) => {
+  const stop = cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') for (const wait of waits) wait.changed(before as Pod | undefined, after as Pod | undefined)
     // What the first lists bring has not changed.
     else if (isTold() && cache.unsynced.length === 0)

@@ -107,7 +107,7 @@ export async function createDependencies(input: DependencyInput) {
   })
   observeCapacity({ quota, unavailable })
   if (config.JOINER_ROLES.some((role) => role === 'azure' || role === 'planner'))
-    observeCatalogue(catalogue, () => cache.nodeClasses.values(), now)
+    observeCatalogue({ catalogue, nodeClasses: () => cache.nodeClasses.values(), now })
   return {
     client: kubernetes,
     cache,

@@ -7,9 +7,10 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { ClaimRef, LaunchOutcome } from '../activities/azure/contract.ts'
+import type { LaunchOutcome } from '../activities/azure/contract.ts'
 import type {
   Asked,
+  ClaimRef,
   GiveUpReason,
   KubernetesActivities,
   NextStep,

@@ -8,8 +8,7 @@ import {
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow'
-import type { ClaimRef } from '../activities/azure/contract.ts'
-import type { Asked } from '../activities/kubernetes/contract.ts'
+import type { Asked, ClaimRef } from '../activities/kubernetes/contract.ts'
 import {
   forceFinishRefusal,
   holdAskedFor,

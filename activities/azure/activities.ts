@@ -40,27 +40,20 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
   return translatingFailures<AzureActivities>({
     launch: ({ claim, attempt }) =>
       withHeartbeats((signal) =>
-        inTurnWhileWanted<LaunchOutcome>(
-          deps,
-          claim,
-          ['armWrites', 'createVm'],
-          { patienceMs: launchPatienceMs, signal },
-          {
-            work: () => claimSpan(deps, 'launch', claim, () => launch(deps, claim, attempt, signal)),
-            gone: { kind: 'claimGone' },
-          },
-        ),
+        inTurnWhileWanted<LaunchOutcome>(deps, claim, {
+          buckets: ['armWrites', 'createVm'],
+          patienceMs: launchPatienceMs,
+          signal,
+          work: () => claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt }, signal)),
+          gone: { kind: 'claimGone' },
+        }),
       ),
     findInstance: ({ claim }) => findInstance(deps, claim),
     awaitNode: ({ claim }) => withHeartbeats((signal) => awaitNode(deps, claim, signal)),
     deleteInstance: ({ claim, finalize: isLast }) =>
       withHeartbeats(async (signal) => {
-        const found = await inTurn(
-          deps.budget,
-          ['armDeletes', 'deleteVm'],
-          { patienceMs: deletionPatienceMs, signal },
-          () => deleteInstance(deps, claim, signal),
-        )
+        const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs: deletionPatienceMs, signal } as const
+        const found = await inTurn(deps.budget, turn, () => deleteInstance(deps, claim, signal))
         if (isLast) await finalize(deps, claim)
         return found
       }),

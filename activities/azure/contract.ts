@@ -1,10 +1,4 @@
-import type { Asked, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
-
-/** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
-export interface ClaimRef {
-  readonly name: string
-  readonly uid: string
-}
+import type { Asked, ClaimRef, InitializationOutcome, RegistrationOutcome } from '../kubernetes/contract.ts'
 
 /** What one attempt to launch ended in. Capacity outcomes are values (docs/architecture.md "Invariants"). */
 export type LaunchOutcome =

@@ -3,7 +3,7 @@ import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../test/fakes/objects.ts'
 import { planningDeps } from '../../test/fakes/planning.ts'
 import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import { releaseAbandoned } from './abandoned.ts'
 import { memoryOf } from './memory.ts'
 

@@ -95,9 +95,9 @@ async function release(deps: AbandonedDeps, { claim: { metadata }, commandId, is
     isReplacement === true ? 'deleted replacement of an ended command' : 'released node of an ended command',
   )
   if (isReplacement === undefined || commandId === undefined)
-    await releaseCandidate(deps, metadata, commandId ?? '', { unstamped: true })
+    await releaseCandidate(deps, metadata, { commandId: commandId ?? '', unstamped: true })
   else {
     const kept = deps.nominations.targets(deps.now()).has(metadata.name)
-    await releaseReplacement(deps, metadata, commandId, { kept })
+    await releaseReplacement(deps, metadata, { commandId, kept })
   }
 }

@@ -6,7 +6,7 @@ import type { Condition } from '../../core/objects.ts'
 import { sampleType } from '../../core/sample-objects.ts'
 import { refreshDrift } from '../azure/node-class/drift.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import type { ClaimConditionsDeps } from './claim-conditions.ts'
 import { keepClaimConditions } from './claim-conditions.ts'
 

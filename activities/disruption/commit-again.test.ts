@@ -15,7 +15,7 @@ import {
 } from '../../test/fakes/commit-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../test/fakes/objects.ts'
 import { useFakeTime } from '../../test/fakes/time.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import type { CommitOutcome } from './contract.ts'
 
 useFakeTime()

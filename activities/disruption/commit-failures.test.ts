@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { free, marksOf, proposal, replacementsIn, stampKey, world } from '../../test/fakes/commit-world.ts'
 import { at } from '../../test/fakes/objects.ts'
 import { useFakeTime } from '../../test/fakes/time.ts'
-import { ApiError } from '../kubernetes/client/client.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 import { memoryOf } from './memory.ts'
 
 useFakeTime()

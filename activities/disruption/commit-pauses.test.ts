@@ -3,7 +3,7 @@ import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { free, marksOf, proposal, replacementsIn, world } from '../../test/fakes/commit-world.ts'
 import { at } from '../../test/fakes/objects.ts'
 import { useFakeTime } from '../../test/fakes/time.ts'
-import { ApiError } from '../kubernetes/client/client.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 
 useFakeTime()
 

@@ -7,12 +7,11 @@ import { type Pause, type Pauses, pauseText } from '../../core/pauses/pauses.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import { sameTaint } from '../../core/taints.ts'
 import { activityScope } from '../activity-context.ts'
-import type { ClaimRef } from '../azure/contract.ts'
 import { forEachOf } from '../concurrency.ts'
 import { cachedClaim, setClaimConditions, updateClaim, updateNode } from '../kubernetes/client/object-writes.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
-import type { CandidateRef } from '../kubernetes/contract.ts'
+import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { claimNode } from '../kubernetes/lifecycle/observe.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
@@ -287,10 +286,10 @@ class Commit {
     if (!this.#hasWritten) return
     const { id, candidates } = this.#proposal
     await forEachOf(candidates, concurrency, async (ref) => {
-      await releaseCandidate(this.#deps, ref, id, { unstamped: true })
+      await releaseCandidate(this.#deps, ref, { commandId: id, unstamped: true })
     })
     await forEachOf(this.#found(), concurrency, async (claim) => {
-      await releaseReplacement(this.#deps, claim.metadata, id)
+      await releaseReplacement(this.#deps, claim.metadata, { commandId: id })
     })
   }
 
@@ -347,7 +346,7 @@ class Commit {
     const kept = new Set(this.#candidates.map(({ uid }) => uid))
     const lost = this.#proposal.candidates.filter(({ uid }) => !kept.has(uid))
     await forEachOf(lost, concurrency, async (ref) => {
-      await releaseCandidate(this.#deps, ref, this.#proposal.id, { unstamped: true })
+      await releaseCandidate(this.#deps, ref, { commandId: this.#proposal.id, unstamped: true })
     })
   }
 

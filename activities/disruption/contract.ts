@@ -1,7 +1,6 @@
 import type { Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
-import type { ClaimRef } from '../azure/contract.ts'
-import type { CandidateRef } from '../kubernetes/contract.ts'
+import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 
 /** A disruption that was decided but not yet begun. */
 export interface DisruptionProposal {

@@ -9,7 +9,9 @@ import {
   samplePod,
   samplePool,
 } from '../../core/sample-objects.ts'
-import type { CachedObject, ChangeListener, ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
+import type { ChangeListener } from '../kubernetes/cache/change-feed.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { DisruptionMemory } from './memory.ts'
 
 /** A memory that is told of changes by hand, at a time that stands still. */
@@ -20,7 +22,7 @@ function remembering(now = { ms: 0 }) {
   const change = (before: CachedObject | undefined, after: CachedObject | undefined) => {
     const { changes, urgentChanges } = memory
     const kind = ((after ?? before) as CachedObject).kind
-    for (const listener of listeners) listener(kind, 'key', before, after)
+    for (const listener of listeners) listener({ kind, key: 'key', before, after })
     if (memory.urgentChanges > urgentChanges) return 'urgent'
     return memory.changes > changes ? 'material' : 'noise'
   }

@@ -7,7 +7,8 @@ import { isReady } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isActive, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
-import type { CachedKind, CachedObject, ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { BackOff } from '../provisioning/back-off.ts'
 import { commandReason } from './proposals.ts'
 
@@ -37,7 +38,7 @@ export class DisruptionMemory {
 
   constructor(cache: ClusterCache, now: () => number) {
     this.#now = now
-    cache.onChange((kind, _key, before, after) => {
+    cache.onChange(({ kind, before, after }) => {
       if (isMaterial(kind, before, after)) this.changes += 1
       if (isUrgent(kind, before, after)) this.urgentChanges += 1
       if (kind === 'NodeClaim') this.#learn(before as NodeClaim | undefined, after as NodeClaim | undefined)

@@ -2,7 +2,9 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../core/disruption/verdict.ts'
 import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../core/sample-objects.ts'
-import { ApiError, type Json, type KubernetesClient } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { VerdictRecorder } from './verdicts.ts'
 
 /** The API server as far as ConfigMaps go. */

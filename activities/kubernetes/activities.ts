@@ -32,9 +32,9 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
   return translatingFailures<KubernetesActivities>({
     observe: ({ claim, retried }) => observe(deps, claim, retried),
     writeHold: (input) => writeHold(deps, input),
-    giveUp: async ({ claim, reason, message }) => {
-      await launchEnds(deps, claim, `${reason}: ${message}`)
-      return giveUp(deps, claim, reason, message)
+    giveUp: async (input) => {
+      await launchEnds(deps, input.claim, `${input.reason}: ${input.message}`)
+      return giveUp(deps, input)
     },
     finalize: ({ claim, ...how }) => finalize(deps, claim, how),
     writePause: (change) => changePauses(deps, change),
@@ -43,13 +43,13 @@ export function createKubernetesActivities(deps: KubernetesActivityDeps): Kubern
     awaitReplacements: (input) => withHeartbeats((signal) => awaitReplacements(deps, input, signal)),
     awaitInitialization: ({ claim }) =>
       withHeartbeats(async (signal) => {
-        const outcome = await claimSpan(deps, 'awaitInitialization', claim, () =>
+        const outcome = await claimSpan(deps, { step: 'awaitInitialization', claim }, () =>
           awaitInitialization(deps, claim, signal),
         )
         if (outcome.kind === 'initialized') await launchEnds(deps, claim)
         return outcome
       }),
-    drain: ({ claim, told }) => withHeartbeats((signal) => drain(deps, claim, told, signal)),
+    drain: (input) => withHeartbeats((signal) => drain(deps, input, signal)),
     deleteCandidates: (input) => withHeartbeats((signal) => deleteCandidates(deps, input, signal)),
   })
 }

@@ -4,7 +4,12 @@ import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
 import type { WantedHold } from '../../core/node-claim/node-requests.ts'
 import type { Lift } from '../../core/pauses/pause-requests.ts'
 import type { LoopName, Pause } from '../../core/pauses/pauses.ts'
-import type { ClaimRef } from '../azure/contract.ts'
+
+/** The NodeClaim a lifecycle belongs to. The UID tells a claim from a later one of the same name. */
+export interface ClaimRef {
+  readonly name: string
+  readonly uid: string
+}
 
 /** What a lifecycle that is not inside a longer activity should do next. */
 export type NextStep =

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Json } from './client/client.ts'
+import type { Json } from './client/answers.ts'
 import { EventRecorder, type EventSubject } from './event-recorder.ts'
 
 const minute = 60_000

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError, type Json } from './client/client.ts'
+import type { Json } from './client/answers.ts'
+import { ApiError } from './client/api-error.ts'
 import { Lease } from './lease.ts'
 
 /** One Lease object behind an API server with optimistic locks. Time in the cluster goes on by `passMs`. */

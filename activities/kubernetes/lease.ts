@@ -1,4 +1,5 @@
-import { isConflict, isNotFound, type KubernetesClient } from './client/client.ts'
+import { isConflict, isNotFound } from './client/api-error.ts'
+import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
 
 interface LeaseObject {

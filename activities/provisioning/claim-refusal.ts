@@ -1,6 +1,7 @@
 import { nodeClaimErrors } from '../../api/rules/node-claim-errors.ts'
 import { errorText } from '../../core/values/field-error.ts'
-import { ApiError, type Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 
 /** Answers that are about the requester, about the moment or about the server's API, and not about the object that was sent. */
 const aboutOthers: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 429])

@@ -8,7 +8,7 @@ import { annotations, terminationFinalizer } from '../../core/requirements/label
 import { formatResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { decodeNodeClaim } from '../kubernetes/cache/decode.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
@@ -219,7 +219,8 @@ export function nominate(
   events.record({ about: subject(pod), reason: 'Nominated', message: `Pod should schedule on: ${places.join(', ')}` })
 }
 
-function claimBody(
+/** Returns the NodeClaim to create: what is planned, and what the template of its pool gives to each of its nodes. */
+export function claimBody(
   nodePool: NodePool,
   planned: PlannedNodeClaim,
   name: string,

@@ -2,7 +2,8 @@ import { Counter, Gauge, Histogram, type Registry, register } from 'prom-client'
 import type { Pod } from '../../core/objects.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
-import { type ClusterCache, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
 import type { ThreadPlan } from '../scheduler-thread/solver-thread.ts'
 import { durationBuckets } from '../telemetry/buckets.ts'
 import type { GaugeFamily } from '../telemetry/gauge-family.ts'
@@ -35,7 +36,7 @@ export class PlanningMetrics {
     observeCluster(cache, now, registry)
     undecidedTime(this.#waiting, now, registry)
     this.#waits = waitsFromPlan({ now, plannedAt: ({ metadata }) => this.#plannedAt.get(metadata.uid) }, registry)
-    cache.onChange((kind, _key, before, after) => {
+    cache.onChange(({ kind, before, after }) => {
       if (kind === 'Pod') this.#podChanged(before as Pod | undefined, after as Pod | undefined)
     })
   }

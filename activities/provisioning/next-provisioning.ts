@@ -1,10 +1,12 @@
+import type { NodeClass } from '../../api/objects.ts'
 import { isTrue } from '../../core/conditions.ts'
-import type { Node, NodeClaim, NodeClass, NodePool, Pod } from '../../core/objects.ts'
+import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isProvisionable, podName } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { activityScope, pauseFor } from '../activity-context.ts'
 import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
+import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import type { PauseDeps } from '../kubernetes/pauses/pauses.ts'
 import { readPause } from '../kubernetes/pauses/pauses.ts'
@@ -192,7 +194,7 @@ async function podsNeedPlace(
   untilMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const concerns = (kind: string, _key: string, before: unknown, after: unknown) => {
+  const concerns = ({ kind, before, after }: ClusterChange) => {
     if (kind === 'Pod') return after !== undefined && isProvisionable(after as Pod)
     if (kind === 'NodePool' || kind === 'AKSNodeClass') {
       if (!isAnother(before as Provider | undefined, after as Provider | undefined)) return false
@@ -278,7 +280,7 @@ async function batchWindow(deps: NextProvisioningDeps, signal: AbortSignal): Pro
     if (restMs <= 0) return
     const arrived = await deps.cache.changeWithin(
       restMs,
-      (kind, _key, before, after) =>
+      ({ kind, before, after }) =>
         after !== undefined &&
         (kind === 'Pod'
           ? isProvisionable(after as Pod) && !seen.has(after.metadata.uid)

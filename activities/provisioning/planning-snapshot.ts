@@ -1,7 +1,8 @@
 import type { Pod } from '../../core/objects.ts'
 import { podsToPlace as podsToPlaceOf } from '../../core/scheduling/cluster.ts'
+import type { CachedKind } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import { type CachedKind, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
 
 export interface PlanningSnapshotDeps {
   readonly cache: ClusterCache

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { Json, ListResult } from '../kubernetes/client/client.ts'
+import type { Json, ListResult } from '../kubernetes/client/answers.ts'
 import { trackPodEvents } from './pod-events.ts'
 
 const log = pino({ level: 'silent' })

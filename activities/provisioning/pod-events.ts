@@ -4,8 +4,8 @@ import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rule
 import { timeText } from '../../core/values/time.ts'
 import { forEachOf } from '../concurrency.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { isConflict, isNotFound } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 
 export interface PodEventsDeps {
@@ -28,7 +28,7 @@ const concurrency = 20
 export function trackPodEvents(deps: PodEventsDeps): () => void {
   const tracker = new PodEventTracker(deps)
   let isEnded = false
-  const end = deps.cache.onChange((kind, _key, before, after) => {
+  const end = deps.cache.onChange(({ kind, before, after }) => {
     if (kind === 'Pod') tracker.changed(before as Pod | undefined, after as Pod | undefined)
   })
   void deps.cache.synced().then(() => (isEnded ? undefined : tracker.begin()))

@@ -5,8 +5,8 @@ import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { isNotFound } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
-import { isNotFound } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 
 export interface PoolLimitsDeps {

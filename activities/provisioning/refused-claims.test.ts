@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { sampleMeta, samplePod, samplePool } from '../../core/sample-objects.ts'
-import { ApiError } from '../kubernetes/client/client.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import { RefusedClaims } from './refused-claims.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { serialize } from 'node:v8'
-import type { CachedObject } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
 
 /** Returns a short text that is the same as long as the spec of an object is; for pods also the same for all of one shape. */

@@ -13,7 +13,9 @@ import {
   withEntry,
 } from '../../core/quarantine.ts'
 import { annotations } from '../../core/requirements/labels.ts'
-import { type CachedObject, type ClusterCache, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
 import type { EventRecorder } from '../kubernetes/event-recorder.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
 import { objectFingerprint } from './object-fingerprint.ts'

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { afterEach, expect, it } from 'vitest'
 import { sampleType } from '../../core/sample-objects.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import type { Json } from '../kubernetes/client/client.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import { type EvaluationThreadRequest, SolverThread, type ThreadRequest } from './solver-thread.ts'
 
 const created = '2026-01-01T00:00:00Z'

@@ -9,7 +9,9 @@ import { labels } from '../../core/requirements/labels.ts'
 import type { IndexedKind } from '../../core/scheduling/cluster-index.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
-import { type CachedKind, type CachedObject, type ClusterCache, keyOf } from '../kubernetes/cache/cluster-cache.ts'
+import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
+import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import { keyOf } from '../kubernetes/cache/object-key.ts'
 import { evaluationOf, type KeyedCandidate, type Objects, validationOf } from './keyed-evaluation.ts'
 import type { EvaluationRequest, IndexChange, KeyedPlan, PlanRequest } from './messages.ts'
 import type { Quarantine } from './quarantine.ts'
@@ -110,7 +112,7 @@ export class SolverThread {
   start(): void {
     if (this.#thread.isRunning) return
     this.#thread.start()
-    const endChanges = this.#cache.onChange((kind, key, _before, after) => this.#changed(kind, key, after))
+    const endChanges = this.#cache.onChange(({ kind, key, after }) => this.#changed(kind, key, after))
     const endQuarantine = this.#quarantine?.onChange((isConcerned) => this.#enter(isConcerned))
     this.#unsubscribe = () => {
       endChanges()

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { activityScope } from '../activity-context.ts'
-import type { ClaimRef } from '../azure/contract.ts'
 import type { ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
 import { cachedClaim, liveClaim } from '../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../kubernetes/contract.ts'
 import type { Tracing } from './tracing.ts'
 
 export interface ClaimSpansDeps extends ObjectWritesDeps {
@@ -20,14 +20,13 @@ const launchSpan = 'nodeClaimLifecycle'
  */
 export async function claimSpan<T extends { readonly kind: string }>(
   deps: ClaimSpansDeps,
-  name: string,
-  ref: ClaimRef,
+  { step, claim: ref }: { readonly step: string; readonly claim: ClaimRef },
   work: () => Promise<T>,
 ): Promise<T> {
   const claim = await tracedClaim(deps, ref)
   if (claim === undefined) return work()
   return deps.tracing.span(
-    name,
+    step,
     { parent: launchParent(claim), attributes: { ...about(claim), 'temporal.attempt': activityScope().attempt } },
     async (tell) => {
       const outcome = await work()

@@ -1,6 +1,7 @@
 import { Counter, Histogram, type Registry, register } from 'prom-client'
+import type { NodeClass } from '../../api/objects.ts'
 import { conditionOf } from '../../core/conditions.ts'
-import type { Condition, Node, NodeClaim, NodeClass, NodePool } from '../../core/objects.ts'
+import type { Condition, Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { doublingBuckets } from './buckets.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'

@@ -40,31 +40,46 @@ export function isEqual(one: unknown, other: unknown): boolean {
 }
 
 /** The changes that lead from one object to another. */
-export function changes(from: Json, to: Json, groups: readonly Groups[], path: readonly string[] = []): Change[] {
+export function changes(from: Json, to: Json, groups: readonly Groups[]): Change[] {
+  return changesAt({ from, to }, groups, [])
+}
+
+/** Both versions of one object. */
+interface Pair {
+  readonly from: Json
+  readonly to: Json
+}
+
+function changesAt({ from, to }: Pair, groups: readonly Groups[], path: readonly string[]): Change[] {
   const grouped = groups.find(({ at }) => at === path.join('.'))?.keys ?? []
   const single = [...new Set([...Object.keys(from), ...Object.keys(to)])].filter((key) => !grouped.includes(key))
   return [
-    ...(isEqual(pick(from, grouped), pick(to, grouped)) ? [] : [keysChange(path, grouped, from, to)]),
-    ...single.flatMap((key) => keyChanges(from, to, key, groups, path)),
+    ...(isEqual(pick(from, grouped), pick(to, grouped)) ? [] : [keysChange(path, grouped, { from, to })]),
+    ...single.flatMap((key) => keyChanges({ from, to }, key, { groups, path })),
   ]
 }
 
-function keyChanges(from: Json, to: Json, key: string, groups: readonly Groups[], path: readonly string[]): Change[] {
+function keyChanges(
+  { from, to }: Pair,
+  key: string,
+  { groups, path }: { readonly groups: readonly Groups[]; readonly path: readonly string[] },
+): Change[] {
   const [before, after] = [from[key], to[key]]
   if (Object.hasOwn(from, key) === Object.hasOwn(to, key)) {
     if (isEqual(before, after)) return []
     const inner = [...path, key]
     // A reference is one thing: half of an old one and half of a new one would mean a third.
-    if (isObject(before) && isObject(after) && key !== 'nodeClassRef') return changes(before, after, groups, inner)
+    if (isObject(before) && isObject(after) && key !== 'nodeClassRef')
+      return changesAt({ from: before, to: after }, groups, inner)
     if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
       return before.flatMap((value, element) =>
         isEqual(value, after[element]) ? [] : [{ path: inner, element, from: value, to: after[element] }],
       )
   }
-  return [keysChange(path, [key], from, to)]
+  return [keysChange(path, [key], { from, to })]
 }
 
-function keysChange(path: readonly string[], keys: readonly string[], from: Json, to: Json): Change {
+function keysChange(path: readonly string[], keys: readonly string[], { from, to }: Pair): Change {
   return { path, keys, from: pick(from, keys), to: pick(to, keys) }
 }
 

@@ -22,7 +22,7 @@ export interface ParsedNodeConfig {
  */
 export function parseNodeConfig(json: unknown): ParsedNodeConfig {
   const problems: NodeConfigProblem[] = []
-  const config = readMessage(json, nodeConfigSchema.fields, '', problems)
+  const config = readMessage(json, nodeConfigSchema.fields, { path: '', problems })
   return { config: config ?? {}, problems }
 }
 
@@ -36,49 +36,60 @@ export function missingFields(config: NodeConfig): readonly string[] {
   })
 }
 
-function readMessage(json: unknown, fields: Fields, path: string, problems: NodeConfigProblem[]): unknown {
-  if (!isObject(json)) return refuse(path, 'not an object', problems)
+/** Where a value stands, and the problems that have been found so far. */
+interface Place {
+  readonly path: string
+  readonly problems: NodeConfigProblem[]
+}
+
+function readMessage(json: unknown, fields: Fields, place: Place): unknown {
+  if (!isObject(json)) return refuse(place, 'not an object')
+  const { problems } = place
   const names = namesOf(fields)
   const result: Record<string, unknown> = {}
   for (const [given, value] of Object.entries(json)) {
     const name = names.get(given)
-    const at = join(path, name ?? given)
+    const path = join(place.path, name ?? given)
     if (name === undefined) {
-      problems.push({ path: at, kind: 'unknown', what: 'field' })
+      problems.push({ path, kind: 'unknown', what: 'field' })
       continue
     }
     // In protobuf's JSON null stands for absence.
     if (value === null) continue
-    const read = readValue(value, fields[name] as Field, at, problems)
+    const read = readValue(value, fields[name] as Field, { path, problems })
     if (read !== undefined) result[name] = read
   }
   return result
 }
 
-function readValue(value: unknown, field: Field, path: string, problems: NodeConfigProblem[]): unknown {
+function readValue(value: unknown, field: Field, place: Place): unknown {
+  const { path, problems } = place
   switch (field.kind) {
     case 'string':
-      return typeof value === 'string' ? value : refuse(path, 'not a text', problems)
+      return typeof value === 'string' ? value : refuse(place, 'not a text')
     case 'bool':
-      return typeof value === 'boolean' ? value : refuse(path, 'not true or false', problems)
+      return typeof value === 'boolean' ? value : refuse(place, 'not true or false')
     case 'int32':
     case 'int64':
     case 'double':
-      return readNumber(value, field.kind) ?? refuse(path, `not a number (${field.kind})`, problems)
+      return readNumber(value, field.kind) ?? refuse(place, `not a number (${field.kind})`)
     case 'enum':
       if (typeof value === 'number' && field.names[value] !== undefined) return field.names[value]
       if (typeof value === 'string' && field.names.includes(value)) return value
       problems.push({ path, kind: 'unknown', what: 'value' })
       return undefined
     case 'message':
-      return readMessage(value, field.fields, path, problems)
+      return readMessage(value, field.fields, place)
     case 'list':
-      if (!Array.isArray(value)) return refuse(path, 'not a list', problems)
-      return value.map((item, index) => readValue(item, field.of, `${path}[${index}]`, problems))
+      if (!Array.isArray(value)) return refuse(place, 'not a list')
+      return value.map((item, index) => readValue(item, field.of, { path: `${path}[${index}]`, problems }))
     case 'map':
-      if (!isObject(value)) return refuse(path, 'not an object', problems)
+      if (!isObject(value)) return refuse(place, 'not an object')
       return Object.fromEntries(
-        Object.entries(value).map(([key, item]) => [key, readValue(item, field.of, `${path}["${key}"]`, problems)]),
+        Object.entries(value).map(([key, item]) => [
+          key,
+          readValue(item, field.of, { path: `${path}["${key}"]`, problems }),
+        ]),
       )
   }
 }
@@ -110,7 +121,7 @@ function namesOf(fields: Fields): ReadonlyMap<string, string> {
   return names
 }
 
-function refuse(path: string, what: string, problems: NodeConfigProblem[]): undefined {
+function refuse({ path, problems }: Place, what: string): undefined {
   problems.push({ path, kind: 'invalid', what })
   return undefined
 }

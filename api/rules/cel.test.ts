@@ -1,47 +1,82 @@
 import { describe, expect, it } from 'vitest'
-import { compileCel } from './cel.ts'
+import { celCases, celObject } from '../../test/api/cel-cases.ts'
+import { type CelResult, CelScope, compileCel } from './cel.ts'
 
-const value = (text: string, names: Readonly<Record<string, unknown>> = {}) => compileCel(text).valueOf(names)
+const evaluate = (text: string, variables: Readonly<Record<string, unknown>> = {}): CelResult =>
+  compileCel(text).evaluate(new CelScope(variables))
 
 describe('an expression', () => {
-  it.each<[string, Readonly<Record<string, unknown>>, unknown]>([
-    ['1 + 2 == 3', {}, true],
-    ['\'a\' + "b" + string(3)', {}, 'ab3'],
-    ['[1, 2] + [3]', {}, [1, 2, 3]],
-    ["{'a': 1, 'b': [2]}", {}, { a: 1, b: [2] }],
-    ['list.filter(x, x > 1).map(x, x + 10)', { list: [1, 2, 3] }, [12, 13]],
-    ["list.map(x, x.key).join(', ')", { list: [{ key: 'a' }, { key: 'b' }] }, 'a, b'],
-    ["has(self.a) ? self.a : 'none'", { self: {} }, 'none'],
-    ["'a' in self && !('b' in self)", { self: { a: 1 } }, true],
-    ["'x' in ['x']", {}, true],
-    ['self.size() > 2 ? self.substring(0, 2) : self', { self: 'abc' }, 'ab'],
-    ["self.split('/').size()", { self: 'a/b' }, 2],
-    ["self.find('^([^/]+)')", { self: 'a.b/c' }, 'a.b'],
-    ["self.matches('^[A-Z]+$')", { self: 'D' }, true],
-    ["self.startsWith('a') && self.endsWith('c')", { self: 'abc' }, true],
-    ["int('9223372036854775807') > 0", {}, true],
-  ])('%s is %j', (text, names, expected) => {
-    expect(value(text, names)).toEqual(expected)
+  it.each(celCases)('%s is %s, as in the API server', (expression, text) => {
+    const result = evaluate(`string(${expression})`, {
+      object: celObject,
+      oldObject: null,
+      request: { operation: 'CREATE' },
+    })
+    expect(result).toEqual(
+      text === undefined ? { kind: 'failed', message: expect.any(String) } : { kind: 'value', value: text },
+    )
   })
 
-  it.each(['self.missing', "int('x')", "int('9223372036854775808')", "'a' + 1", 'self.list.all(x, x.missing == 1)'])(
-    '%s fails, and does not hold',
+  it.each([
+    ['self', { a: [1, { b: 'c' }], d: 1.5, e: true, f: null }],
+    ['self', JSON.parse('{"__proto__": {"x": 1}, "constructor": "c"}')],
+  ])('%s of %j is taken as it is', (text, self) => {
+    expect(evaluate(text, { self })).toEqual({ kind: 'value', value: self })
+  })
+
+  it('takes a field that is undefined for one that is missing', () => {
+    expect(evaluate('has(self.a)', { self: { a: undefined } })).toEqual({ kind: 'value', value: false })
+  })
+
+  it.each(['self.missing', "self.text + 'a' == 1", 'self.list.all(x, x.missing == 1)', 'unknown', "'text'", '1'])(
+    '%s does not hold',
     (text) => {
-      const names = { self: { list: [{}] } }
-      expect(() => value(text, names)).toThrow()
-      expect(compileCel(text).holds(names)).toBe(false)
+      expect(compileCel(text).holds(new CelScope({ self: { list: [{}], text: 'a' } }))).toBe(false)
     },
   )
 
-  it('is decided by one element, whatever the others are', () => {
-    const names = { list: [{}, { a: 1 }] }
-    expect(value('list.exists(x, x.a == 1)', names)).toBe(true)
-    expect(value('list.all(x, x.a != 1)', names)).toBe(false)
-    expect(() => value('list.exists(x, x.a == 2)', names)).toThrow(/no such key/)
-    expect(value('self.missing || true', { self: {} })).toBe(true)
+  it.each(['a ~ b', 'a b', '(a', '', 'a &&'])('"%s" cannot be parsed', (text) => {
+    expect(() => compileCel(text)).toThrow(`CEL "${text}": `)
   })
 
-  it.each(['a ~ b', 'self.unknown()', 'a b', '(a', 'unknown(a)'])('%s cannot be read', (text) => {
-    expect(() => compileCel(text)).toThrow()
+  it.each([
+    'self.unknown()',
+    'unknown(self)',
+    'self.all(x, x.unknown())',
+    "'a'.indexOf('b')",
+    "[1].map(x, quantity('1'))",
+  ])('%s calls a function that is unknown here', (text) => {
+    expect(() => compileCel(text)).toThrow(/function "\w+" is unknown; add it to api\/rules\/cel-functions\.ts/)
+  })
+
+  it.each(['\\\\s', '.', '(?i)a'])('find("%s") is refused, since JavaScript would find another part', (pattern) => {
+    expect(evaluate(`'a'.find('${pattern}')`)).toEqual({ kind: 'failed', message: expect.stringContaining('find(') })
+  })
+
+  it('names its variables', () => {
+    expect([...compileCel('self.a == oldSelf.b && self.c.all(x, x > y)').identifiers]).toEqual(
+      expect.arrayContaining(['self', 'oldSelf', 'y']),
+    )
+    expect(compileCel("self == 'oldSelf'").identifiers).toEqual(new Set(['self']))
+  })
+})
+
+describe('a variable of a policy', () => {
+  const scope = new CelScope({ object: { a: 1 } })
+  scope.define('one', 'object.a')
+  scope.define('two', 'variables.one + 1')
+  scope.define('bad', 'object.missing')
+  scope.define('worse', 'variables.bad + 1')
+  scope.define('itself', 'variables.itself')
+
+  it.each([
+    ['variables.two == 2', { kind: 'value', value: true }],
+    ['[1].all(x, x == variables.one)', { kind: 'value', value: true }],
+    ['variables.bad == 1 || true', { kind: 'value', value: true }],
+    ['variables.worse', { kind: 'failed', message: expect.stringContaining('missing') }],
+    ['variables.unknown', { kind: 'failed', message: expect.any(String) }],
+    ['variables.itself', { kind: 'failed', message: expect.any(String) }],
+  ])('%s', (text, expected) => {
+    expect(compileCel(text).evaluate(scope)).toEqual(expected)
   })
 })

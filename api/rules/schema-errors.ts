@@ -3,7 +3,7 @@ import type { FieldError } from '../../core/values/field-error.ts'
 import { isObject } from '../../core/values/shape.ts'
 import { shortened } from '../../core/values/shortened.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
-import { compileCel } from './cel.ts'
+import { CelScope, compileCel } from './cel.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -92,8 +92,13 @@ function ruleErrors(schema: unknown, value: unknown, path: FieldError['path']): 
 
 function celErrors(schema: Json, value: unknown): readonly string[] {
   const { cel = [] } = extensionsOf(schema)
+  if (cel.length === 0) return []
+  const scope = new CelScope({ self: value })
   return cel
-    .filter(({ rule }) => !rule.includes('oldSelf') && !compileCel(rule).holds({ self: value }))
+    .filter(({ rule }) => {
+      const expression = compileCel(rule)
+      return !expression.identifiers.has('oldSelf') && !expression.holds(scope)
+    })
     .map(({ message }) => message)
 }
 

@@ -1,5 +1,5 @@
 import type { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { Scenario } from '../workloads/scenario.ts'
 
 const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool'] as const

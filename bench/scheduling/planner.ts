@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { pino } from 'pino'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { SolverThread, type ThreadPlan, type ThreadRequest } from '../../activities/scheduler-thread/solver-thread.ts'
 import { instanceTypes, type TypeJson } from '../../starter/cli/simulate/instance-types.ts'
 import { circumstances, table } from '../report.ts'

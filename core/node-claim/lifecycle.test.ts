@@ -68,7 +68,7 @@ describe('nextStep', () => {
     ],
     ['a deleting one that was never launched', { ...deleting(), status: at().status }, { kind: 'terminate' }],
   ])('%s', (_, claim, step) => {
-    expect(nextStep(claim, uid, sampleTime + 2 * minute)).toEqual(step)
+    expect(nextStep(claim, { uid, now: sampleTime + 2 * minute })).toEqual(step)
   })
 })
 

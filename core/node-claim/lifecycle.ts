@@ -60,8 +60,7 @@ const noNode: NodeView = { rules: noNodeRules }
 /** The next step of the life that belongs to the claim of this UID; `claim` is what stands under its name now. */
 export function nextStep(
   claim: NodeClaim | undefined,
-  uid: string,
-  now: number,
+  { uid, now }: { readonly uid: string; readonly now: number },
   { node, rules }: NodeView = noNode,
 ): LifecycleStep {
   if (claim === undefined || claim.metadata.uid !== uid) return { kind: 'finished' }
@@ -111,8 +110,7 @@ export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView)
  */
 export function lookAgainAt(
   claim: NodeClaim,
-  now: number,
-  sinceMs: number,
+  { now, sinceMs }: { readonly now: number; readonly sinceMs: number },
   { node, rules }: NodeView,
 ): number | undefined {
   const due = repairDue(claim, now, { node, rules })?.dueAtMs

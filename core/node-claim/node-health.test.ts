@@ -95,7 +95,7 @@ describe('a change of a Node', () => {
     ['is interrupted', sick, node(sampleCondition('Ready', 'Unknown'), preempted()), true],
     ['ends sooner', node(preempted('', sampleTime + 1)), node(preempted()), true],
   ])('that %s', (_, before, after, isNews) => {
-    expect(needsLook(before, after, rules, sampleTime)).toBe(isNews)
+    expect(needsLook({ before, after }, rules, sampleTime)).toBe(isNews)
   })
 })
 
@@ -104,7 +104,7 @@ describe('the step of a claim', () => {
   const claim = sampleClaim('a', { spec: { expireAfter: '1h' } })
   const sick = node(sampleCondition('Ready', 'False'))
   const step = (of: typeof claim, seen: typeof sick, ms: number) =>
-    nextStep(of, uid, sampleTime + ms, { node: seen, rules })
+    nextStep(of, { uid, now: sampleTime + ms }, { node: seen, rules })
 
   it('is to rest until its Node has been sick for too long', () => {
     expect(step(claim, sick, 0)).toEqual({
@@ -146,7 +146,7 @@ describe('a claim that waits to become a node', () => {
   const claim = sampleClaim('a', { spec: { expireAfter: '1h' } })
   const sick = node(sampleCondition('Ready', 'False'))
   const lookAt = (seen: typeof sick, now: number, since: number) => {
-    const time = lookAgainAt(claim, sampleTime + now, sampleTime + since, { node: seen, rules })
+    const time = lookAgainAt(claim, { now: sampleTime + now, sinceMs: sampleTime + since }, { node: seen, rules })
     return time === undefined ? undefined : time - sampleTime
   }
 

@@ -106,7 +106,11 @@ export function areTooManySick(nodes: readonly Node[], rules: NodeRules): boolea
 }
 
 /** Whether a change of a Node's conditions gives its lifecycle something to do, or sooner than before. */
-export function needsLook(before: Node | undefined, after: Node, rules: NodeRules, now: number): boolean {
+export function needsLook(
+  { before, after }: { readonly before: Node | undefined; readonly after: Node },
+  rules: NodeRules,
+  now: number,
+): boolean {
   const never = Number.POSITIVE_INFINITY
   const isSooner = (timeOf: (node: Node) => number | undefined) =>
     (timeOf(after) ?? never) < ((before && timeOf(before)) ?? never)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { JudgedNodeClassSpec } from '../objects.ts'
 import { pathText } from '../values/shape.ts'
 import { nodeClassErrors } from './node-class-validation.ts'
 
@@ -6,7 +7,7 @@ const subnet = (name: string) =>
   `/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/MC_a(b)_ö/providers/Microsoft.Network/virtualNetworks/aks-vnet-1/subnets/${name}`
 
 describe('an AKSNodeClass', () => {
-  it.each<[string, Readonly<Record<string, unknown>>]>([
+  it.each<[string, JudgedNodeClassSpec]>([
     ['that says nothing', {}],
     [
       'with namespaced sysctls',
@@ -23,7 +24,7 @@ describe('an AKSNodeClass', () => {
     expect(nodeClassErrors('default', spec)).toEqual([])
   })
 
-  it.each<[Readonly<Record<string, unknown>>, string, RegExp]>([
+  it.each<[JudgedNodeClassSpec, string, RegExp]>([
     [
       { kubelet: { allowedUnsafeSysctls: ['net.core.x', 'a b'] } },
       'spec.kubelet.allowedUnsafeSysctls[1]',

@@ -1,12 +1,11 @@
 import { nodeClassNameErrors } from '../node-claim/node-names.ts'
+import type { JudgedNodeClassSpec } from '../objects.ts'
 import { parseGoDuration } from '../values/duration.ts'
 import type { FieldError } from '../values/field-error.ts'
 import { parseQuantity, type Quantity } from '../values/quantity.ts'
-import { isObject } from '../values/shape.ts'
 import { shortened } from '../values/shortened.ts'
 import { sysctlError } from '../values/sysctl.ts'
 
-type Json = Readonly<Record<string, unknown>>
 type Path = FieldError['path']
 
 const millisecond = 1_000_000n
@@ -16,15 +15,15 @@ const maxInt32 = 2n ** 31n - 1n
 
 /**
  * Returns what is wrong with an AKSNodeClass although its CRD accepts it: values with which a node would never join, because kubelet or the node
- * image refuses them. `spec` is the object's own, as stored.
+ * image refuses them.
  */
-export function nodeClassErrors(name: string, spec: Json): readonly FieldError[] {
+export function nodeClassErrors(name: string, spec: JudgedNodeClassSpec): readonly FieldError[] {
   return [
     ...nodeClassNameErrors(name).map((message) => ({ path: ['metadata', 'name'], message })),
-    ...subnetErrors(spec['vnetSubnetID']),
-    ...kubeletErrors(objectAt(spec['kubelet'])),
-    ...swapErrors(objectAt(spec['linuxOSConfig'])['swapFileSize']),
-    ...localDnsErrors(objectAt(spec['localDNS'])),
+    ...subnetErrors(spec.vnetSubnetID),
+    ...kubeletErrors(spec.kubelet),
+    ...swapErrors(spec.linuxOSConfig?.swapFileSize),
+    ...localDnsErrors(spec.localDNS),
   ]
 }
 
@@ -32,22 +31,22 @@ export function nodeClassErrors(name: string, spec: Json): readonly FieldError[]
 const subnetId =
   /^\/subscriptions\/[-A-Za-z0-9]+\/resourceGroups\/[-\p{L}\p{N}_.()]{1,90}\/providers\/Microsoft\.Network\/virtualNetworks\/[A-Za-z0-9][-\w.]{0,79}\/subnets\/[A-Za-z0-9][-\w.]{0,79}$/iu
 
-function subnetErrors(value: unknown): readonly FieldError[] {
-  if (typeof value !== 'string' || subnetId.test(value)) return []
+function subnetErrors(value: string | undefined): readonly FieldError[] {
+  if (value === undefined || subnetId.test(value)) return []
   const message = `${quoted(value)} is not the id of a subnet; copy what this prints: az network vnet subnet show --query id`
   return [{ path: ['spec', 'vnetSubnetID'], message }]
 }
 
-function kubeletErrors({ allowedUnsafeSysctls, cpuCFSQuotaPeriod: period, containerLogMaxSize }: Json): FieldError[] {
+function kubeletErrors(kubelet: JudgedNodeClassSpec['kubelet'] = {}): readonly FieldError[] {
+  const { allowedUnsafeSysctls: sysctls = [], cpuCFSQuotaPeriod: period, containerLogMaxSize } = kubelet
   const at = (...path: Path) => ['spec', 'kubelet', ...path]
-  const sysctls = Array.isArray(allowedUnsafeSysctls) ? (allowedUnsafeSysctls as unknown[]) : []
   return [
     ...sysctls.flatMap((text, index) => {
-      const error = sysctlError(String(text))
-      const message = `${quoted(String(text))} ${error}`
+      const error = sysctlError(text)
+      const message = `${quoted(text)} ${error}`
       return error === undefined ? [] : [{ path: at('allowedUnsafeSysctls', index), message }]
     }),
-    ...(typeof period === 'string' && !isPeriod(period)
+    ...(period !== undefined && !isPeriod(period)
       ? [{ path: at('cpuCFSQuotaPeriod'), message: `${quoted(period)} is not a duration from 1ms to 1s; use 100ms` }]
       : []),
     ...sizeErrors(containerLogMaxSize, at('containerLogMaxSize')),
@@ -61,36 +60,35 @@ function isPeriod(text: string): boolean {
 }
 
 /** Nodes take the size in whole MiB, as a number of 32 bits. */
-function swapErrors(value: unknown): readonly FieldError[] {
+function swapErrors(value: string | undefined): readonly FieldError[] {
   const path = ['spec', 'linuxOSConfig', 'swapFileSize']
   const tooSmallOrLarge = ({ nano }: Quantity) => nano < mebibyte || nano / mebibyte > maxInt32
   return sizeErrors(value, path, tooSmallOrLarge)
 }
 
 /** The CRD takes the suffix K, which is none of Kubernetes. */
-function sizeErrors(value: unknown, path: Path, isWrong: (size: Quantity) => boolean = () => false): FieldError[] {
-  if (typeof value !== 'string') return []
+function sizeErrors(
+  value: string | undefined,
+  path: Path,
+  isWrong: (size: Quantity) => boolean = () => false,
+): readonly FieldError[] {
+  if (value === undefined) return []
   const parsed = parseQuantity(value)
   if (parsed.kind === 'quantity' && !isWrong(parsed.quantity)) return []
   return [{ path, message: `${quoted(value)} is not a size that nodes take; write it in Mi or Gi, such as 64Mi` }]
 }
 
-function localDnsErrors(localDns: Json): readonly FieldError[] {
-  return ['vnetDNSOverrides', 'kubeDNSOverrides'].flatMap((list) => {
-    const zones = Array.isArray(localDns[list]) ? (localDns[list] as unknown[]).map(objectAt) : []
-    return zones.flatMap((zone, index) =>
-      ['cacheDuration', 'serveStaleDuration'].flatMap((field) => {
+function localDnsErrors(localDns: JudgedNodeClassSpec['localDNS'] = {}): readonly FieldError[] {
+  return (['vnetDNSOverrides', 'kubeDNSOverrides'] as const).flatMap((list) =>
+    (localDns[list] ?? []).flatMap((zone, index) =>
+      (['cacheDuration', 'serveStaleDuration'] as const).flatMap((field) => {
         const text = zone[field]
-        const isWrong = typeof text === 'string' && (parseGoDuration(text) ?? second ** 9n) / second > maxInt32
-        const message = `${quoted(String(text))} is longer than a node can count; use at most 596523h`
+        const isWrong = text !== undefined && (parseGoDuration(text) ?? second ** 9n) / second > maxInt32
+        const message = `${quoted(text ?? '')} is longer than a node can count; use at most 596523h`
         return isWrong ? [{ path: ['spec', 'localDNS', list, index, field], message }] : []
       }),
-    )
-  })
+    ),
+  )
 }
 
 const quoted = (text: string) => JSON.stringify(shortened(text))
-
-function objectAt(value: unknown): Json {
-  return isObject(value) ? value : {}
-}

@@ -4,6 +4,15 @@ import { fnv, int64, list, littleEndian, map, struct, text } from '../values/str
 /** Version of the hash: it changes when the hashed fields do, and then claims are stamped anew instead of drifting. */
 export const nodePoolHashVersion = 'v3'
 
+/** The fields that are not hashed, each with why a change of it replaces no node by itself. A test finds fields that are neither here nor in the hash. */
+export const nodePoolFieldsWithoutDrift: Readonly<Record<string, string>> = {
+  'template.spec.requirements': 'requirements are compared with the labels of nodes (core/drift/pool-drift.ts)',
+  disruption: 'it says when nodes are replaced, not what they are',
+  limits: 'existing nodes stay when a limit is lowered',
+  weight: 'it chooses between pools for new nodes',
+  replicas: 'it counts nodes',
+}
+
 type Optional<T> = T | null | undefined
 type Texts = Optional<Readonly<Record<string, string>>>
 

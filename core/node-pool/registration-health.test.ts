@@ -147,12 +147,13 @@ describe('healthAfter', () => {
       { annotation: null, condition: { type: registrationHealthy, status: 'True' } },
     ],
   ])('%s', (_, state, joined, change) => {
-    expect(healthAfter(pool(state), 7, claim('n'), joined)).toEqual(change)
+    expect(healthAfter(pool(state), 7, { claim: claim('n'), joined })).toEqual(change)
   })
 
   it('copies why a claim was not launched', () => {
     const refused = claim('n', { status: 'Unknown', reason: 'CreateInstanceFailed', message: 'no quota' })
-    expect(healthAfter(pool({ health: 'Unknown', annotation: stored('failed a') }), 7, refused, F).condition).toEqual({
+    const outcome = { claim: refused, joined: F }
+    expect(healthAfter(pool({ health: 'Unknown', annotation: stored('failed a') }), 7, outcome).condition).toEqual({
       type: registrationHealthy,
       status: 'False',
       reason: 'CreateInstanceFailed',
@@ -161,7 +162,7 @@ describe('healthAfter', () => {
   })
 
   it('leaves out claims that the pool does not own', () => {
-    expect(healthAfter(pool({ health: 'Unknown' }), 7, sampleClaim('n'), T)).toEqual({})
+    expect(healthAfter(pool({ health: 'Unknown' }), 7, { claim: sampleClaim('n'), joined: T })).toEqual({})
   })
 })
 
@@ -180,7 +181,10 @@ describe('healthReset', () => {
 it('every remembered state is read back from what is written for it', () => {
   for (let bits = 0; bits < 16; bits++) {
     const before = remember([F, ...Array.from({ length: 4 }, (_, i) => (bits & (1 << i)) !== 0)].slice(0, 4))
-    const { annotation } = healthAfter(pool({ annotation: stored(...before.map(text)) }), 7, claim('n'), F)
+    const { annotation } = healthAfter(pool({ annotation: stored(...before.map(text)) }), 7, {
+      claim: claim('n'),
+      joined: F,
+    })
     const after = withOutcome(before, { claimUid: 'uid-n-claim', joined: F })
     expect(recentOutcomes(pool({ annotation: annotation ?? '' }), { nodePool: 3, nodeClass: 7 })).toEqual(after)
   }

@@ -56,8 +56,7 @@ export interface HealthChange {
 export function healthAfter(
   pool: NodePool,
   nodeClassGeneration: number,
-  claim: NodeClaim,
-  joined: boolean,
+  { claim, joined }: { readonly claim: NodeClaim; readonly joined: boolean },
 ): HealthChange {
   if (!claim.metadata.ownerReferences.some(({ kind, uid }) => kind === 'NodePool' && uid === pool.metadata.uid))
     return {}

@@ -1,11 +1,11 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import type { SimulatorConfig } from './azure/server/config.ts'
+import { freePorts } from './free-ports.ts'
 import { apiserverSpec, controllerManagerSpec, etcdSpec, kubeconfig, kwokSpec, schedulerSpec } from './kubernetes.ts'
 import type { LocalCluster, Ports } from './local-cluster.ts'
 import { createPki } from './pki.ts'
@@ -151,9 +151,6 @@ function simulatorSettings({ ports, stateDir, pki, server }: LocalCluster): Simu
   }
 }
 
-/** Below the range that the system gives to outgoing connections, which could take a port between the look and its use. */
-const portRange = { from: 20_000, to: 32_000 } as const
-
 async function choosePorts(): Promise<Ports> {
   const names = [
     'etcd',
@@ -167,24 +164,6 @@ async function choosePorts(): Promise<Ports> {
   ] as const
   const ports = await freePorts(names.length)
   return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as unknown as Ports
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>()
-  for (let tries = 0; ports.size < count; tries++) {
-    if (tries > 1000) throw new Error(`no ${count} free ports between ${portRange.from} and ${portRange.to}`)
-    const port = randomInt(portRange.from, portRange.to)
-    if (await isFree(port)) ports.add(port)
-  }
-  return [...ports]
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 async function isOk(url: string, caFile?: string, token?: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { freePorts } from './cluster.ts'
+import { freePorts } from './free-ports.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
 export interface TemporalServerOptions {

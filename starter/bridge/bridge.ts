@@ -1,18 +1,18 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
-import type { CachedKind, CachedObject } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
 import { isHeldOtherwise } from '../../core/node-claim/hold.ts'
 import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
-import type { Node, NodeClaim, NodeClass } from '../../core/objects.ts'
-import { terminationFinalizer } from '../../core/requirements/labels.ts'
+import type { Node, NodeClaim } from '../../core/objects.ts'
 import { claimOfLifecycle, singletonIds, taskQueue } from '../../core/task-queues.ts'
 import type { inPlaceUpdates, nodeClassStatus } from '../../workflows/index.ts'
 import { pokeSignal } from '../../workflows/messages.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import type { NodePoolCounterDeps } from './node-pool-counter.ts'
 import { startNodePoolCounter } from './node-pool-counter.ts'
+import { isDeleting, isSameSpec, isUntouched, wasLastOfItsClass } from './object-facts.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -83,7 +83,7 @@ export class Bridge {
 
   start(): void {
     const { deps, resyncMs } = this.#input
-    this.#unsubscribe = deps.cache.onChange((kind, key, before, after) => this.#onChange(kind, key, before, after))
+    this.#unsubscribe = deps.cache.onChange((change) => this.#onChange(change))
     this.#stopCounting = startNodePoolCounter(deps, () => this.isLeader)
     void this.#holdLease()
     this.#timers.push(
@@ -168,16 +168,12 @@ export class Bridge {
     }
   }
 
-  #onChange(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
+  #onChange({ kind, key, before, after }: ClusterChange): void {
     if (!this.isLeader) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
     else if ((kind === 'NodePool' || kind === 'AKSNodeClass') && after !== undefined) {
-      const conditionsOnly =
-        before !== undefined &&
-        before.metadata.generation === after.metadata.generation &&
-        before.metadata.deletionTimestamp === after.metadata.deletionTimestamp
-      if (conditionsOnly) return
+      if (before !== undefined && isSameSpec(before, after)) return
       this.#queue.add(statusKey)
       if (kind === 'AKSNodeClass') this.#queue.add(inPlaceKey)
     }
@@ -185,7 +181,7 @@ export class Bridge {
 
   #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     if (after === undefined) {
-      if (before !== undefined && this.#wasLastOfItsClass(before)) this.#queue.add(statusKey)
+      if (before !== undefined && wasLastOfItsClass(this.#input.deps.cache, before)) this.#queue.add(statusKey)
       if (before !== undefined && !isDeleting(before)) this.#onVanished(before)
       return
     }
@@ -207,14 +203,6 @@ export class Bridge {
     if (!this.#input.deps.lifecycles.hasStarted(claim)) this.#queue.add(`start/${claim.metadata.name}`)
   }
 
-  /** A node class that is being deleted waits for its claims (reference/azure-provider.md 1.5). */
-  #wasLastOfItsClass({ spec: { nodeClassRef } }: NodeClaim): boolean {
-    const { nodeClasses, nodeClaims } = this.#input.deps.cache
-    const nodeClass = nodeClasses.get(nodeClassRef.name)
-    if (nodeClass === undefined || !isDeleting(nodeClass)) return false
-    return ![...nodeClaims.values()].some(({ spec }) => spec.nodeClassRef.name === nodeClassRef.name)
-  }
-
   #onNode(before: Node | undefined, after: Node | undefined): void {
     const node = after ?? before
     const [claim] =
@@ -224,7 +212,8 @@ export class Bridge {
     if (claim === undefined || isDeleting(claim)) return
     const { deps } = this.#input
     const leaving = after === undefined || (isDeleting(after) && (before === undefined || !isDeleting(before)))
-    if (leaving || needsLook(before, after, deps.nodeRules, deps.now())) this.#queue.add(`poke/${claim.metadata.name}`)
+    if (leaving || needsLook({ before, after }, deps.nodeRules, deps.now()))
+      this.#queue.add(`poke/${claim.metadata.name}`)
   }
 
   async #work(key: string): Promise<void> {
@@ -252,18 +241,4 @@ export class Bridge {
     else await (action === 'start' ? deps.lifecycles.start(claim) : deps.lifecycles.poke(claim))
     this.#vanished.delete(claim.metadata.uid)
   }
-}
-
-/** A claim that somebody has just made: nothing has happened to it, nor to anything in its name. */
-function isUntouched({ metadata, status }: NodeClaim): boolean {
-  return (
-    metadata.deletionTimestamp === undefined &&
-    !metadata.finalizers.includes(terminationFinalizer) &&
-    status.providerId === undefined &&
-    status.conditions.length === 0
-  )
-}
-
-function isDeleting(object: NodeClaim | Node | NodeClass): boolean {
-  return object.metadata.deletionTimestamp !== undefined
 }

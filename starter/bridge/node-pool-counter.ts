@@ -30,7 +30,7 @@ export function startNodePoolCounter(deps: NodePoolCounterDeps, isLeader: () => 
       counting = false
     }
   }
-  const unsubscribe = deps.cache.onChange((kind) => {
+  const unsubscribe = deps.cache.onChange(({ kind }) => {
     changed ||= kind === 'Node' || kind === 'NodeClaim' || kind === 'NodePool'
   })
   const timer = setInterval(() => void count(), lookEveryMs)

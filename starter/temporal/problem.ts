@@ -35,10 +35,10 @@ export async function explainTemporal(
   } catch (reading) {
     return { what: (reading as Error).message, remedies: [] }
   }
-  const place = `Temporal at ${options.address}`
+  const place = placeOf(options)
   const code = grpcCode(error)
   if (code === grpcCodes.permissionDenied || code === grpcCodes.unauthenticated)
-    return refusedCaller(place, options, settings.namespace, error, now)
+    return refusedCaller(options, settings.namespace, { error, now })
   if (code === grpcCodes.notFound)
     return {
       what: `${place} has no namespace "${settings.namespace}"`,
@@ -46,17 +46,18 @@ export async function explainTemporal(
         `temporal operator namespace create --namespace ${settings.namespace} --address ${options.address}, or set TEMPORAL_NAMESPACE (chart: temporal.namespace)`,
       ],
     }
-  const met = await handshake(options)
-  return problemOf(place, options, met, error, now)
+  return problemOf(options, await handshake(options), { error, now })
 }
 
-function refusedCaller(
-  place: string,
-  options: ConnectOptions,
-  namespace: string,
-  error: unknown,
-  now: () => number,
-): TemporalProblem {
+const placeOf = ({ address }: ConnectOptions) => `Temporal at ${address}`
+
+/** What a connection failed of. */
+interface Failed {
+  readonly error: unknown
+  readonly now: () => number
+}
+
+function refusedCaller(options: ConnectOptions, namespace: string, { error, now }: Failed): TemporalProblem {
   const who =
     options.apiKey !== undefined
       ? `the API key${expiryOfKey(options.apiKey, now())}`
@@ -67,7 +68,10 @@ function refusedCaller(
     options.apiKey === undefined
       ? 'give this identity the role "write" in the namespace, or set TEMPORAL_API_KEY (chart: temporal.apiKey)'
       : 'check TEMPORAL_API_KEY (chart: temporal.apiKey), and that the key has the role "write" in the namespace'
-  return { what: `${place}, namespace "${namespace}", refuses ${who}: ${messageOf(error)}`, remedies: [remedy] }
+  return {
+    what: `${placeOf(options)}, namespace "${namespace}", refuses ${who}: ${messageOf(error)}`,
+    remedies: [remedy],
+  }
 }
 
 /** API keys are mostly JSON Web Tokens, whose end can be read by anybody who has them. */
@@ -87,13 +91,8 @@ const caRemedy =
 const clientRemedy =
   'replace the client certificate (TEMPORAL_TLS_CLIENT_CERT_PATH; chart: temporal.tls.secretName); a new file is taken up without a restart'
 
-function problemOf(
-  place: string,
-  options: ConnectOptions,
-  met: Handshake,
-  error: unknown,
-  now: () => number,
-): TemporalProblem {
+function problemOf(options: ConnectOptions, met: Handshake, { error, now }: Failed): TemporalProblem {
+  const place = placeOf(options)
   switch (met.kind) {
     case 'unreachable':
       return {
@@ -133,7 +132,7 @@ function problemOf(
         remedies: ['set TEMPORAL_TLS_SERVER_NAME to a name in the certificate (chart: temporal.tls.serverName)'],
       }
     case 'client-refused':
-      return clientRefused(place, options, met.alert, now())
+      return clientRefused(options, met.alert, now())
     case 'fine':
       return {
         what: `${place}: ${messageOf(error)}`,
@@ -144,7 +143,8 @@ function problemOf(
   }
 }
 
-function clientRefused(place: string, options: ConnectOptions, alert: string, now: number): TemporalProblem {
+function clientRefused(options: ConnectOptions, alert: string, now: number): TemporalProblem {
+  const place = placeOf(options)
   const certificate = clientCertificate(options)
   if (certificate === undefined)
     return {

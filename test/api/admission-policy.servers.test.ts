@@ -1,102 +1,32 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Agent, request } from 'undici'
+import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { warningsOf } from '../../api/rules/warnings-of.ts'
-import { startCluster } from '../../deploy/local/cluster.ts'
-import { Installation } from '../../deploy/local/installation.ts'
-import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
-import { Operator } from '../../deploy/local/operator.ts'
+import { stringify } from 'yaml'
+import { type Admission, type AdmissionRequest, admissionOf, type BoundPolicy } from '../../api/rules/admission.ts'
+import { chartAdmission, creationOf } from '../../api/rules/chart-admission.ts'
+import { withoutNulls } from '../../api/rules/schema-errors.ts'
+import { validateObject } from '../../starter/cli/validate/validate-object.ts'
 import { nodeClass, nodePool } from '../world.ts'
+import {
+  type ClusterObject,
+  classOf,
+  localDns,
+  long,
+  overlay,
+  pool,
+  randomPool,
+  requirement,
+} from './admission-objects.ts'
+import { AdmissionServer, type Answer } from './admission-server.ts'
+import { celCases, celObject } from './cel-cases.ts'
+import { privilegedRequests } from './privileged-requests.ts'
 
-let cluster: LocalCluster
-let installation: Installation
-let agent: Agent
-
-interface Answer {
-  readonly status: number
-  readonly message?: string
-  /** What `kubectl apply` prints after "Warning:". */
-  readonly warnings: readonly string[]
-}
-
-interface ClusterObject {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: { readonly name: string }
-}
-
-const plurals: Readonly<Record<string, string>> = {
-  NodePool: 'nodepools',
-  AKSNodeClass: 'aksnodeclasses',
-  NodeOverlay: 'nodeoverlays',
-}
-
-/** Asks the API server to create an object, without doing it. */
-async function create(object: ClusterObject): Promise<Answer> {
-  const response = await request(`${cluster.server}/apis/${object.apiVersion}/${plurals[object.kind]}?dryRun=All`, {
-    method: 'POST',
-    dispatcher: agent,
-    headers: { authorization: `Bearer ${cluster.adminToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify(object),
-  })
-  const { message } = (await response.body.json()) as { message?: string }
-  const header = [response.headers['warning'] ?? []].flat()
-  // Each is: 299 - "text".
-  const warnings = header.flatMap((line) =>
-    [...line.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text]) => text ?? ''),
-  )
-  return { status: response.statusCode, warnings, ...(message === undefined ? {} : { message }) }
-}
-
-const requirement = (key: string, operator: string, ...values: readonly string[]) => ({ key, operator, values })
-
-function pool(change: { readonly spec?: object; readonly template?: object; readonly annotations?: object }) {
-  const plain = nodePool({ name: 'warned' })
-  return {
-    ...plain,
-    metadata: { name: 'warned', annotations: change.annotations ?? {} },
-    spec: {
-      ...plain.spec,
-      ...change.spec,
-      template: { spec: { ...plain.spec.template.spec, ...change.template } },
-    },
-  }
-}
-
-function localDns(mode: string) {
-  const entry = (zone: string, forwardDestination: string) => ({
-    zone,
-    queryLogging: 'Error',
-    protocol: 'PreferUDP',
-    forwardDestination,
-    forwardPolicy: 'Sequential',
-    maxConcurrent: 100,
-    cacheDuration: '1h',
-    serveStaleDuration: '1h',
-    serveStale: 'Disable',
-  })
-  const zones = [entry('.', 'VnetDNS'), entry('cluster.local', 'ClusterCoreDNS')]
-  return { mode, vnetDNSOverrides: zones, kubeDNSOverrides: zones }
-}
-
-const classOf = (spec: object) => ({ ...nodeClass('warned'), spec })
-
-const long = { ...pool({}), metadata: { name: 'n'.repeat(54) } }
-
-const overlay = {
-  apiVersion: 'karpenter.sh/v1alpha1',
-  kind: 'NodeOverlay',
-  metadata: { name: 'warned' },
-  spec: { requirements: [requirement('team', 'In', 'red')], priceAdjustment: '+1' },
-}
+let server: AdmissionServer
+/** As the API server has them. */
+let policies: readonly BoundPolicy[]
 
 beforeAll(async () => {
-  cluster = await startCluster({ stateDir: await mkdtemp(join(tmpdir(), 'joiner-admission-')) })
-  agent = new Agent({ connect: { ca: await readFile(cluster.pki.caFile, 'utf8') } })
-  installation = new Installation(cluster, new Operator(cluster))
-  await installation.install()
+  server = await AdmissionServer.start()
+  policies = await server.policies()
   // Policies take effect a moment after they were created, each at its own time.
   for (const object of [
     pool({ spec: { replicas: 1 } }),
@@ -106,12 +36,38 @@ beforeAll(async () => {
     await vi.waitFor(async () => expect((await create(object)).warnings).not.toEqual([]), { timeout: 30_000 })
 })
 
-afterAll(async () => {
-  installation?.stop()
-  await agent?.close()
-  await cluster?.stop()
-  if (cluster !== undefined) await rm(cluster.stateDir, { recursive: true, force: true })
-})
+afterAll(() => server?.stop())
+
+const create = (object: ClusterObject): Promise<Answer> => server.ask(creationOf(object))
+
+const offlineWarnings = (object: ClusterObject) =>
+  chartAdmission(withoutNulls(object) as ClusterObject).warnings.map(({ message }) => message)
+
+interface Outcome {
+  /** The first violation that denies it. */
+  readonly denied: Admission['denied'][number] | undefined
+  readonly warnings: Admission['warnings']
+}
+
+/** Errors: the answer is about something else than a policy. */
+function outcomeOf({ status, message = '', warnings }: Answer): Outcome {
+  const [, policy, why = ''] =
+    /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)$/s.exec(message) ?? []
+  if (status >= 300 && policy === undefined) throw new Error(`${status}: ${message}`)
+  return {
+    denied: policy === undefined ? undefined : { policy, message: why },
+    warnings: warnings.flatMap((text) => {
+      const [, by = '', warning = ''] =
+        /^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (.*)$/s.exec(text) ?? []
+      return by === '' ? [] : [{ policy: by, message: warning }]
+    }),
+  }
+}
+
+function offlineOutcome(request: AdmissionRequest): Outcome {
+  const { denied, warnings } = admissionOf(request, policies)
+  return { denied: denied[0], warnings }
+}
 
 describe('what works is not warned of', () => {
   test.each<[string, ClusterObject]>([
@@ -151,7 +107,7 @@ describe('what works is not warned of', () => {
     ]),
   ])('%s', async (_what, object) => {
     expect(await create(object)).toMatchObject({ status: 201, warnings: [] })
-    expect(warningsOf({ ...object })).toEqual([])
+    expect(offlineWarnings(object)).toEqual([])
   })
 })
 
@@ -227,9 +183,104 @@ describe('what cannot work is accepted with a warning that names field, value an
     expect({ status, message: status === 201 ? undefined : message }).toEqual({ status: 201, message: undefined })
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toMatch(expected)
-    // The server adds the names of policy and binding, and escapes quotes.
-    const [offline = '', ...others] = warningsOf({ ...object })
+    // The server adds the names of policy and binding.
+    const [offline = '', ...others] = offlineWarnings(object)
     expect(others).toEqual([])
-    expect(warnings[0]?.replaceAll('\\"', '"').endsWith(`: ${offline}`)).toBe(true)
+    expect(warnings[0]?.endsWith(`: ${offline}`)).toBe(true)
   })
 })
+
+describe('offline as in the API server', () => {
+  test('are the warnings about random NodePools', async () => {
+    const count = { admitted: 0, warned: 0, validated: 0 }
+    await fc.assert(
+      fc.asyncProperty(randomPool(), async (object) => {
+        const answer = await create(object)
+        if (answer.status === 422) return
+        const { warnings } = outcomeOf(answer)
+        const texts = warnings.map(({ message }) => message)
+        expect(offlineWarnings(object)).toEqual(texts)
+        expect(offlineOutcome(creationOf(answer.body))).toEqual({ denied: undefined, warnings })
+        count.admitted += 1
+        count.warned += warnings.length
+        const result = validateObject(object)
+        if (result.kind !== 'checked' || result.errors.length > 0) return
+        expect(result.warnings).toEqual(texts)
+        count.validated += 1
+      }),
+      { numRuns: 600 },
+    )
+    console.log(
+      `${count.admitted} random NodePools admitted, ${count.warned} warnings, ${count.validated} valid offline`,
+    )
+    expect(Math.min(count.admitted, count.warned, count.validated)).toBeGreaterThan(100)
+  })
+
+  test("are the refusals of Joiner's accounts, and of nobody else", async () => {
+    const requests = await privilegedRequests(server.operator)
+    for (const [what, request, isDenied] of requests) {
+      const outcome = outcomeOf(await server.ask(request))
+      expect({ what, ...outcome }).toEqual({ what, ...offlineOutcome(request) })
+      expect({ what, isDenied: outcome.denied !== undefined }).toEqual({ what, isDenied })
+    }
+  })
+
+  test('are the values of CEL expressions', async () => {
+    const casesEach = 20
+    const groups = Math.ceil(celCases.length / casesEach)
+    const values = new Map<number, string | undefined>()
+    await server.operator.kubectl(
+      ['apply', '--server-side', '-f', '-'],
+      Array.from({ length: groups }, (_, group) => celPolicy(group, group * casesEach, (group + 1) * casesEach)).join(
+        '---\n',
+      ),
+    )
+    for (let group = 0; group < groups; group++) {
+      const request = {
+        operation: 'CREATE',
+        resource: { group: '', version: 'v1', resource: 'configmaps' },
+        namespace: 'default',
+        userInfo: { username: '' },
+        object: { ...celObject, metadata: { ...celObject.metadata, name: `cel-${group}` } },
+      } as const
+      const { warnings } = await vi.waitFor(
+        async () => {
+          const answer = outcomeOf(await server.ask(request))
+          expect(answer.warnings).not.toEqual([])
+          return answer
+        },
+        { timeout: 30_000 },
+      )
+      for (const { message } of warnings) {
+        const [, index, value] = /^(\d+)(?: is (.*)| fails)$/s.exec(message) ?? []
+        values.set(Number(index), value)
+      }
+    }
+    expect(
+      celCases.map(([expression], index) => [expression, values.has(index) ? values.get(index) : 'not told']),
+    ).toEqual(celCases.map(([expression, text]) => [expression, text]))
+  })
+})
+
+/** A policy that tells the values of some cases as warnings, for the ConfigMap of its number. */
+function celPolicy(group: number, from: number, to: number): string {
+  const metadata = { name: `cel-${group}` }
+  const api = 'admissionregistration.k8s.io/v1'
+  const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }
+  const spec = {
+    matchConstraints: { resourceRules: [rule] },
+    matchConditions: [{ name: 'named', expression: `object.metadata.name == 'cel-${group}'` }],
+    validations: celCases.slice(from, to).map(([expression], index) => ({
+      expression: 'false',
+      message: `${from + index} fails`,
+      messageExpression: `'${from + index} is ' + string(${expression})`,
+    })),
+  }
+  const binding = { policyName: metadata.name, validationActions: ['Warn'] }
+  return [
+    { apiVersion: api, kind: 'ValidatingAdmissionPolicy', metadata, spec },
+    { apiVersion: api, kind: 'ValidatingAdmissionPolicyBinding', metadata, spec: binding },
+  ]
+    .map((object) => stringify(object))
+    .join('---\n')
+}

@@ -93,7 +93,7 @@ describe('two processes that set different conditions of one object at the same 
       const status = round % 2 === 0 ? 'True' : 'False'
       await Promise.all(
         types.map((type, i) =>
-          setConditions(writers[i] as Writer, kind, ref, () => ({
+          setConditions(writers[i] as Writer, { kind, ref }, () => ({
             conditions: [{ type, status, reason: 'Round', message: String(round) }],
           })),
         ),
@@ -113,8 +113,7 @@ test('an object of the same name that came after is not written to', async () =>
   const { metadata } = await operator.api<Stored>('POST', claims, claim)
   const written = await setConditions(
     writers[0] as Writer,
-    'NodeClaim',
-    { name: metadata.name, uid: 'another' },
+    { kind: 'NodeClaim', ref: { name: metadata.name, uid: 'another' } },
     () => ({
       conditions: [{ type: 'Drifted', status: 'True' }],
     }),
@@ -126,7 +125,7 @@ test('an object of the same name that came after is not written to', async () =>
 test('what stands there already is not written again', async () => {
   const { metadata } = await operator.api<Stored>('POST', pools, { ...nodePool(), metadata: { name: 'still' } })
   const set = () =>
-    setConditions(writers[0] as Writer, 'NodePool', metadata, () => ({
+    setConditions(writers[0] as Writer, { kind: 'NodePool', ref: metadata }, () => ({
       conditions: dependents.NodePool.map((type) => ({ type, status: 'True' })),
     }))
   const first = await set()

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
+import { exitSoon } from '../clean-up.ts'
 import { FaultyWorld } from '../faulty-world.ts'
 import { asMarkdown, problemsOf } from './report.ts'
 import { describe, type Row, sample } from './rows.ts'
@@ -70,5 +71,6 @@ async function main({ rows: wanted, sample: size, seed, slots, limit, minutes, p
     if (problems.length > 0) process.exitCode = 1
   } finally {
     await faulty.stop()
+    exitSoon()
   }
 }

@@ -54,6 +54,7 @@ const settleMs = 240_000
 const quietMs = 5000
 /** What lost an optimistic lock has to come again. */
 const carryOutMs = 15_000
+const notSent = 'Joiner did not send this write'
 /** A row that another write of its batch held up has another chance. */
 const tries = 3
 
@@ -141,9 +142,18 @@ export class Matrix {
     }
   }
 
-  /** Kills a server with one claim in each phase. */
+  /** Kills a server with one claim in each phase, and again where a phase was not reached. */
   async runPhases(server: Server, onResult: (result: Result<PhaseRow>) => void): Promise<void> {
-    const names = Object.keys(phases) as Phase[]
+    let names = Object.keys(phases) as Phase[]
+    for (let round = 1; names.length > 0; round++) {
+      const results = await this.#runPhases(server, names)
+      const missed = round < tries ? results.filter(({ verdict }) => verdict === 'not reached') : []
+      for (const result of results) if (!missed.includes(result)) onResult(result)
+      names = missed.map(({ row }) => row.phase)
+    }
+  }
+
+  async #runPhases(server: Server, names: readonly Phase[]): Promise<readonly Result<PhaseRow>[]> {
     await this.#provide(names.map((phase) => phases[phase].stage))
     const free = [...this.#slots]
     const placed = names.map((phase) => {
@@ -155,23 +165,18 @@ export class Matrix {
     await Promise.all(placed.filter(({ row }) => row.phase !== 'ready').map(({ slot }) => slot.begin()))
     const held = placed.flatMap(({ slot, hold }) => (hold === undefined ? [] : { slot, hold }))
     await this.#untilReached(held, lonelyPatienceMs)
-    const missed = placed.filter(({ hold }) => hold?.isReached === false)
+    const missed = placed.filter(({ hold }) => hold?.isReached === false).map(({ row }) => [row, notSent] as const)
     const restartedAtMs = await this.#faulty.world.restartServer(server)
     for (const { hold } of held) hold.release()
     this.#faulty.reset()
-    const results = await this.#judge(placed, restartedAtMs)
-    for (const result of results) {
-      const isMissed = missed.some(({ row }) => row === result.row)
-      onResult(isMissed && result.verdict === 'ok' ? { row: result.row, verdict: 'not reached' } : result)
-    }
+    return withMissed(await this.#judge(placed, restartedAtMs), new Map(missed))
   }
 
   /** Ends the lives that are there, and tells what is left in the whole cluster. */
   async end(): Promise<Readonly<Record<string, number>>> {
-    await this.#move(
-      this.#slots.filter(({ state }) => state === 'whole'),
-      'terminate',
-    )
+    const whole = this.#slots.filter(({ state }) => state === 'whole')
+    // What does not go is in the counts, beside the results of all rows.
+    await this.#move(whole, 'terminate').catch((error: Error) => this.#options.say(error.message))
     return this.#faulty.world.left()
   }
 
@@ -228,15 +233,10 @@ export class Matrix {
       armed.push(...held)
       await this.#untilReached(held, batch.length === 1 ? lonelyPatienceMs : patienceMs)
     }
-    for (const { row, hold } of armed) if (!hold.isReached) this.#options.say(`  did not come: ${describe(row)}`)
-    const reached = await this.#kill(armed.filter(({ hold }) => hold.isReached))
+    const missed = await this.#kill(armed)
+    for (const [row, why] of missed) this.#options.say(`  not reached: ${describe(row)}: ${why}`)
     this.#faulty.reset()
-    const results = await this.#judge(armed, Date.now())
-    return results.map((result) =>
-      result.verdict === 'ok' && !reached.some(({ row }) => row === result.row)
-        ? { row: result.row, verdict: 'not reached' }
-        : result,
-    )
+    return withMissed(await this.#judge(armed, Date.now()), missed)
   }
 
   async #arm({ row, slot }: { readonly row: Row; readonly slot: Slot }): Promise<Armed> {
@@ -283,20 +283,28 @@ export class Matrix {
     }
   }
 
-  /** Has the server answer where it should, hands the answers on where they should be, and kills the worker. Returns whose kill came right. */
-  async #kill(reached: readonly Armed[]): Promise<readonly Armed[]> {
-    const answers = await Promise.all(
-      reached.map(async (one) => {
-        if (one.row.point === 'before forwarding') return { one }
-        const relay = await Promise.race([one.hold.carryOut().catch(() => undefined), after(carryOutMs)])
-        return relay === undefined ? undefined : { one, relay }
-      }),
-    )
-    const right = answers.filter((answer) => answer !== undefined)
-    const told = right.filter(({ one }) => one.row.point === 'after relaying it')
-    await Promise.all(told.map(async ({ relay }) => relay?.()))
+  /** Has the server answer where it should, hands the answers on where they should be, and kills the worker. Returns the rows whose write was not killed at its point, and why. */
+  async #kill(armed: readonly Armed[]): Promise<ReadonlyMap<Row, string>> {
+    const missed = new Map<Row, string>()
+    const relays: (() => Promise<void>)[] = []
+    const carryOut = async (one: Armed) => {
+      try {
+        const relay = await this.#carryOut(one)
+        if (one.row.point === 'after relaying it') relays.push(relay)
+      } catch (error) {
+        missed.set(one.row, error instanceof Error ? error.message : String(error))
+      }
+    }
+    await Promise.all(armed.map(carryOut))
+    await Promise.all(relays.map((relay) => relay()))
     await this.#faulty.world.crash()
-    return right.map(({ one }) => one)
+    return missed
+  }
+
+  /** Has the server carry out a held write, unless its row wants it unsent. Returns how to relay the answer. Errors: Joiner did not send it; it was not carried out. */
+  async #carryOut({ row, hold }: Armed): Promise<() => Promise<void>> {
+    if (!hold.isReached) throw new Error(notSent)
+    return row.point === 'before forwarding' ? async () => {} : hold.carryOut(carryOutMs)
   }
 
   /** Waits for the end state of each slot, or until its time is over. */
@@ -344,8 +352,14 @@ export class Matrix {
   }
 }
 
-function after(ms: number): Promise<undefined> {
-  return new Promise((resolve) => setTimeout(resolve, ms, undefined))
+/** A pool may end well although nothing was killed at the point that its row is about. */
+function withMissed<T>(results: readonly Result<T>[], missed: ReadonlyMap<T, string>): readonly Result<T>[] {
+  return results.map((result) => {
+    const why = missed.get(result.row)
+    return result.verdict === 'ok' && why !== undefined
+      ? { row: result.row, verdict: 'not reached', detail: why }
+      : result
+  })
 }
 
 /** Takes a slot in the state from which a stage begins. */

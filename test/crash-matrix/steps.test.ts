@@ -20,6 +20,7 @@ function read(reader: StepReader, one: Call): string | undefined {
 test.each([
   ['GET', `${claims}/m001-abc`, '', undefined],
   ['POST', '/providers/Microsoft.ResourceGraph/resources', { query: '' }, undefined],
+  ['POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec: {} }, undefined],
   ['POST', claims, { metadata: { name: 'm001-abc' } }, 'POST nodeclaims @m001'],
   [
     'POST',
@@ -70,14 +71,27 @@ test.each([
 
 test('of conditions those count that changed', () => {
   const reader = new StepReader()
-  const status = (...states: readonly string[]) =>
-    read(reader, call('PATCH', `${claims}/m001-a/status`, conditions(...states)))
+  const status = (...states: readonly string[]) => {
+    const write = call('PATCH', `${claims}/m001-a/status`, conditions(...states))
+    const step = read(reader, write)
+    reader.learn(write, { status: 200, headers: {}, text: write.body })
+    return step
+  }
   expect(status('Launched=True', 'Ready=Unknown')).toBe('PATCH nodeclaims/status Launched=True @m001')
   expect(status('Launched=True', 'Ready=Unknown')).toBe('PATCH nodeclaims/status messages of conditions @m001')
   expect(status('Launched=True', 'Drifted=True', 'Ready=True')).toBe(
     'PATCH nodeclaims/status Drifted=True, Ready=True @m001',
   )
   expect(status('Launched=True', 'Ready=True')).toBe('PATCH nodeclaims/status no Drifted @m001')
+})
+
+test('the retry of a write that lost its optimistic lock is the same step', () => {
+  const reader = new StepReader()
+  const write = call('PATCH', `${claims}/m001-a/status`, conditions('Initialized=True', 'Ready=True'))
+  const step = 'PATCH nodeclaims/status Initialized=True, Ready=True @m001'
+  expect(read(reader, write)).toBe(step)
+  reader.learn(write, { status: 409, headers: {}, text: JSON.stringify({ kind: 'Status', status: 'Failure' }) })
+  expect(read(reader, write)).toBe(step)
 })
 
 test('a token belongs to the pool of its claim, also when it is deleted by name', () => {

@@ -51,10 +51,13 @@ export class StepReader {
     return { kind, changes, ...(pool === undefined ? {} : { pool }) }
   }
 
-  /** Learns whose objects are whose names do not say it. */
+  /** Learns conditions, and the owners of objects whose names do not say it. A write that the server refused changes nothing: its retry is the same step. */
   learn(call: Call, { status, text }: Answer): void {
     if (status >= 300) return
     const target = targetOf(call)
+    const { conditions } = (written(text) as Body).status ?? {}
+    if (conditions !== undefined && target?.resource.endsWith('/status'))
+      this.#conditions.set(call.path, statesOf(conditions))
     if (call.method === 'POST' && target?.resource === 'nodeclaims') {
       const { uid, name } = (written(text).metadata ?? {}) as { uid?: string; name?: string }
       const pool = poolIn(name ?? '')
@@ -98,8 +101,7 @@ export class StepReader {
 
   #conditionsChanged(path: string, conditions: readonly Condition[]): readonly string[] {
     const before = this.#conditions.get(path) ?? new Map<string, string>()
-    const now = new Map(conditions.map(({ type, status }) => [type, status]))
-    this.#conditions.set(path, now)
+    const now = statesOf(conditions)
     const changed = [...now].filter(([type, status]) => before.get(type) !== status)
     const gone = [...before.keys()].filter((type) => !now.has(type))
     const told = [
@@ -114,6 +116,10 @@ export class StepReader {
 interface Condition {
   readonly type: string
   readonly status: string
+}
+
+function statesOf(conditions: readonly Condition[]): ReadonlyMap<string, string> {
+  return new Map(conditions.map(({ type, status }) => [type, status]))
 }
 
 interface Body {
@@ -156,6 +162,8 @@ function targetOf({ method, path }: Call): Target | undefined {
   }
   const [, rest = ''] = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(.+)$/.exec(path) ?? []
   const [resource = '', name = '', sub] = rest.replace(/^namespaces\/[^/]+\//, '').split('/')
+  // A review asks what is allowed, and changes nothing.
+  if (resource.endsWith('reviews')) return undefined
   return resource === '' ? undefined : { resource: sub === undefined ? resource : `${resource}/${sub}`, name }
 }
 

@@ -1,13 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import pino from 'pino'
+import type { CachedKind } from '../../activities/kubernetes/cache/cached-kinds.ts'
 import { kindRules } from '../../activities/kubernetes/cache/cached-kinds.ts'
-import { type CachedKind, ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
-import {
-  ApiError,
-  type Json,
-  type KubernetesClient,
-  type WatchEvent,
-} from '../../activities/kubernetes/client/client.ts'
+import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
+import type { Json, WatchEvent } from '../../activities/kubernetes/client/answers.ts'
+import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
+import { type KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import { asMap, isMap, merged, operated } from './patches.ts'

@@ -1,4 +1,4 @@
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { deleteCandidates } from '../../activities/kubernetes/commands/candidates.ts'
 import type { CommandWork } from '../../activities/kubernetes/contract.ts'
 import { asAttempt } from './attempt.ts'

@@ -1,4 +1,4 @@
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { drain } from '../../activities/kubernetes/draining/drain.ts'
 import { type DrainTold, nothingTold } from '../../core/node-claim/drain-waits.ts'
 import { FakeCluster } from './cluster.ts'
@@ -51,7 +51,7 @@ export function world({
     registry,
     logged,
     stop,
-    drain: (knows = deaf) => drain(deps, ref, knows, stop.signal),
+    drain: (knows = deaf) => drain(deps, { claim: ref, told: knows }, stop.signal),
     conditions: () => conditionsOf(cluster),
     taints: (node = 'aks-a') => (cluster.object('nodes', node)?.spec.taints ?? []).map(({ key }) => key),
   }
@@ -67,4 +67,5 @@ function conditionsOf(cluster: FakeCluster): readonly string[] {
 export const metadataOf = (cluster: FakeCluster) => cluster.object('nodeclaims', 'a')?.metadata
 
 /** A drain by another process. */
-export const drainAgain = (deps: Parameters<typeof drain>[0]) => drain(deps, ref, deaf, new AbortController().signal)
+export const drainAgain = (deps: Parameters<typeof drain>[0]) =>
+  drain(deps, { claim: ref, told: deaf }, new AbortController().signal)

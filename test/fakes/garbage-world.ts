@@ -3,7 +3,9 @@ import type { GarbageReport } from '../../activities/azure/contract.ts'
 import { GarbageCollector } from '../../activities/azure/garbage/garbage.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { nodeClassSpec } from '../../api/node-class.ts'
+import { withDefaults } from '../../api/served.ts'
 import { FakeAzure } from './azure.ts'
 import { azureConfig } from './azure-config.ts'
 import { azureDeps } from './azure-deps.ts'
@@ -12,7 +14,11 @@ import { at, claimJson, nodeClassJson, nodeJson, poolJson } from './objects.ts'
 import { ended } from './time.ts'
 
 export const tagsOf = (claim: string, nodePool = 'default') =>
-  vmTags({ config: azureConfig, nodeClass: { tags: {} }, claim: { uid: `uid-${claim}`, nodePool } })
+  vmTags({
+    config: azureConfig,
+    nodeClass: { spec: withDefaults(nodeClassSpec, {}) },
+    claim: { uid: `uid-${claim}`, nodePool },
+  })
 
 export const karpenters = (nodePool = 'default') => {
   const { 'joiner.sh_nodeclaim-uid': _uid, 'joiner.sh_cluster-uid': _cluster, ...tags } = tagsOf('x', nodePool)

@@ -1,7 +1,9 @@
 import { bootstrapTokenId } from '../../activities/azure/launch/bootstrap-token.ts'
 import { awaitInstance, deleteInstance } from '../../activities/azure/launch/instance.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { nodeClassSpec } from '../../api/node-class.ts'
+import { withDefaults } from '../../api/served.ts'
 import { FakeAzure, type Refusal } from './azure.ts'
 import { azureConfig } from './azure-config.ts'
 import { azureDeps } from './azure-deps.ts'
@@ -14,7 +16,7 @@ export const secretName = `bootstrap-token-${bootstrapTokenId('uid-a')}`
 
 export const own = vmTags({
   config: azureConfig,
-  nodeClass: { tags: {} },
+  nodeClass: { spec: withDefaults(nodeClassSpec, {}) },
   claim: { uid: 'uid-a', nodePool: 'default' },
 })
 

@@ -3,7 +3,9 @@ import { bootstrapTokenId } from '../../activities/azure/launch/bootstrap-token.
 import { launch } from '../../activities/azure/launch/launch.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { nodeClassSpec } from '../../api/node-class.ts'
+import { withDefaults } from '../../api/served.ts'
 import { asAttempt } from './attempt.ts'
 import { FakeAzure } from './azure.ts'
 import { azureConfig } from './azure-config.ts'
@@ -40,7 +42,7 @@ export function world(claim: Json = newClaim(), nodeClass: Json = nodeClassJson(
     ...known,
     /** `again`: a later try of the same attempt, after a crash or a failure. */
     launch: (attempt = 1, again = false) =>
-      ended(asAttempt(again ? 2 : 1, () => launch(known.deps, ref, attempt, new AbortController().signal))),
+      ended(asAttempt(again ? 2 : 1, () => launch(known.deps, { claim: ref, attempt }, new AbortController().signal))),
     launched: () => cluster.object('nodeclaims', 'a')?.status.conditions.find(({ type }) => type === 'Launched'),
     tokens: () => cluster.all('secrets').map(({ metadata }) => metadata.name),
   }
@@ -50,7 +52,7 @@ export function world(claim: Json = newClaim(), nodeClass: Json = nodeClassJson(
 export const tagsOf = (uid: string | undefined, nodePool = 'default') => {
   const { 'joiner.sh_nodeclaim-uid': own, ...others } = vmTags({
     config: azureConfig,
-    nodeClass: { tags: {} },
+    nodeClass: { spec: withDefaults(nodeClassSpec, {}) },
     claim: { uid: uid ?? '', nodePool },
   })
   return uid === undefined ? others : { ...others, 'joiner.sh_nodeclaim-uid': own as string }

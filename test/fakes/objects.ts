@@ -1,5 +1,5 @@
 import { providerId } from '../../activities/azure/launch/virtual-machine.ts'
-import type { Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { sampleTime } from '../../core/sample-objects.ts'
 import { azureConfig } from './azure-config.ts'
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ApiError, type Json } from '../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import type { Operation } from '../../activities/kubernetes/client/json-patch.ts'
 
 /** Whether a value is an object and no list. */

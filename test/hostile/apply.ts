@@ -1,5 +1,5 @@
 import type { World } from '../world.ts'
-import type { HostileObject, Json } from './corpus.ts'
+import type { HostileObject, Json } from './hostile-object.ts'
 
 const plurals: Readonly<Record<string, string>> = {
   Pod: 'pods',

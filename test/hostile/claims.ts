@@ -1,7 +1,7 @@
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { azureIds } from '../../deploy/local/cluster.ts'
 import { standaloneClaim } from '../world.ts'
-import type { HostileObject, Json } from './corpus.ts'
+import type { HostileObject, Json } from './hostile-object.ts'
 import { brokenValues, deepJson, nameOf, prototypeNames, times } from './texts.ts'
 
 interface ClaimChange {

@@ -1,6 +1,6 @@
 import { azureIds, subnetId } from '../../deploy/local/cluster.ts'
 import { nodeClass } from '../world.ts'
-import type { HostileObject, Json } from './corpus.ts'
+import type { HostileObject, Json } from './hostile-object.ts'
 import { brokenValues, nameOf, prototypeNames, times } from './texts.ts'
 
 type NamedSpec = readonly [what: string, spec: Json]

@@ -1,5 +1,5 @@
 import { standaloneClaim } from '../world.ts'
-import type { HostileMachine, HostileObject, Json } from './corpus.ts'
+import type { HostileMachine, HostileObject, Json } from './hostile-object.ts'
 import { container } from './pod-parts.ts'
 import { hostileNamespace } from './pods.ts'
 

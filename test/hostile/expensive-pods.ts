@@ -1,4 +1,4 @@
-import type { Json } from './corpus.ts'
+import type { Json } from './hostile-object.ts'
 import { antiAffinity, container, expression, type NamedSpec, requiring, spread } from './pod-parts.ts'
 import { prototypeNames, times } from './texts.ts'
 

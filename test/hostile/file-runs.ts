@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Case } from '../fuzz-cli/cases.ts'
 import { failureOf } from '../fuzz-cli/judge.ts'
 import { runProcess } from '../fuzz-cli/processes.ts'
-import type { HostileFile } from './corpus.ts'
+import type { HostileFile } from './hostile-object.ts'
 
 /** The most that a process may need at its peak. */
 const mostMiB = 512

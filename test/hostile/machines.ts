@@ -1,5 +1,5 @@
 import { clusterName } from '../../deploy/local/cluster.ts'
-import type { HostileMachine } from './corpus.ts'
+import type { HostileMachine } from './hostile-object.ts'
 
 const uid = '00000000-0000-4000-8000-00000000dead'
 const ours = {

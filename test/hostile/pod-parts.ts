@@ -1,4 +1,4 @@
-import type { Json } from './corpus.ts'
+import type { Json } from './hostile-object.ts'
 
 /** The spec of a pod, after what is wrong with it. */
 export type NamedSpec = readonly [what: string, spec: Json]

@@ -1,5 +1,5 @@
-import type { HostileObject, Json } from './corpus.ts'
 import { expensivePods } from './expensive-pods.ts'
+import type { HostileObject, Json } from './hostile-object.ts'
 import { container, expression, type NamedSpec, preferring, requiring, spread } from './pod-parts.ts'
 import { brokenValues, nameOf, prototypeNames } from './texts.ts'
 

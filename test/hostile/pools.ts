@@ -1,6 +1,6 @@
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
 import { nodePool } from '../world.ts'
-import type { HostileObject, Json } from './corpus.ts'
+import type { HostileObject, Json } from './hostile-object.ts'
 import { brokenValues, deepJson, nameOf, prototypeNames, times } from './texts.ts'
 
 /** Only pods that ask for them get nodes of these pools. */

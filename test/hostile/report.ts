@@ -1,7 +1,8 @@
 import { seconds, table } from '../../bench/report.ts'
 import { printable } from '../../core/values/printable.ts'
-import { type Corpus, type HostileObject } from './corpus.ts'
+import type { Corpus } from './corpus.ts'
 import type { FileRun } from './file-runs.ts'
+import type { HostileObject } from './hostile-object.ts'
 import { innocentCount } from './innocents.ts'
 import { type HostileReport, isTaken, type Sent } from './scenario.ts'
 

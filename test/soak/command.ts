@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { circumstances, seconds, table } from '../../bench/report.ts'
+import { exitSoon } from '../clean-up.ts'
 import { FaultyWorld } from '../faulty-world.ts'
 import { describe, scheduleOf } from './schedule.ts'
 import { type SoakReport, soak } from './soak.ts'
@@ -45,6 +46,7 @@ async function main({ minutes, seed, plan = false }: Options): Promise<void> {
     if (report.duplicates.length + report.alarms.length > 0) process.exitCode = 1
   } finally {
     await faulty.stop()
+    exitSoon()
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../../activities/azure/capacity/mark.ts'
 import { type PriceList, pricesOf } from '../../activities/azure/catalogue/pricing.ts'
 import { parseSku, type VmSize } from '../../activities/azure/catalogue/sku.ts'
-import type { NodeClass } from '../../core/objects.ts'
+import type { NodeClass } from '../../api/objects.ts'
 import { type PriceRow, priceItemsOf } from './azure-tables.ts'
 import { readVectors } from './packs.ts'
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { ListWatch } from '../../activities/kubernetes/cache/list-watch.ts'
-import { isConflict, type KubernetesClient } from '../../activities/kubernetes/client/client.ts'
+import { isConflict } from '../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { markedCrd } from '../../activities/kubernetes/client/installation.ts'
 import { resourcePath } from '../../activities/kubernetes/client/resources.ts'
 import type { Json } from '../../api/conversion/residue.ts'
@@ -77,10 +78,8 @@ export class ConversionService {
     }
     const selector = new URLSearchParams({ fieldSelector: `metadata.name=${name}` })
     const watch = new ListWatch(
-      this.#input.client,
-      `${path}?${selector.toString()}`,
+      { client: this.#input.client, path: `${path}?${selector.toString()}`, log: this.#input.log },
       { replaced: ([object]) => told(object), changed: told, deleted: () => told(undefined), reached: () => {} },
-      this.#input.log,
     )
     this.#watches.push(watch)
     void watch.run()

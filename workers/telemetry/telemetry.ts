@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { makeTelemetryFilterString, Runtime, type Logger as TemporalLogger } from '@temporalio/worker'
+import getPort from 'get-port'
 import type { Logger } from 'pino'
 import { request } from 'undici'
 
@@ -12,7 +11,7 @@ const timestampKey = Symbol.for('log_timestamp')
  * Returns what reads the runtime's metrics: it serves them by itself, on a port of this machine only, from where they join ours.
  */
 export async function installRuntime(log: Logger): Promise<() => Promise<string>> {
-  const address = `127.0.0.1:${await freePort()}`
+  const address = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`
   Runtime.install({
     logger: joinLogs(log.child({ component: 'temporal' })),
     shutdownSignals: [],
@@ -22,15 +21,6 @@ export async function installRuntime(log: Logger): Promise<() => Promise<string>
     },
   })
   return async () => (await request(`http://${address}/metrics`, { headersTimeout: 2000 })).body.text()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Each poll that is tried again is a line of the library's. What is behind it is logged once, by the process's link to Temporal. */

@@ -74,7 +74,7 @@ test('steps of a claim are parts of its launch, which is a part of its creation,
   const claim = sampleClaim('web', { metadata: { annotations: { [annotations.traceParent]: traceParent ?? '' } } })
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const deps = { tracing, cache: { nodeClaims: { get: () => claim } } } as unknown as ClaimSpansDeps
-  const outcome = await claimSpan(deps, 'step', ref, async () => {
+  const outcome = await claimSpan(deps, { step: 'step', claim: ref }, async () => {
     await tracing.span('request', {}, async () => undefined)
     return { kind: 'launched' }
   })
@@ -116,7 +116,7 @@ test('a step that fails says why, and a claim that nobody traces has no spans', 
   const claim = sampleClaim('untraced')
   const deps = { tracing, cache: { nodeClaims: { get: () => claim } } } as unknown as ClaimSpansDeps
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  await claimSpan(deps, 'untraced', ref, async () => ({ kind: 'launched' }))
+  await claimSpan(deps, { step: 'untraced', claim: ref }, async () => ({ kind: 'launched' }))
   await launchEnds(deps, ref, 'given up')
   await tracing.span('after', {}, async () => undefined)
   await spans('after')

@@ -1,7 +1,8 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { type Config, readConfig } from '../../../api/config.ts'
-import { ApiError, type Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import { findDnsServiceIp, findFacts, findVnetGuid, needsVnetGuid } from './found-facts.ts'
 

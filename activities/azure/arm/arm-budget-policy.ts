@@ -50,7 +50,7 @@ async function sendWithin(
   for (;;) {
     if (!takeTurn(budget, operation.buckets))
       patience -= (await budget.pass(operation.buckets, patience, signal)).waitedMs
-    const response = await timed(metrics, operation, request, next)
+    const response = await timed(metrics, operation, () => next(request))
     if (response.status !== 429) {
       learn(options, operation, response)
       return response
@@ -66,13 +66,12 @@ async function sendWithin(
 async function timed(
   metrics: ArmMetrics,
   operation: ArmOperation,
-  request: PipelineRequest,
-  next: SendRequest,
+  send: () => Promise<PipelineResponse>,
 ): Promise<PipelineResponse> {
   const startedAt = performance.now()
   const answered = (status: string) => metrics.answered(operation.name, status, (performance.now() - startedAt) / 1000)
   try {
-    const response = await next(request)
+    const response = await send()
     answered(String(response.status))
     return response
   } catch (error) {

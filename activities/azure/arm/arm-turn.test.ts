@@ -6,14 +6,14 @@ beforeEach(() => void vi.useFakeTimers({ now: 0 }))
 afterEach(() => void vi.useRealTimers())
 
 const puts = ['armWrites', 'createVm'] as const
-const options = { patienceMs: 60_000, signal: new AbortController().signal }
+const options = { buckets: puts, patienceMs: 60_000, signal: new AbortController().signal }
 const make = () => new ArmBudget({ share: 1, now: () => Date.now() })
 const writes = (budget: ArmBudget) => budget.levels().get('armWrites')
 
 describe('a turn', () => {
   it('is used by one request of its class', async () => {
     const budget = make()
-    const used = await inTurn(budget, puts, options, async () => [
+    const used = await inTurn(budget, options, async () => [
       takeTurn(budget, ['armReads', 'getVm']),
       takeTurn(budget, puts),
       takeTurn(budget, puts),
@@ -25,15 +25,15 @@ describe('a turn', () => {
 
   it('is given back when nothing was sent, also when the work failed', async () => {
     const budget = make()
-    await inTurn(budget, puts, options, async () => 'adopted')
-    const failed = inTurn(budget, puts, options, () => Promise.reject(new Error('broken')))
+    await inTurn(budget, options, async () => 'adopted')
+    const failed = inTurn(budget, options, () => Promise.reject(new Error('broken')))
     await expect(failed).rejects.toThrow('broken')
     expect(writes(budget)).toBe(200)
   })
 
   it('is worth nothing once Azure has refused others of its class', async () => {
     const budget = make()
-    const used = await inTurn(budget, puts, options, async () => {
+    const used = await inTurn(budget, options, async () => {
       budget.refused(['createVm'], 5000)
       return takeTurn(budget, puts)
     })
@@ -45,7 +45,7 @@ describe('a turn', () => {
     const budget = make()
     budget.refused(['armWrites'], 5000)
     const begun: number[] = []
-    const done = inTurn(budget, puts, options, async () => begun.push(Date.now()))
+    const done = inTurn(budget, options, async () => begun.push(Date.now()))
     await vi.runAllTimersAsync()
     await done
     expect(begun).toEqual([5100])

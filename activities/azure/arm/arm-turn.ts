@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
-import type { ClaimRef } from '../contract.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import type { ArmBudget } from './arm-budget.ts'
 import type { ArmBucket } from './arm-limits.ts'
 
@@ -16,6 +16,13 @@ interface Turn {
   isUsed: boolean
 }
 
+/** The buckets of the request's class, and how long its turn is waited for. */
+interface AwaitedTurn {
+  readonly buckets: readonly ArmBucket[]
+  readonly patienceMs: number
+  readonly signal: AbortSignal
+}
+
 const turns = new AsyncLocalStorage<Turn>()
 
 /**
@@ -24,8 +31,7 @@ const turns = new AsyncLocalStorage<Turn>()
  */
 export async function inTurn<T>(
   budget: ArmBudget,
-  buckets: readonly ArmBucket[],
-  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+  { buckets, patienceMs, signal }: AwaitedTurn,
   work: () => Promise<T>,
 ): Promise<T> {
   await budget.pass(buckets, patienceMs, signal)
@@ -50,15 +56,13 @@ export function takeTurn(budget: ArmBudget, buckets: readonly ArmBucket[]): bool
 export async function inTurnWhileWanted<T>(
   deps: ArmTurnDeps,
   ref: ClaimRef,
-  buckets: readonly ArmBucket[],
-  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
-  { work, gone }: { readonly work: () => Promise<T>; readonly gone: T },
+  { buckets, patienceMs, signal, work, gone }: AwaitedTurn & { readonly work: () => Promise<T>; readonly gone: T },
 ): Promise<T> {
   const over = new AbortController()
   const unwanted = new AbortController()
   const watch = deps.cache
     .waitFor(
-      (kind, key) => kind === 'NodeClaim' && key === ref.name,
+      ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
       () => (cachedClaim(deps, ref)?.metadata.deletionTimestamp === undefined ? undefined : true),
       AbortSignal.any([signal, over.signal]),
     )
@@ -68,15 +72,11 @@ export async function inTurnWhileWanted<T>(
     )
   let begun = false
   try {
-    return await inTurn(
-      deps.budget,
-      buckets,
-      { patienceMs, signal: AbortSignal.any([signal, unwanted.signal]) },
-      () => {
-        begun = true
-        return work()
-      },
-    )
+    const awaited = { buckets, patienceMs, signal: AbortSignal.any([signal, unwanted.signal]) }
+    return await inTurn(deps.budget, awaited, () => {
+      begun = true
+      return work()
+    })
   } catch (error) {
     if (unwanted.signal.aborted && !begun && !signal.aborted) return gone
     throw error

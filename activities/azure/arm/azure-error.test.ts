@@ -71,13 +71,13 @@ const failureReason = /^[A-Z][A-Za-z]+$/
 /** AKS machines are another way to make nodes, which Joiner does not have. */
 const ofVms = ({ path }: ErrorCase) => path.startsWith('vm')
 
+const errorOf = ({ plainError, status = 400, body = '', headers }: ErrorCase['response']) =>
+  plainError === undefined ? restError(status, body, headers) : new Error(plainError)
+
 goldenSuite('azure/errors', 55, ({ cases }: { readonly cases: readonly ErrorCase[] }) => {
   it.for(cases.filter(ofVms))('$name', (golden) => {
-    const { region, instanceType, zone, capacityType, response, expected } = golden
-    const error =
-      response.plainError === undefined
-        ? restError(response.status ?? 400, response.body ?? '', response.headers)
-        : new Error(response.plainError)
+    const { instanceType, zone, capacityType, response, expected } = golden
+    const error = errorOf(response)
     expect(armErrorCode(error) ?? '').toBe(expected.errorCode ?? '')
     expect(metricsErrorCode(error)).toBe(expected.metricsErrorCode)
 
@@ -91,26 +91,38 @@ goldenSuite('azure/errors', 55, ({ cases }: { readonly cases: readonly ErrorCase
       expect(classified ? refusal.reason : launchFailedReason).toBe(expected.create.conditionReason)
     }
 
-    const sizes = goldenSizes(region)
-    const size = sizes.find(({ name }) => name === instanceType)
-    const { marks: before } = withMarks(
-      noMarks,
-      golden.priorMarks.flatMap((mark) => goldenMark(mark, sizes)),
-      0,
-    )
-    const { marks, news } = withMarks(
-      before,
-      marksFor({ ...attempted, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 }, refusal?.scope ?? 'nothing', {
-        untilMs: refusal?.ttlMs ?? 0,
-        reason: 'test',
-        zones: ['0', ...(size?.zones ?? []).map((number) => `${region}-${number}`)],
-      }),
-      0,
-    )
+    const { marks, news } = marksAfter(golden, refusal)
     expect(new Set(asGoldenMarks(marks))).toEqual(new Set(expected.marks))
     expect(news).toBe(expected.seqNumDelta)
   })
 })
+
+/** The marks after a refusal, and how many of them are news. Not every refusal leaves one. */
+function marksAfter(
+  { region, instanceType, zone, capacityType, priorMarks }: ErrorCase,
+  refusal: Refusal | undefined,
+): ReturnType<typeof withMarks> {
+  const sizes = goldenSizes(region)
+  const size = sizes.find(({ name }) => name === instanceType)
+  const { marks: before } = withMarks(
+    noMarks,
+    priorMarks.flatMap((mark) => goldenMark(mark, sizes)),
+    0,
+  )
+  return withMarks(
+    before,
+    marksFor(
+      { instanceType, zone, capacityType, family: size?.family ?? '', vCpus: size?.vCpus ?? 0 },
+      refusal?.scope ?? 'nothing',
+      {
+        untilMs: refusal?.ttlMs ?? 0,
+        reason: 'test',
+        zones: ['0', ...(size?.zones ?? []).map((number) => `${region}-${number}`)],
+      },
+    ),
+    0,
+  )
+}
 
 /** Texts are ours; what upstream's names, ours must name. */
 function expectSaid({ reason, remedy, scope }: Refusal, { expected, ...attempted }: ErrorCase): void {

@@ -1,6 +1,7 @@
 import { createHttpHeaders, createPipelineRequest, RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
-import { azureFailure, type FailureFacts, failureMessage, failureOf } from './azure-failure.ts'
+import { azureFailure, failureMessage, failureOf } from './azure-failure.ts'
+import type { FailureFacts } from './azure-failure-rules.ts'
 
 const scope = '/subscriptions/s/resourceGroups/MC_rg/providers/Microsoft.Compute/virtualMachines/aks-a'
 const subnet = '/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/v/subnets/nodes'

@@ -3,9 +3,9 @@ import { NetworkManagementClient } from '@azure/arm-network'
 import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
 import type { AzureConfig } from '../azure-config.ts'
-import { zoneDetailSpelling } from '../catalogue/size-list.ts'
 import { auxiliaryTokenFor } from './auxiliary-token.ts'
 import { armScope } from './clouds.ts'
+import { zoneDetailSpelling } from './zone-detail-spelling.ts'
 
 export interface AzureClient {
   readonly compute: ComputeManagementClient

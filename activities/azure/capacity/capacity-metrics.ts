@@ -11,11 +11,14 @@ export function observeCapacity(
   { quota, unavailable }: { readonly quota: Quota; readonly unavailable: { readonly marks: Marks } },
   registry: Registry = register,
 ): void {
-  const observe = (name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void) =>
+  const observe = (
+    name: string,
+    about: { readonly help: string; readonly labelNames: string[] },
+    collect: (gauge: Gauge) => void,
+  ) =>
     new Gauge({
       name,
-      help,
-      labelNames: [...labelNames],
+      ...about,
       registers: [registry],
       collect() {
         this.reset()
@@ -23,7 +26,7 @@ export function observeCapacity(
       },
     })
   const ofFamilies = (name: string, help: string, values: () => Iterable<readonly [string, number]>) =>
-    observe(`joiner_quota_${name}_vcpus`, help, ['family'], (gauge) => {
+    observe(`joiner_quota_${name}_vcpus`, { help, labelNames: ['family'] }, (gauge) => {
       for (const [family, value] of values()) if (isOfVCpus(family)) gauge.set({ family }, value)
     })
   const counted = (pick: (usage: Usage) => number) => () =>
@@ -40,7 +43,7 @@ export function observeCapacity(
   )
   ofFamilies('in_flight', 'vCPUs that NodeClaims took or gave back since that count.', () => quota.inFlight)
   const help = 'Sizes that Azure refused and that are left out, by zone and capacity type; all spot counts as one.'
-  observe('joiner_unavailable_offerings', help, ['capacity_type', 'reason'], (gauge) => {
+  observe('joiner_unavailable_offerings', { help, labelNames: ['capacity_type', 'reason'] }, (gauge) => {
     for (const mark of unavailable.marks.values()) {
       if (mark.kind === 'family') continue
       gauge.inc({ capacity_type: mark.kind === 'allSpot' ? 'spot' : mark.capacityType, reason: mark.reason })

@@ -1,5 +1,7 @@
 import { entryOf } from '../../../core/values/records.ts'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { formatMarks, liveMarks, type Marks, noMarks, parseMarks, withinBytes } from './mark.ts'
 

@@ -84,7 +84,7 @@ export class Quota {
     this.#sizeOf = deps.sizeOf
     this.#log = deps.log
     this.#now = deps.now
-    this.#endWatching = deps.cache.onChange((kind, _key, before, after) => {
+    this.#endWatching = deps.cache.onChange(({ kind, before, after }) => {
       if (kind === 'NodeClaim') this.#observe(before as NodeClaim | undefined, after as NodeClaim | undefined)
     })
   }

@@ -4,14 +4,15 @@ import { isTrue } from '../../../core/conditions.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
-import { azureFailure, type Failure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import { azureFailure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import type { Failure } from '../arm/azure-failure-rules.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { regionalZone, zoneLabel, zoneLabelOf } from '../catalogue/zones.ts'
-import type { ClaimRef } from '../contract.ts'
 import { capacityTypeOfVm } from '../launch/claim-vm.ts'
 import { tagKeys } from '../launch/tags.ts'
 import type { VmCreateMetrics } from '../launch/vm-create-metrics.ts'
@@ -42,8 +43,7 @@ export async function markRefused(deps: RefusalDeps, attempted: Attempted, refus
 export async function setLaunchedUnknown(
   deps: RefusalDeps,
   ref: ClaimRef,
-  reason: string,
-  message: string,
+  { reason, message }: { readonly reason: string; readonly message: string },
 ): Promise<void> {
   await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Launched', status: 'Unknown', reason, message: message.slice(0, 1024) }],
@@ -56,20 +56,19 @@ export async function setLaunchedUnknown(
  */
 export async function tellFailure(deps: RefusalDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)
-  if (failure !== undefined) await tell(deps, ref, failure, failureMessage(error, failure))
+  if (failure !== undefined) await tell(deps, ref, { ...failure, message: failureMessage(error, failure) })
 }
 
 /** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */
 export async function isGoneWithin(
   deps: RefusalDeps,
   ref: ClaimRef,
-  ms: number,
-  signal: AbortSignal,
+  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
 ): Promise<boolean> {
   const over = new AbortController()
   const both = AbortSignal.any([signal, over.signal])
   const gone = deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
     () => {
       const claim = cachedClaim(deps, ref)
       return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? true : undefined
@@ -85,7 +84,11 @@ export async function isGoneWithin(
   }
 }
 
-async function tell(deps: RefusalDeps, ref: ClaimRef, { reason, retry }: Failure, message: string): Promise<void> {
+async function tell(
+  deps: RefusalDeps,
+  ref: ClaimRef,
+  { reason, retry, message }: Failure & { readonly message: string },
+): Promise<void> {
   const claim = cachedClaim(deps, ref)
   if (claim === undefined) return
   deps.log.warn({ nodeClaim: ref.name, reason, retry, why: message }, 'failed to create VM')

@@ -2,7 +2,7 @@ import pino from 'pino'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError } from '../../kubernetes/client/client.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import type { OfferingId } from './mark.ts'
 import { UnavailableOfferings } from './unavailable-offerings.ts'
 

@@ -53,15 +53,13 @@ export class UnavailableOfferings {
     this.#now = deps.now
     this.#log = deps.log
     this.#watch = new ListWatch(
-      deps.client,
-      this.#store.watchPath,
+      { client: deps.client, path: this.#store.watchPath, log: deps.log },
       {
         replaced: ([map], version) => this.#hear(map === undefined ? nothingStored : storedMarks(map), version),
         changed: (map) => this.#hear(storedMarks(map)),
         deleted: (map) => this.#hear(nothingStored, storedMarks(map).resourceVersion),
         reached: () => {},
       },
-      deps.log,
     )
   }
 

@@ -32,9 +32,7 @@ beforeEach(() => {
   nowMs = 0
   catalogue = { sizes: {}, prices: {}, instanceTypesFor: () => [] }
   observeCatalogue(
-    catalogue as never,
-    () => [goldenNodeClass({})],
-    () => nowMs,
+    { catalogue: catalogue as never, nodeClasses: () => [goldenNodeClass({})], now: () => nowMs },
     registry,
   )
 })

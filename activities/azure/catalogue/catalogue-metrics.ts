@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Gauge, type Registry, register } from 'prom-client'
+import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type InstanceType, zoneOf } from '../../../core/instance-type.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import type { Quantity } from '../../../core/values/quantity.ts'
 import type { Catalogue } from './catalogue.ts'
 
@@ -9,9 +9,15 @@ type Observed = Pick<Catalogue, 'sizes' | 'prices' | 'instanceTypesFor'>
 
 /** Metrics of what the region sells, by upstream's names, and of how old that knowledge is. Looked up when somebody asks. */
 export function observeCatalogue(
-  catalogue: Observed,
-  nodeClasses: () => Iterable<NodeClass>,
-  now: () => number,
+  {
+    catalogue,
+    nodeClasses,
+    now,
+  }: {
+    readonly catalogue: Observed
+    readonly nodeClasses: () => Iterable<NodeClass>
+    readonly now: () => number
+  },
   registry: Registry = register,
 ): void {
   observeTypes(() => [...nodeClasses()].map((nodeClass) => catalogue.instanceTypesFor(nodeClass)), registry)

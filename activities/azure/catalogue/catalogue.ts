@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { AzureClient } from '../arm/client.ts'
@@ -147,8 +147,9 @@ export class Catalogue {
   }
 }
 
-function relevant({ name: _name, tags: _tags, kubelet: _kubelet, ...rest }: NodeClassSettings): unknown {
-  return rest
+function relevant({ name: _name, kubelet: _kubelet, spec, ...rest }: NodeClassSettings): unknown {
+  const { tags: _tags, kubelet: _ownKubelet, ...own } = spec
+  return { ...rest, spec: own }
 }
 
 /** A restart asks for sizes anew, since that is one request and restrictions may have been lifted meanwhile; prices are many pages. */

@@ -2,7 +2,9 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { Logger } from 'pino'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const compress = promisify(gzip)
@@ -61,7 +63,7 @@ export class DurableDocument {
     }
     const path = `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${this.#name}`
     const handlers = { replaced: ([map]: readonly Json[]) => take(map), changed: take, deleted() {}, reached() {} }
-    const watch = new ListWatch(this.#client, path, handlers, log)
+    const watch = new ListWatch({ client: this.#client, path, log }, handlers)
     void watch.run()
     return () => watch.stop()
   }

@@ -169,7 +169,7 @@ function isSame(a: readonly Offering[], b: readonly Offering[]): boolean {
 
 /** Why a node class cannot use a size; undefined: it can (reference/azure-provider.md 3.3). */
 export function refusedByNodeClass(size: VmSize, nodeClass: NodeClassSettings): string | undefined {
-  if (nodeClass.encryptionAtHost && !size.encryptionAtHost) return 'no encryption at host'
+  if (nodeClass.spec.security?.encryptionAtHost && !size.encryptionAtHost) return 'no encryption at host'
   if (nodeClass.trustedLaunch && !(size.trustedLaunch && size.hyperVGenerations.includes('2')))
     return 'no trusted launch'
   if (size.gpu !== undefined && nodeClass.gpuDriver && !hasInstallableDriver(size.gpu))
@@ -235,7 +235,7 @@ function capacityOf(size: VmSize, nodeClass: NodeClassSettings, overheadPercent:
   return {
     cpu: integerQuantity(size.vCpus),
     memory: { nano: BigInt(bytes) * 1_000_000_000n, format: 'BinarySI' },
-    'ephemeral-storage': quantity(`${nodeClass.osDiskSizeGb}G`),
+    'ephemeral-storage': quantity(`${nodeClass.spec.osDiskSizeGB}G`),
     pods: integerQuantity(podsOf(size, nodeClass)),
     'nvidia.com/gpu': integerQuantity(size.gpu?.vendor === 'nvidia' ? size.gpus : 0),
     'amd.com/gpu': integerQuantity(size.gpu?.vendor === 'amd' ? size.gpus : 0),

@@ -1,7 +1,8 @@
 import { createHttpHeaders, createPipelineRequest } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import { goldenSizes } from '../../../test/vectors/golden-cases.ts'
-import { decodeSizes, encodeSizes, zoneDetailSpelling } from './size-list.ts'
+import { zoneDetailSpelling } from '../arm/zone-detail-spelling.ts'
+import { decodeSizes, encodeSizes } from './size-list.ts'
 
 describe('kept sizes', () => {
   it('are the same after they were kept', () => {

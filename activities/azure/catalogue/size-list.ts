@@ -1,4 +1,3 @@
-import type { PipelinePolicy } from '@azure/core-rest-pipeline'
 import type { AzureClient } from '../arm/client.ts'
 import { parseSku, type VmSize } from './sku.ts'
 
@@ -29,18 +28,4 @@ export function decodeSizes(json: unknown): Sizes {
   if (!Array.isArray(json) || json.length === 0) throw new Error('kept VM sizes: not a list of sizes')
   const sizes = json as readonly (Omit<VmSize, 'ultraSsdZones'> & { readonly ultraSsdZones: readonly string[] })[]
   return new Map(sizes.map((size) => [size.name, { ...size, ultraSsdZones: new Set(size.ultraSsdZones) }]))
-}
-
-/**
- * Some answers of the SKU list spell a zone detail's `name` as `Name`, which the SDK drops without a word: ultra disks would then be known in
- * no zone. The answer is put right before the SDK reads it.
- */
-export const zoneDetailSpelling: PipelinePolicy = {
-  name: 'joinerZoneDetailSpelling',
-  async sendRequest(request, next) {
-    const response = await next(request)
-    if (new URL(request.url).pathname.toLowerCase().endsWith('/providers/microsoft.compute/skus'))
-      response.bodyAsText = response.bodyAsText?.replaceAll(/"Name"(?=\s*:\s*\[)/g, '"name"') ?? null
-    return response
-  },
 }

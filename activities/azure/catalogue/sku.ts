@@ -44,7 +44,7 @@ export function parseSku(sku: ResourceSku, region: string): SkuResult {
       ? 'size name not understood'
       : (refusedInRegion(sku, region) ?? refusedSize(name, parts, capabilities))
   if (parts === undefined || reason !== undefined) return { kind: 'excluded', reason: reason ?? '' }
-  return { kind: 'size', size: sizeOf(sku, parts, capabilities, region) }
+  return { kind: 'size', size: { ...sizeOf(sku, parts, capabilities), zones: availableZones(sku, region) } }
 }
 
 type Capabilities = ReadonlyMap<string, string>
@@ -75,7 +75,7 @@ function refusedSize(name: string, parts: VmSizeName, capabilities: Capabilities
   return undefined
 }
 
-function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities, region: string): VmSize {
+function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities): Omit<VmSize, 'zones'> {
   const { name = '', family = '' } = sku
   const number = (key: string) => amount(capabilities, key)
   const yes = (key: string) => capabilities.get(key) === 'True'
@@ -104,7 +104,6 @@ function sizeOf(sku: ResourceSku, parts: VmSizeName, capabilities: Capabilities,
     ultraSsdZones: ultraSsdZones(sku),
     ultraSsdRegional: yes('UltraSSDAvailable'),
     ...(ephemeral === undefined ? {} : { ephemeralOsDisk: ephemeral }),
-    zones: availableZones(sku, region),
   }
 }
 

@@ -4,7 +4,8 @@ import { metricLines } from '../../../test/fakes/deps.ts'
 import { diskOf, karpenters, nothing, tagsOf, world } from '../../../test/fakes/garbage-world.ts'
 import { at, claimJson, goingClaim } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 
 useFakeTime()
 

@@ -1,5 +1,4 @@
 import type { Registry } from 'prom-client'
-import { isTrue } from '../../../core/conditions.ts'
 import {
   type FoundPart,
   type FoundVm,
@@ -7,16 +6,15 @@ import {
   garbageIn,
   type KnownClaim,
 } from '../../../core/garbage.ts'
-import type { NodeClaim } from '../../../core/objects.ts'
 import { inParallel } from '../../in-parallel.ts'
-import { isNotFound } from '../../kubernetes/client/client.ts'
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
 import type { ObserveDeps } from '../../kubernetes/lifecycle/observe.ts'
 import { countDisruption } from '../../kubernetes/lifecycle/observe.ts'
 import type { ArmBudget } from '../arm/arm-budget.ts'
 import { inTurn } from '../arm/arm-turn.ts'
-import { armErrorCode, isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
+import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
 import type { GarbageReport } from '../contract.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { ownershipOf } from '../launch/ownership.ts'
@@ -24,9 +22,10 @@ import { vmName } from '../launch/virtual-machine.ts'
 import type { FoundResourcesDeps } from './found-resources.ts'
 import { type FoundResources, findResources, isUnattached, leftoverNic } from './found-resources.ts'
 import { type GarbageKind, garbageCounter, unprovenGauge } from './garbage-metrics.ts'
+import { knownClaim } from './known-claim.ts'
+import { deleted } from './last-look.ts'
 import type { LeftAloneDeps } from './left-alone.ts'
 import { ownNamespace, reportUnproven, reportWithheld } from './left-alone.ts'
-import { listedInstance } from './listed-instance.ts'
 import type { OrphanedNodesDeps } from './orphaned-nodes.ts'
 import { type OrphanedNode, orphanedNodes, releaseNode } from './orphaned-nodes.ts'
 
@@ -83,7 +82,7 @@ export class GarbageCollector {
     const found = await findResources(deps)
     await deps.cache.catchUp(['NodeClaim', 'Node'])
     const claims = [...deps.cache.nodeClaims.values()]
-    const suspects = garbageIn({ ...found, claims: claims.map((claim) => known(deps, claim, found)) }, deps.now())
+    const suspects = garbageIn({ ...found, claims: claims.map((claim) => knownClaim(deps, claim, found)) }, deps.now())
     await reportWithheld(deps, suspects.withheld)
     reportUnproven(deps, found.unproven)
     this.#unproven.reset()
@@ -113,6 +112,7 @@ export class GarbageCollector {
   ): Promise<readonly string[]> {
     const gone: string[] = []
     const one = async (item: T) => {
+      signal.throwIfAborted()
       try {
         if (await remove(item)) gone.push(item.name)
       } catch (error) {
@@ -122,7 +122,7 @@ export class GarbageCollector {
         else this.#deps.log.warn(fields, 'failed to delete leaked resource, retrying in the next pass')
       }
     }
-    await inParallel(items, width, one, signal)
+    await inParallel(items, width, one)
     return gone.sort()
   }
 
@@ -131,8 +131,8 @@ export class GarbageCollector {
    * that were changed since the list no longer prove anything.
    */
   async #vm({ name, claimName, claimUid }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
-    const limits = { patienceMs, signal }
-    const isDeleted = await inTurn(this.#deps.budget, ['armDeletes', 'deleteVm'], limits, async () => {
+    const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs, signal } as const
+    const isDeleted = await inTurn(this.#deps.budget, turn, async () => {
       if (await this.#claimExists(claimName)) return false
       const vm = await getVm(this.#deps, claimName)
       const ownership = ownershipOf(vm?.tags, this.#deps.config)
@@ -141,7 +141,8 @@ export class GarbageCollector {
       return true
     })
     if (!isDeleted) return false
-    this.#alarm('virtualMachine', this.#about(found, name), name, `VM ${name} had no NodeClaim and is deleted`)
+    const message = `VM ${name} had no NodeClaim and is deleted`
+    this.#alarm(this.#about(found, name), { kind: 'virtualMachine', name, message })
     return true
   }
 
@@ -150,7 +151,8 @@ export class GarbageCollector {
     const nics = azure.network.networkInterfaces
     const isOurs = async () => leftoverNic(await nics.get(config.nodeResourceGroup, name), config) !== undefined
     const existed = await deleted(name, isOurs, () => nics.delete(config.nodeResourceGroup, name).submitted())
-    if (existed) this.#alarm('networkInterface', this.#about(found, name), name, `NIC ${name} had no VM and is deleted`)
+    const message = `NIC ${name} had no VM and is deleted`
+    if (existed) this.#alarm(this.#about(found, name), { kind: 'networkInterface', name, message })
     return existed
   }
 
@@ -159,7 +161,8 @@ export class GarbageCollector {
     const { disks } = azure.compute
     const isUnused = async () => isUnattached(await disks.get(config.nodeResourceGroup, name))
     const existed = await deleted(name, isUnused, () => disks.delete(config.nodeResourceGroup, name).submitted())
-    if (existed) this.#alarm('disk', ownNamespace(this.#deps), name, `OS disk ${name} had no VM and is deleted`)
+    const message = `OS disk ${name} had no VM and is deleted`
+    if (existed) this.#alarm(ownNamespace(this.#deps), { kind: 'disk', name, message })
     return existed
   }
 
@@ -170,7 +173,8 @@ export class GarbageCollector {
       if (!isNotFound(error)) throw error
     })
     countDisruption(this.#deps, claim, 'garbage_collected')
-    this.#alarm('nodeClaim', subject(claim), name, `VM ${vmName(name)} is gone; the NodeClaim is deleted`)
+    const message = `VM ${vmName(name)} is gone; the NodeClaim is deleted`
+    this.#alarm(subject(claim), { kind: 'nodeClaim', name, message })
     return true
   }
 
@@ -179,7 +183,8 @@ export class GarbageCollector {
     const known = this.#deps.cache.nodes.get(node.name)
     if (!(await releaseNode(this.#deps, node))) return false
     const about = known === undefined ? ownNamespace(this.#deps) : subject(known)
-    this.#alarm('node', about, node.name, `Node ${node.name} had neither NodeClaim nor VM and is let go`)
+    const message = `Node ${node.name} had neither NodeClaim nor VM and is let go`
+    this.#alarm(about, { kind: 'node', name: node.name, message })
     return true
   }
 
@@ -211,7 +216,10 @@ export class GarbageCollector {
     }
   }
 
-  #alarm(kind: GarbageKind, about: EventSubject, name: string, message: string): void {
+  #alarm(
+    about: EventSubject,
+    { kind, name, message }: { readonly kind: GarbageKind; readonly name: string; readonly message: string },
+  ): void {
     this.#collected.inc({ resource: kind })
     this.#deps.events.record({ about, reason: 'GarbageCollected', message, values: [kind, name] })
   }
@@ -220,34 +228,5 @@ export class GarbageCollector {
   #about({ nodePools }: FoundResources, name: string): EventSubject {
     const pool = this.#deps.cache.nodePools.get(nodePools.get(name) ?? '')
     return pool === undefined ? ownNamespace(this.#deps) : subject(pool)
-  }
-}
-
-function isRegistered(claim: NodeClaim | undefined): boolean {
-  return claim !== undefined && isTrue(claim.status.conditions, 'Registered')
-}
-
-function known(deps: GarbageDeps, claim: NodeClaim, { listed }: FoundResources): KnownClaim {
-  const { name, uid, deletionTimestamp } = claim.metadata
-  const [node] = deps.cache.nodes.by('byProviderId', claim.status.providerId?.toLowerCase() ?? '')
-  return {
-    name,
-    uid,
-    isRegistered: isRegistered(claim),
-    isBeingDeleted: deletionTimestamp !== undefined,
-    hasReadyNode: node !== undefined && isTrue(node.conditions, 'Ready'),
-    instance: listedInstance(claim, listed, deps.config),
-  }
-}
-
-/** Deletes what a last look still allows. False: it was gone already, or is not to be deleted. */
-async function deleted(name: string, mayGo: () => Promise<boolean>, remove: () => PromiseLike<void>): Promise<boolean> {
-  try {
-    if (!(await mayGo())) return false
-    await remove()
-    return true
-  } catch (error) {
-    if (isResourceGone(error, name)) return false
-    throw error
   }
 }

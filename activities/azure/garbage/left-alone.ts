@@ -34,7 +34,7 @@ export async function reportWithheld(deps: LeftAloneDeps, why: string | undefine
   }
   await Promise.all(
     nodeClasses.map(({ metadata }) =>
-      setConditions(deps, 'AKSNodeClass', metadata, ({ status }) => {
+      setConditions(deps, { kind: 'AKSNodeClass', ref: metadata }, ({ status }) => {
         if (why !== undefined)
           return { conditions: [{ type: conditionType, status: 'False', reason: 'InstancesMissing', message: why }] }
         return conditionOf(status.conditions, conditionType) === undefined ? undefined : { clear: [conditionType] }

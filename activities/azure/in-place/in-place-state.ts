@@ -1,10 +1,10 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import { inPlaceUpdateHash } from '../../../core/node-class/in-place-update-hash.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { nodeTags } from '../launch/tags.ts'
-import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 
 /** What of a claim's VM is changed in place: its tags and identities, as class and configuration ask for them now (reference/azure-provider.md 8.3). */
 export function inPlaceGoal(
@@ -12,7 +12,7 @@ export function inPlaceGoal(
   nodeClass: NodeClass,
   { metadata }: Pick<NodeClaim, 'metadata'>,
 ): InPlaceState {
-  const tags = nodeTags(config, nodeClassSettings(nodeClass, config), metadata.labels[labels.nodePool])
+  const tags = nodeTags(config, nodeClass.spec, metadata.labels[labels.nodePool])
   return { identities: config.nodeIdentities, tags }
 }
 

@@ -5,7 +5,7 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { diskOf, karpenters, tagsOf } from '../../../test/fakes/garbage-world.ts'
 import { at, claimJson, condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import { updateInPlace } from './in-place-update.ts'
 
 useFakeTime()

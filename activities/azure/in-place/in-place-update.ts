@@ -1,8 +1,8 @@
-import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
+import type { VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
 import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
-import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
+import { isNothing } from '../../../core/node-class/in-place-update.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
@@ -10,7 +10,7 @@ import { forEachOf } from '../../concurrency.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
@@ -18,7 +18,7 @@ import type { InPlaceReport } from '../contract.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { ownershipOf, vmOwner } from '../launch/ownership.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
-import { billingExtensionName } from './billing-extension.ts'
+import { changeExtension, changeNic, changeOf, changeVm } from './in-place-requests.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
 
 export interface InPlaceUpdateDeps extends ObjectWritesDeps {
@@ -62,7 +62,7 @@ export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal
   const found = await resourcesOf(deps)
   let updated = 0
   for (let i = 0; i < changed.length && !signal.aborted; i += batchSize)
-    updated += await updateBatch(deps, changed.slice(i, i + batchSize), found, signal)
+    updated += await updateBatch(deps, { batch: changed.slice(i, i + batchSize), found }, signal)
   return { updated }
 }
 
@@ -95,8 +95,7 @@ async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found>
 /** Returns how many VMs of the batch are as they should be now. */
 async function updateBatch(
   deps: InPlaceUpdateDeps,
-  batch: readonly Due[],
-  found: Found,
+  { batch, found }: { readonly batch: readonly Due[]; readonly found: Found },
   signal: AbortSignal,
 ): Promise<number> {
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
@@ -137,87 +136,29 @@ async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }:
     return 'left'
   }
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
-  const ours = tagNamesOf(claim.metadata) ?? []
-  await noteNewTags(deps, claim, ours, goal)
+  await noteNewTags(deps, claim, goal)
   const own = { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid }
-  const wanted = { ...goal, tags: { ...goal.tags, ...own } }
+  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours: oursOf(claim) }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
-    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours')
-      await changeNic(deps, nic, ours, wanted)
+    if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours') await changeNic(deps, nic, wanted)
   }
   if (deps.config.billingExtension) await changeExtension(deps, name, goal)
-  return (await changeVm(deps, vm, ours, wanted)) ? 'settling' : 'asItShouldBe'
+  return (await changeVm(deps, vm, wanted)) ? 'settling' : 'asItShouldBe'
 }
 
 /** The names of tags that are about to be set are written down first: after a crash it is known still that they are Joiner's. */
-async function noteNewTags(
-  deps: InPlaceUpdateDeps,
-  claim: NodeClaim,
-  ours: readonly string[],
-  { tags }: InPlaceState,
-): Promise<void> {
+async function noteNewTags(deps: InPlaceUpdateDeps, claim: NodeClaim, { tags }: InPlaceState): Promise<void> {
+  const ours = oursOf(claim)
   const added = Object.keys(tags).filter((key) => !ours.includes(key))
   if (added.length === 0) return
   const noted = { [annotations.tagNames]: tagNamesText([...ours, ...added]) }
   await updateClaim(deps, claim.metadata, () => ({ metadata: { annotations: noted } }))
 }
 
-async function changeNic(
-  { azure, config }: InPlaceUpdateDeps,
-  nic: NetworkInterface,
-  ours: readonly string[],
-  wanted: InPlaceState,
-): Promise<void> {
-  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...wanted, identities: [] })
-  if (tags !== undefined)
-    await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
-}
-
-/** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
-async function changeExtension(
-  { azure, config }: InPlaceUpdateDeps,
-  claim: string,
-  { tags }: InPlaceState,
-): Promise<void> {
-  try {
-    await azure.compute.virtualMachineExtensions
-      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
-      .submitted()
-  } catch (error) {
-    if (!isNotFoundAnswer(error)) throw error
-  }
-}
-
-async function changeVm(
-  { azure, config }: InPlaceUpdateDeps,
-  vm: VirtualMachine,
-  ours: readonly string[],
-  wanted: InPlaceState,
-): Promise<boolean> {
-  const change = changeOf(vm, ours, wanted)
-  if (isNothing(change)) return false
-  const { tags, identities } = change
-  await azure.compute.virtualMachines
-    .update(config.nodeResourceGroup, vm.name ?? '', {
-      ...(tags === undefined ? {} : { tags: { ...tags } }),
-      ...(identities === undefined ? {} : { identity: identityWith(vm, identities) }),
-    })
-    .submitted()
-  return true
-}
-
-function changeOf(vm: VirtualMachine, ours: readonly string[], wanted: InPlaceState) {
-  const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
-  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, wanted)
-}
-
-/** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
-function identityWith({ identity }: VirtualMachine, ids: readonly string[]): VirtualMachineIdentity {
-  return {
-    type: identity?.type?.includes('SystemAssigned') ? 'SystemAssigned, UserAssigned' : 'UserAssigned',
-    userAssignedIdentities: Object.fromEntries(ids.map((id) => [id, {}])),
-  }
+/** The names of the tags that Joiner has set on a claim's resources. */
+function oursOf(claim: NodeClaim): readonly string[] {
+  return tagNamesOf(claim.metadata) ?? []
 }
 
 /** Waits until the list of VMs, which all waits share, shows the VM as it should be. False: it did not get there in time. */
@@ -228,7 +169,7 @@ async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal:
       (snapshot) => {
         const vm = snapshot.get(vmName(claim.metadata.name))
         if (vm === undefined || vm.provisioningState === 'Deleting') return false
-        const isThere = isNothing(changeOf(vm, tagNamesOf(claim.metadata) ?? [], goal))
+        const isThere = isNothing(changeOf(vm, { state: goal, ours: oursOf(claim) }))
         return isThere && vm.provisioningState !== 'Updating' ? true : undefined
       },
       AbortSignal.any([signal, limit]),

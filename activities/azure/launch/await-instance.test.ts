@@ -4,7 +4,7 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { world } from '../../../test/fakes/instance-world.ts'
 import { at, claimJson, condition } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 
 useFakeTime()
 

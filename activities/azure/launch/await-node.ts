@@ -1,8 +1,9 @@
+import type { ClaimRef, InitializationOutcome } from '../../kubernetes/contract.ts'
 import type { JoiningDeps } from '../../kubernetes/lifecycle/joining.ts'
 import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/lifecycle/joining.ts'
 import type { ClaimSpansDeps } from '../../telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
-import type { ClaimRef, JoinOutcome } from '../contract.ts'
+import type { JoinOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceDeps } from './instance.ts'
 import { awaitInstance } from './instance.ts'
@@ -19,32 +20,27 @@ const soonMs = 30_000
 export async function awaitNode(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const outcome = await joinedOrFailed(deps, ref, signal)
   if (outcome.kind !== 'registered') return outcome
-  const [joined] = await Promise.all([
-    readySoon(deps, ref, outcome, signal),
-    revokeBootstrapToken(deps.client, ref.uid),
-  ])
-  return joined
+  const [ready] = await Promise.all([readySoon(deps, ref, signal), revokeBootstrapToken(deps.client, ref.uid)])
+  if (ready === 'timeout') return outcome
+  return ready.kind === 'initialized' ? { ...ready, nodeName: outcome.nodeName } : ready
 }
 
 async function readySoon(
   deps: AwaitNodeDeps,
   ref: ClaimRef,
-  outcome: Extract<JoinOutcome, { kind: 'registered' }>,
   signal: AbortSignal,
-): Promise<JoinOutcome> {
+): Promise<InitializationOutcome | 'timeout'> {
   const ready = await untilDeadline(soonMs, signal, (both) =>
-    claimSpan(deps, 'awaitInitialization', ref, () => awaitInitialization(deps, ref, both)),
+    claimSpan(deps, { step: 'awaitInitialization', claim: ref }, () => awaitInitialization(deps, ref, both)),
   )
-  if (ready === 'timeout') return outcome
-  if (ready.kind !== 'initialized') return ready
-  await launchEnds(deps, ref)
-  return { ...ready, nodeName: outcome.nodeName }
+  if (ready !== 'timeout' && ready.kind === 'initialized') await launchEnds(deps, ref)
+  return ready
 }
 
 async function joinedOrFailed(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const ended = new AbortController()
   const both = AbortSignal.any([signal, ended.signal])
-  const joined = claimSpan(deps, 'awaitRegistration', ref, () => awaitRegistration(deps, ref, both))
+  const joined = claimSpan(deps, { step: 'awaitRegistration', claim: ref }, () => awaitRegistration(deps, ref, both))
   const waits = [joined, awaitInstance(deps, ref, both)] as const
   try {
     const first = await Promise.race(waits)

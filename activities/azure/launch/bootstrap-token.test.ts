@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ApiError, type Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import {
   bootstrapTokenId,
   createBootstrapToken,

@@ -1,6 +1,7 @@
 import { createHash, randomInt } from 'node:crypto'
 import { timeText } from '../../../core/values/time.ts'
-import { isConflict, isNotFound, type KubernetesClient } from '../../kubernetes/client/client.ts'
+import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const namespace = 'kube-system'

@@ -1,5 +1,6 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { chooseOffering, type Wanted } from '../capacity/choose-offering.ts'
 import type { LaunchOutcome } from '../contract.ts'
@@ -20,10 +21,10 @@ type LaunchChoice =
  */
 export function chooseLaunch(
   types: readonly InstanceType[],
-  { metadata, spec }: Pick<NodeClaim, 'metadata' | 'spec'>,
-  nodeClass: NodeClass,
+  { claim, nodeClass }: { readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>; readonly nodeClass: NodeClass },
   whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
 ): LaunchChoice {
+  const { metadata, spec } = claim
   const wanted = requirements(spec.requirements)
   const { images } = nodeClass.status
   const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests }

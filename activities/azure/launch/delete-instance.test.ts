@@ -14,7 +14,7 @@ import {
 } from '../../../test/fakes/instance-world.ts'
 import { claimJson, goingClaim } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import { findInstance } from './instance.ts'
 
 useFakeTime()

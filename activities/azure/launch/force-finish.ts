@@ -7,7 +7,7 @@ import { finalize } from '../../kubernetes/draining/finalize.ts'
 import type { NodeRequestsDeps } from '../../kubernetes/lifecycle/node-requests.ts'
 import { tellAsked } from '../../kubernetes/lifecycle/node-requests.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureActivities, ClaimRef, ForceFinishOutcome } from '../contract.ts'
+import type { AzureActivities, ForceFinishOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, findClaimVm, unprovenVm } from './claim-vm.ts'
@@ -28,10 +28,14 @@ export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<
   const { claim, asked } = input
   const why = askedText(asked)
   if (outcome.kind === 'refused')
-    tellAsked(deps, claim, 'ForceFinishRefused', `Not ended by force${why}; ${outcome.message}`, asked)
+    tellAsked(deps, claim, {
+      reason: 'ForceFinishRefused',
+      message: `Not ended by force${why}; ${outcome.message}`,
+      asked,
+    })
   else {
     const left = outcome.left === undefined ? '' : `; ${outcome.left}`
-    tellAsked(deps, claim, 'ForceFinished', `Ended by force${why}${left}`, asked)
+    tellAsked(deps, claim, { reason: 'ForceFinished', message: `Ended by force${why}${left}`, asked })
   }
   deps.log.warn({ nodeClaim: claim.name, ...asked, ...outcome }, 'force-finished nodeclaim')
   return outcome
@@ -49,7 +53,7 @@ async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Inp
     )
   const found = await look(deps, claim)
   if (found.kind !== 'gone' && !leaveVm) return refused(`${found.message}; ${remedy}`)
-  const left = found.kind === 'gone' ? {} : await abandon(deps, ref, found, asked.atMs)
+  const left = found.kind === 'gone' ? {} : await abandon(deps, found, { name: ref.name, atMs: asked.atMs })
   await revokeBootstrapToken(deps.client, ref.uid)
   // Its pods run nowhere and are deleted with the finalizers, which only the role core may do.
   if (found.kind === 'gone' && found.isNowhere) return { kind: 'finished', isVmGone: true }
@@ -90,12 +94,11 @@ async function look(deps: ForceFinishDeps, claim: NodeClaim): Promise<Look> {
  */
 async function abandon(
   { azure, config, log }: ForceFinishDeps,
-  ref: ClaimRef,
   found: Exclude<Look, { kind: 'gone' }>,
-  atMs: number,
+  { name, atMs }: { readonly name: string; readonly atMs: number },
 ): Promise<{ readonly vm?: string; readonly left: string }> {
   if (found.kind === 'unproven') return { left: `its VM stays as it is: ${found.message}` }
-  const id = vmId(config, ref.name)
+  const id = vmId(config, name)
   const left = `VM ${id} is left to garbage collection`
   const warn = (why: string) => ({
     vm: id,
@@ -104,10 +107,10 @@ async function abandon(
   if (found.kind === 'unknown') return warn(found.message)
   try {
     const tags = { ...found.vm.tags, [tagKeys.abandoned]: new Date(atMs).toISOString() }
-    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(ref.name), { tags }).submitted()
+    await azure.compute.virtualMachines.update(config.nodeResourceGroup, vmName(name), { tags }).submitted()
     return { vm: id, left }
   } catch (error) {
-    log.warn({ nodeClaim: ref.name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
+    log.warn({ nodeClaim: name, reason: scrubbedMessage(error) }, 'failed to tag abandoned VM')
     return warn(scrubbedMessage(error))
   }
 }

@@ -4,11 +4,12 @@ import { registrationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { RefusalDeps } from '../capacity/refusal.ts'
 import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
-import type { ClaimRef, InstanceOutcome } from '../contract.ts'
+import type { InstanceOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
@@ -45,7 +46,7 @@ export async function awaitInstance(deps: InstanceDeps, ref: ClaimRef, signal: A
 
 function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   return deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && key === ref.name,
+    ({ kind, key }) => kind === 'NodeClaim' && key === ref.name,
     (): InstanceOutcome | undefined => {
       const claim = cachedClaim(deps, ref)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
@@ -58,7 +59,8 @@ function clusterDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal):
 async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
   for (;;) {
     const seen = await deps.vms.waitFor((snapshot) => settled(snapshot.get(vmName(ref.name))), signal)
-    const outcome = await judge(deps, ref, seen, signal)
+    if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return watchJoining(deps, ref, signal)
+    const outcome = await judge(deps, ref, signal)
     if (outcome?.kind === 'succeeded') return watchJoining(deps, ref, signal)
     if (outcome !== undefined) return outcome
     await pauseFor(lagMs, signal)
@@ -89,23 +91,17 @@ function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | unde
 }
 
 /** A VM that the list calls failed or gone is read singly before anything follows from it; undefined: the list was out of date. */
-async function judge(
-  deps: InstanceDeps,
-  ref: ClaimRef,
-  seen: VirtualMachine | 'gone',
-  signal: AbortSignal,
-): Promise<InstanceOutcome | undefined> {
-  if (seen !== 'gone' && seen.provisioningState === 'Succeeded') return { kind: 'succeeded' }
+async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome | undefined> {
   const vm = await getVm(deps, ref.name)
   if (vm === undefined || vm.provisioningState === 'Deleting') {
     const message = `VM ${vmName(ref.name)} was deleted before its Node joined; it is launched again`
-    await fallBack(deps, ref, 'InstanceNotFound', message)
+    await fallBack(deps, ref, { reason: 'InstanceNotFound', message })
     return { kind: 'vmGone' }
   }
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
   const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
-  await fallBack(deps, ref, reason, message)
+  await fallBack(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
   // The outcome means another attempt at once, so what has to happen before it is waited for here.
   if (retryAfterMs > 0) await pauseFor(retryAfterMs, signal)
@@ -114,9 +110,13 @@ async function judge(
 }
 
 /** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
-async function fallBack(deps: InstanceDeps, ref: ClaimRef, reason: string, message: string): Promise<void> {
+async function fallBack(
+  deps: InstanceDeps,
+  ref: ClaimRef,
+  why: { readonly reason: string; readonly message: string },
+): Promise<void> {
   await revokeBootstrapToken(deps.client, ref.uid)
-  await setLaunchedUnknown(deps, ref, reason, message)
+  await setLaunchedUnknown(deps, ref, why)
 }
 
 /**

@@ -6,10 +6,10 @@ import { registrationFailed } from '../../../core/node-claim/lifecycle.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { ClaimRef } from '../contract.ts'
 import { vmName } from './virtual-machine.ts'
 
 interface EvidenceDeps {

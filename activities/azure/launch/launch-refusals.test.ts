@@ -115,7 +115,7 @@ describe('Azure refuses', () => {
   test('for another reason, and the claim is deleted meanwhile: the wait ends at once', async () => {
     const { azure, cluster, deps } = world()
     azure.refusePuts({ status: 403, code: 'AuthorizationFailed', message: 'no' })
-    const work = asAttempt(1, () => launch(deps, ref, 1, new AbortController().signal))
+    const work = asAttempt(1, () => launch(deps, { claim: ref, attempt: 1 }, new AbortController().signal))
     await pass(1000)
     cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(1) } })
     await pass(100)

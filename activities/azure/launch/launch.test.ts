@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { inValues, newClaim, onDemand, plant, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import type { LaunchOutcome } from '../contract.ts'
 
 useFakeTime()

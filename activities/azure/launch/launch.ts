@@ -1,19 +1,21 @@
 import type { VirtualMachine } from '@azure/arm-compute'
+import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts'
+import type { ClaimRef } from '../../kubernetes/contract.ts'
 import type { ObserveDeps } from '../../kubernetes/lifecycle/observe.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
 import { isGoneWithin, setLaunchedUnknown, tellFailure } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
-import type { ClaimRef, LaunchOutcome } from '../contract.ts'
+import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import { createBootstrapToken, replaceBootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { chooseLaunch } from './choose-launch.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
@@ -31,6 +33,8 @@ const tokenMarginMs = 5 * 60_000
 /** Well below the time that one attempt may take. */
 const longestWaitMs = 60_000
 
+type LaunchInput = Parameters<AzureActivities['launch']>[0]
+
 const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProviderError>>> = {
   capacity: 'InsufficientCapacityError',
   exhausted: 'InsufficientCapacityError',
@@ -42,31 +46,26 @@ const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProvider
  * GET before PUT, adoption of a VM that carries this claim's UID (or none: Karpenter's), removal of one that failed.
  * Errors: what Azure or the API server says besides capacity; a node class that is being looked at; a catalogue not loaded yet.
  */
-export async function launch(
-  deps: LaunchDeps,
-  ref: ClaimRef,
-  attempt: number,
-  signal: AbortSignal,
-): Promise<LaunchOutcome> {
+export async function launch(deps: LaunchDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
+  const { claim: ref } = input
   try {
     return await deps.cloudProvider.measure(
       { method: 'Create', nodePool: nodePoolOf(deps, ref.name) },
-      () => launchOnce(deps, ref, attempt, signal),
+      () => launchOnce(deps, input, signal),
       { errorOf: ({ kind }) => createErrors[kind], thrown: () => 'CreateError' },
     )
   } catch (error) {
     await tellFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
     // A wait of Temporal's would keep a claim that is deleted meanwhile from its end.
-    if (waitMs > 0 && (await isGoneWithin(deps, ref, waitMs, signal))) return { kind: 'claimGone' }
+    if (waitMs > 0 && (await isGoneWithin(deps, ref, { ms: waitMs, signal }))) return { kind: 'claimGone' }
     throw failure
   }
 }
 
 async function launchOnce(
   deps: LaunchDeps,
-  ref: ClaimRef,
-  attempt: number,
+  { claim: ref, attempt }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const looks = beginLooking(deps, ref, attempt)
@@ -82,7 +81,7 @@ async function launchOnce(
   await deps.catalogue.whenLoaded(signal)
   const vm = await looks.vm
   if (vm !== undefined) {
-    const taken = await takeOver(deps, claim, vm, attempt, signal)
+    const taken = await takeOver(deps, { claim, vm, attempt }, signal)
     if (taken !== undefined) return taken
   }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
@@ -91,7 +90,7 @@ async function launchOnce(
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
   await deps.unavailable.synced(signal)
-  return choose(deps, claim, nodeClass, attempt, looks.token)
+  return choose(deps, { claim, nodeClass, attempt, token: looks.token })
 }
 
 /**
@@ -172,21 +171,22 @@ async function unreadiness(
   }
   const message = `AKSNodeClass ${name}: its status was not brought up to date yet; the launch is tried again`
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  await setLaunchedUnknown(deps, ref, 'NodeClassReadinessUnknown', message)
+  await setLaunchedUnknown(deps, ref, { reason: 'NodeClassReadinessUnknown', message })
   throw new Error(message)
 }
 
-async function choose(
-  deps: LaunchDeps,
-  claim: NodeClaim,
-  nodeClass: NodeClass,
-  attempt: number,
-  token: Promise<string | undefined>,
-): Promise<LaunchOutcome> {
+interface ChooseInput {
+  readonly claim: NodeClaim
+  readonly nodeClass: NodeClass
+  readonly attempt: number
+  readonly token: Looks['token']
+}
+
+async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: ChooseInput): Promise<LaunchOutcome> {
   // What an earlier attempt of this claim held is free for this one.
   deps.quota.release(claim.metadata.uid)
   const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
-  const choice = chooseLaunch(types, claim, nodeClass, (wanted) => nothingLeft(deps, types, wanted))
+  const choice = chooseLaunch(types, { claim, nodeClass }, (wanted) => nothingLeft(deps, types, wanted))
   if (choice.kind !== 'chosen') return choice
   const { chosen, image } = choice
   const size = deps.catalogue.size(chosen.typeName)

@@ -1,6 +1,7 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import type { NodeClass } from '../../../api/objects.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, classifyRefusal, metricsErrorCode } from '../arm/azure-error.ts'
@@ -56,7 +57,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
   }
   const { typeName, zone, capacityType } = chosen
   deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
-  return recordLaunch(deps, claim, chosen, image.id)
+  return recordLaunch(deps, claim, { chosen, imageId: image.id })
 }
 
 function spanAttributes({ typeName, zone, capacityType }: Chosen) {
@@ -122,7 +123,7 @@ async function refused(deps: PutVmDeps, input: PutInput, error: unknown): Promis
   deps.quota.release(ref.uid)
   await Promise.all([
     markRefused(deps, attempted, refusal),
-    setLaunchedUnknown(deps, ref, refusal.reason, refusal.remedy),
+    setLaunchedUnknown(deps, ref, { reason: refusal.reason, message: refusal.remedy }),
   ])
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering was refused')
   if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { allocatable } from '../../../core/instance-type.ts'
 import { nodeNotFound } from '../../../core/node-claim/registration.ts'
-import type { Condition, NodeClaim, NodeClass } from '../../../core/objects.ts'
+import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
@@ -76,8 +77,7 @@ function classHashes({ metadata }: NodeClass): Record<string, string> {
 export async function recordLaunch(
   deps: RecordLaunchDeps,
   claim: NodeClaim,
-  chosen: Chosen,
-  imageId: string,
+  { chosen, imageId }: Pick<LaunchedVm, 'chosen' | 'imageId'>,
 ): Promise<LaunchOutcome> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)

@@ -3,7 +3,6 @@ import { inPlaceUpdateHash } from '../../../core/node-class/in-place-update-hash
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { type GoldenOptions, goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
 import { readVectors } from '../../../test/vectors/packs.ts'
-import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { nodeTags } from './tags.ts'
 
 interface CreateCase {
@@ -49,8 +48,8 @@ describe('tags and their hash', () => {
 
   it.each(created)('are as upstream: $name', ({ region, options, nodeClass, nodeClaim, expected }) => {
     const config = goldenConfig(region, options)
-    const settings = nodeClassSettings(goldenNodeClass(nodeClass.defaultedSpec), config)
-    const tags = nodeTags(config, settings, nodeClaim.metadata.labels?.[labels.nodePool])
+    const { spec } = goldenNodeClass(nodeClass.defaultedSpec)
+    const tags = nodeTags(config, spec, nodeClaim.metadata.labels?.[labels.nodePool])
     expect(tags).toEqual(expected?.vm.tags)
     expect(inPlaceUpdateHash({ identities: config.nodeIdentities, tags })).toBe(
       expected?.returnedNodeClaim.annotations[annotations.inPlaceUpdateHash],

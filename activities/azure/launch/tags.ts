@@ -1,5 +1,5 @@
+import type { NodeClassSpec } from '../../../api/objects.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { NodeClassSettings } from '../node-class/node-class-settings.ts'
 
 export const tagKeys = {
   nodePool: 'karpenter.sh_nodepool',
@@ -16,7 +16,7 @@ export const tagKeys = {
 /** The tags that a node's resources have in every implementation, from low to high (reference/azure-provider.md 4.4). */
 export function nodeTags(
   { additionalTags, clusterName }: Pick<AzureConfig, 'additionalTags' | 'clusterName'>,
-  { tags }: Pick<NodeClassSettings, 'tags'>,
+  { tags = {} }: Pick<NodeClassSpec, 'tags'>,
   nodePool: string | undefined,
 ): Record<string, string> {
   return {

@@ -122,7 +122,7 @@ describe('a VM that stands under the name of the claim', () => {
   ])('and %s is no proof that there is none: nothing is made', async (_, refusal) => {
     const { azure, deps } = world()
     azure.intercept((request) => (request === 'GET virtualMachines/aks-a' ? refusal : undefined))
-    const work = asAttempt(1, () => launch(deps, ref, 1, new AbortController().signal))
+    const work = asAttempt(1, () => launch(deps, { claim: ref, attempt: 1 }, new AbortController().signal))
     await expect(ended(work, 120_000)).rejects.toThrow()
     expect(azure.writes).toEqual([])
   })

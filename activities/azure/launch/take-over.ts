@@ -22,9 +22,7 @@ export interface TakeOverDeps extends RefusalDeps, ClaimVmDeps {}
  */
 export async function takeOver(
   deps: TakeOverDeps,
-  claim: NodeClaim,
-  vm: VirtualMachine,
-  attempt: number,
+  { claim, vm, attempt }: { readonly claim: NodeClaim; readonly vm: VirtualMachine; readonly attempt: number },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -43,7 +41,7 @@ export async function takeOver(
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined
-  await setLaunchedUnknown(deps, ref, failure.reason, failure.message)
+  await setLaunchedUnknown(deps, ref, failure)
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
@@ -61,16 +59,12 @@ async function adopt(deps: TakeOverDeps, claim: NodeClaim, vm: VirtualMachine): 
   const kubelet = kubeletConversion(claim.metadata.annotations)
   const types = nodeClass === undefined ? [] : deps.catalogue.instanceTypesFor(nodeClass, kubelet)
   deps.log.info({ nodeClaim: claim.metadata.name, vm: vm.name, instanceType: typeName }, 'adopted existing VM')
-  return recordLaunch(
-    deps,
-    claim,
-    {
-      typeName,
-      instanceType: types.find(({ name }) => name === typeName),
-      zone: zoneLabelOf(vm),
-      capacityType: capacityTypeOfVm(vm),
-      ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
-    },
-    imageIdOf(vm.storageProfile?.imageReference),
-  )
+  const chosen = {
+    typeName,
+    instanceType: types.find(({ name }) => name === typeName),
+    zone: zoneLabelOf(vm),
+    capacityType: capacityTypeOfVm(vm),
+    ultraSsd: vm.additionalCapabilities?.ultraSSDEnabled ?? false,
+  }
+  return recordLaunch(deps, claim, { chosen, imageId: imageIdOf(vm.storageProfile?.imageReference) })
 }

@@ -108,11 +108,11 @@ export function vmTags({
   claim,
 }: {
   readonly config: Pick<AzureConfig, 'additionalTags' | 'clusterName' | 'clusterUid'>
-  readonly nodeClass: Pick<NodeClassSettings, 'tags'>
+  readonly nodeClass: Pick<NodeClassSettings, 'spec'>
   readonly claim: { readonly uid: string; readonly nodePool?: string }
 }): Record<string, string> {
   return {
-    ...nodeTags(config, nodeClass, claim.nodePool),
+    ...nodeTags(config, nodeClass.spec, claim.nodePool),
     [tagKeys.clusterUid]: config.clusterUid,
     [tagKeys.claimUid]: claim.uid,
   }
@@ -121,7 +121,7 @@ export function vmTags({
 function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput): OSDisk {
   const base = {
     name: osDiskName(config.clusterUid, claim.name, attempt),
-    diskSizeGB: nodeClass.osDiskSizeGb,
+    diskSizeGB: nodeClass.spec.osDiskSizeGB,
     createOption: 'FromImage' as const,
     deleteOption: 'Delete' as const,
     ...(config.diskEncryptionSetId === undefined
@@ -129,7 +129,7 @@ function osDisk({ config, nodeClass, claim, attempt, size }: VirtualMachineInput
       : { managedDisk: { diskEncryptionSet: { id: config.diskEncryptionSetId } } }),
   }
   const ephemeral = size.ephemeralOsDisk
-  if (ephemeral === undefined || ephemeral.gb < nodeClass.osDiskSizeGb) return base
+  if (ephemeral === undefined || ephemeral.gb < nodeClass.spec.osDiskSizeGB) return base
   return {
     ...base,
     caching: 'ReadOnly' as const,
@@ -169,12 +169,9 @@ function needsSecurityGroup({ config, nodeClass }: VirtualMachineInput): boolean
   return subnet === undefined || !isAksManaged(subnet, config.nodeResourceGroup)
 }
 
-function securityProfile({
-  encryptionAtHost,
-  trustedLaunch,
-  vtpm,
-  secureBoot,
-}: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
+function securityProfile({ spec, trustedLaunch }: NodeClassSettings): Pick<VirtualMachine, 'securityProfile'> {
+  // Where nothing is said of encryption, nothing is said to Azure either.
+  const { encryptionAtHost, trustedLaunch: { vtpm = false, secureBoot = false } = {} } = spec.security ?? {}
   if (encryptionAtHost === undefined && !trustedLaunch) return {}
   return {
     securityProfile: {

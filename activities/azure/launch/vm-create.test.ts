@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
-import type { NodeClass, RequirementSpec, Taint } from '../../../core/objects.ts'
+import type { RequirementSpec, Taint } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { parseResources } from '../../../core/resources.ts'
@@ -110,7 +111,16 @@ async function launchOf({ region, options, azure, nodeClass, nodeClaim }: Create
     },
   }
   const network = await networkOf(azure, options.nodeResourceGroup)
-  return { config, spec, stored, settings, sizes, claim, network, choice: chooseLaunch(types, claim, stored) }
+  return {
+    config,
+    spec,
+    stored,
+    settings,
+    sizes,
+    claim,
+    network,
+    choice: chooseLaunch(types, { claim, nodeClass: stored }),
+  }
 }
 
 /** The facts as the product reads them, from lists as ARM answers them. */

@@ -1,6 +1,6 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/node-class-hash.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
@@ -22,7 +22,7 @@ export async function stampNodeClass(deps: DriftHashesDeps, nodeClass: NodeClass
     )
     await Promise.all(claims.map(({ metadata }) => rehashClaim(deps, metadata, hashes(nodeClass))))
   }
-  return updateObject(deps, 'AKSNodeClass', nodeClass.metadata, (current, path) => {
+  return updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current, path) => {
     const { metadata } = current
     const wanted = hashes(current)
     const isHashed = Object.entries(wanted).every(([key, value]) => metadata.annotations[key] === value)

@@ -1,5 +1,5 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, isTrueAt } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 
 /** What one part of a look at an AKSNodeClass found. What is absent stays as it was; an error is told once all parts have run. */

@@ -1,6 +1,6 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { unread } from './finding.ts'
@@ -24,7 +24,7 @@ describe('what was found (reference/azure-provider.md 1.6)', () => {
     ['no images: those of before go', [], 'False', 'ImagesNotFound', []],
   ])('%s', (_, images, status, reason, left) => {
     const settings = nodeClassSettings(goldenNodeClass({}), config)
-    const finding = imagesFinding(settings, [image], images, { kind: 'open' })
+    const finding = imagesFinding(settings, { existing: [image], newest: images }, { kind: 'open' })
     expect(finding.conditions?.map((c) => [c.type, c.status, c.reason])).toEqual([['ImagesReady', status, reason]])
     expect(finding.status?.images).toEqual(left)
   })
@@ -95,7 +95,7 @@ describe('what was found (reference/azure-provider.md 1.6)', () => {
       mode === undefined ? {} : { localDNS: { mode } },
       before === undefined ? {} : { localDnsState: before },
     )
-    expect(localDnsDecision(nodeClass, nodeClassSettings(nodeClass, config), 'azure', '1.36.0')).toBe(state)
+    expect(localDnsDecision(nodeClass, config, '1.36.0')).toBe(state)
     // What launches make of it.
     const stored = { ...nodeClass, status: { ...nodeClass.status, localDnsState: state } }
     expect(nodeClassSettings(stored, config).localDnsEnabled).toBe(state === 'Enabled')

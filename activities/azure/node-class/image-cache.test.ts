@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig } from '../../../test/vectors/golden-cases.ts'
-import { ApiError } from '../../kubernetes/client/client.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { cachedImages } from './image-cache.ts'
 import { imageDefinitions } from './images.ts'
 import type { ImagesStatusDeps } from './images-status.ts'

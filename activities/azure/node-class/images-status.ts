@@ -1,12 +1,12 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { type Finding, unread } from './finding.ts'
 import type { ImageCacheDeps } from './image-cache.ts'
 import { cachedImages } from './image-cache.ts'
 import { imageDefinitions, keptImages, type ResolvedImage, resolveImageFamily } from './images.ts'
 import type { MaintenanceWindowDeps } from './maintenance-window.ts'
 import { type MaintenanceWindow, readMaintenanceWindow } from './maintenance-window.ts'
-import type { NodeClassSettings } from './node-class-settings.ts'
+import { type NodeClassSettings, nodeClassSettings } from './node-class-settings.ts'
 
 export interface ImagesStatusDeps extends MaintenanceWindowDeps, ImageCacheDeps {}
 
@@ -21,11 +21,11 @@ const open = { kind: 'open' } as const
 export async function findImages(
   deps: ImagesStatusDeps,
   nodeClass: NodeClass,
-  settings: NodeClassSettings,
   kubernetesVersion: { readonly version: string; readonly isNew: boolean } | undefined,
 ): Promise<Finding> {
   if (kubernetesVersion === undefined) return {}
   const { version, isNew } = kubernetesVersion
+  const settings = nodeClassSettings(nodeClass, deps.config)
   const definitions = imageDefinitions(settings, resolveImageFamily(settings, version))
   if (settings.fips && deps.config.sharedGallery === undefined) return fipsRefused(settings)
   try {
@@ -33,7 +33,7 @@ export async function findImages(
     const window = isNew || !hasImages(nodeClass) ? open : await readMaintenanceWindow(deps)
     if (window.kind === 'invalid') throw new Error(window.message)
     const newest = await cachedImages(deps, definitions, version)
-    return imagesFinding(settings, nodeClass.status.images, newest, window)
+    return imagesFinding(settings, { existing: nodeClass.status.images, newest }, window)
   } catch (error) {
     // Images of the version before must not be taken for new nodes, so the upgrade stands in the condition until they are found.
     const before = conditionOf(nodeClass.status.conditions, type)
@@ -51,8 +51,7 @@ function hasImages({ status }: NodeClass): boolean {
 /** What found images mean. Without any, those of before go as well: they are not what the spec asks for. */
 export function imagesFinding(
   settings: NodeClassSettings,
-  existing: readonly ResolvedImage[],
-  newest: readonly ResolvedImage[],
+  { existing, newest }: { readonly existing: readonly ResolvedImage[]; readonly newest: readonly ResolvedImage[] },
   window: Exclude<MaintenanceWindow, { kind: 'invalid' }>,
 ): Finding {
   if (newest.length === 0) {

@@ -1,6 +1,7 @@
 import type { ImageReference } from '@azure/arm-compute'
+import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
-import type { NodeClass, RequirementSpec } from '../../../core/objects.ts'
+import type { RequirementSpec } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { requirements, sharedKeysIntersect } from '../../../core/requirements/requirements.ts'
 import { compareVersions } from './kubernetes-version.ts'

@@ -1,5 +1,5 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import type { Finding } from './finding.ts'
 
 /** What the API server said of its version, or why it did not. */

@@ -1,5 +1,5 @@
+import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
-import { isNotFound } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 export interface LocalDnsClusterDeps {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
-import { ApiError } from '../../kubernetes/client/client.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import type { LocalDnsDeps } from './local-dns.ts'
 import { findLocalDns, localDnsDecision } from './local-dns.ts'
-import { nodeClassSettings } from './node-class-settings.ts'
 
 const config = goldenConfig('westus2', {
   nodeResourceGroup: 'rg',
@@ -16,8 +15,8 @@ const preferred = (spec: Readonly<Record<string, unknown>> = {}) =>
   goldenNodeClass({ localDNS: { mode: 'Preferred' }, ...spec })
 
 describe('local DNS that is preferred (reference/azure-provider.md 1.6)', () => {
-  const decide = (version: string | undefined, plugin = 'azure', spec = {}) =>
-    localDnsDecision(preferred(spec), nodeClassSettings(preferred(spec), config), plugin, version)
+  const decide = (version: string | undefined, plugin: 'azure' | 'none' = 'azure', spec = {}) =>
+    localDnsDecision(preferred(spec), { ...config, networkPlugin: plugin }, version)
 
   it.each([
     ['a version before 1.99', decide('1.98.7'), 'Disabled'],
@@ -56,7 +55,7 @@ describe('what in the cluster stands in the way of local DNS', () => {
       client: { list, get },
       config: { ...config, networkPolicy: change.networkPolicy ?? 'cilium' },
     } as unknown as LocalDnsDeps
-    const finding = await findLocalDns(deps, preferred(), nodeClassSettings(preferred(), config), '1.99.0')
+    const finding = await findLocalDns(deps, preferred(), '1.99.0')
     return { finding, asked }
   }
 

@@ -1,4 +1,4 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { Finding } from './finding.ts'
@@ -6,7 +6,7 @@ import { resolveImageFamily } from './images.ts'
 import { compareVersions } from './kubernetes-version.ts'
 import type { LocalDnsClusterDeps } from './local-dns-cluster.ts'
 import { clusterForbidsLocalDns } from './local-dns-cluster.ts'
-import type { NodeClassSettings } from './node-class-settings.ts'
+import { nodeClassSettings } from './node-class-settings.ts'
 
 export interface LocalDnsDeps extends LocalDnsClusterDeps {
   readonly config: AzureConfig
@@ -25,37 +25,35 @@ type Decision = 'Enabled' | 'Disabled' | 'ask'
  * nodes of one class must not differ because something in the cluster changed (reference/azure-provider.md 1.6).
  */
 export function localDnsDecision(
-  { spec, status }: Pick<NodeClass, 'spec' | 'status'>,
-  settings: Pick<NodeClassSettings, 'imageFamily' | 'fips' | 'trustedLaunch'>,
-  networkPlugin: string,
+  nodeClass: NodeClass,
+  config: AzureConfig,
   kubernetesVersion: string | undefined,
 ): Decision {
-  const { mode } = (spec['localDNS'] ?? {}) as { readonly mode?: string }
+  const { spec, status } = nodeClass
+  const mode = spec.localDNS?.mode
   if (mode === 'Required') return 'Enabled'
   if (mode !== 'Preferred') return 'Disabled'
   if (status.localDnsState === 'Enabled') return 'Enabled'
   if (kubernetesVersion === undefined || compareVersions(kubernetesVersion, preferredFrom) < 0) return 'Disabled'
   // Ubuntu alone is 20.04, whose images cannot do it.
-  const isTooOld = resolveImageFamily(settings, kubernetesVersion) === 'Ubuntu'
-  return networkPlugin === 'none' || isTooOld ? 'Disabled' : 'ask'
+  const isTooOld = resolveImageFamily(nodeClassSettings(nodeClass, config), kubernetesVersion) === 'Ubuntu'
+  return config.networkPlugin === 'none' || isTooOld ? 'Disabled' : 'ask'
 }
 
 /** The state and its condition. What cannot be found out leaves the state as it is. */
 export async function findLocalDns(
   deps: LocalDnsDeps,
   nodeClass: NodeClass,
-  settings: NodeClassSettings,
   kubernetesVersion: string | undefined,
 ): Promise<Finding> {
-  const { networkPlugin, networkPolicy } = deps.config
-  const decision = localDnsDecision(nodeClass, settings, networkPlugin, kubernetesVersion)
+  const decision = localDnsDecision(nodeClass, deps.config, kubernetesVersion)
   const ready = { type, status: 'True' } as const
   if (decision !== 'ask') return { conditions: [ready], status: { localDnsState: decision } }
   try {
-    const isForbidden = await clusterForbidsLocalDns(deps, networkPolicy)
+    const isForbidden = await clusterForbidsLocalDns(deps, deps.config.networkPolicy)
     return { conditions: [ready], status: { localDnsState: isForbidden ? 'Disabled' : 'Enabled' } }
   } catch (error) {
-    const message = `AKSNodeClass ${settings.name}: whether the cluster allows localDNS could not be found out: ${scrubbedMessage(error)}; it is tried again`
+    const message = `AKSNodeClass ${nodeClass.metadata.name}: whether the cluster allows localDNS could not be found out: ${scrubbedMessage(error)}; it is tried again`
     const reason = 'CheckingClusterRequirementsFailed'
     return { conditions: [{ type, status: 'False', reason, message }], error }
   }

@@ -1,59 +1,34 @@
+import { nodeClassSpec } from '../../../api/node-class.ts'
+import type { NodeClass, NodeClassSpec } from '../../../api/objects.ts'
+import { withDefaults } from '../../../api/served.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import type { AzureConfig } from '../azure-config.ts'
-import type { DnsZone, DnsZones } from '../node-config/node-dns.ts'
-import type { LinuxOs } from '../node-config/node-os.ts'
 
-/** What of an AKSNodeClass decides instance types and VMs, with defaults applied. */
+/** What of an AKSNodeClass decides instance types and VMs. */
 export interface NodeClassSettings {
   readonly name: string
-  readonly imageFamily: 'Ubuntu' | 'Ubuntu2204' | 'Ubuntu2404' | 'AzureLinux'
+  /** As the schema has it, with its defaults. What needs more than a look at it stands beside it. */
+  readonly spec: NodeClassSpec
+  readonly imageFamily: NodeClassSpec['imageFamily']
   readonly osSku: string
-  readonly osDiskSizeGb: number
   readonly maxPods: number
   readonly subnetId: string
   readonly fips: boolean
-  /** Undefined: nothing is said of it, to Azure neither. */
-  readonly encryptionAtHost: boolean | undefined
   readonly trustedLaunch: boolean
-  readonly vtpm: boolean
-  readonly secureBoot: boolean
   readonly gpuDriver: boolean
   readonly artifactStreaming: boolean
   readonly localDnsEnabled: boolean
-  readonly localDnsZones: DnsZones
-  readonly linuxOs: LinuxOs | undefined
-  readonly tags: Readonly<Record<string, string>>
   /** Of the node class; empty where `v1beta1Kubelet` is there. */
-  readonly kubelet: Readonly<Record<string, unknown>>
+  readonly kubelet: KubeletSettings
   /** What a NodePool of v1beta1 says of kubelet. */
   readonly v1beta1Kubelet: KubeletConversion | undefined
 }
 
-interface SpecJson {
-  readonly vnetSubnetID?: string
-  readonly osDiskSizeGB?: number
-  readonly imageFamily?: NodeClassSettings['imageFamily']
-  readonly fipsMode?: string
-  readonly tags?: Record<string, string>
-  readonly kubelet?: Record<string, unknown>
-  readonly maxPods?: number
-  readonly security?: {
-    readonly encryptionAtHost?: boolean
-    readonly trustedLaunch?: { readonly vtpm?: boolean; readonly secureBoot?: boolean }
-  }
-  readonly localDNS?: {
-    readonly mode?: string
-    readonly vnetDNSOverrides?: readonly DnsZone[]
-    readonly kubeDNSOverrides?: readonly DnsZone[]
-  }
-  readonly linuxOSConfig?: LinuxOs
-  readonly gpu?: { readonly mode?: string }
-  readonly artifactStreaming?: { readonly enabled?: boolean }
-}
+/** `spec.kubelet` of a node class, none of which may be there. */
+export type KubeletSettings = Partial<NonNullable<NodeClassSpec['kubelet']>>
 
 /**
- * Reads a node class. The CRD's schema has checked the values. Kubelet settings that a NodePool has from v1beta1 replace those of the class,
+ * Returns what a node class decides. The CRD's schema has checked the values. Kubelet settings that a NodePool has from v1beta1 replace those of the class,
  * all of them, as in Karpenter 1.0; what they do not say of pods stays a matter of the class.
  */
 export function nodeClassSettings(
@@ -61,29 +36,22 @@ export function nodeClassSettings(
   config: AzureConfig,
   v1beta1Kubelet?: KubeletConversion,
 ): NodeClassSettings {
-  const spec = nodeClass.spec as SpecJson
-  const imageFamily = spec.imageFamily ?? 'Ubuntu'
+  const spec = withDefaults(nodeClassSpec, nodeClass.spec)
+  const { imageFamily } = spec
   const isPreferredAndOn = spec.localDNS?.mode === 'Preferred' && nodeClass.status.localDnsState === 'Enabled'
-  const vtpm = spec.security?.trustedLaunch?.vtpm ?? false
-  const secureBoot = spec.security?.trustedLaunch?.secureBoot ?? false
+  const { vtpm = false, secureBoot = false } = spec.security?.trustedLaunch ?? {}
   return {
     name: nodeClass.metadata.name,
+    spec,
     imageFamily,
     osSku: imageFamily.startsWith('Ubuntu') ? 'Ubuntu' : imageFamily,
-    osDiskSizeGb: spec.osDiskSizeGB ?? 128,
     maxPods: v1beta1Kubelet?.maxPods ?? maxPodsOf(config.networkPlugin, config.networkPluginMode, spec.maxPods),
     subnetId: spec.vnetSubnetID ?? config.subnetId,
     fips: spec.fipsMode === 'FIPS',
-    encryptionAtHost: spec.security?.encryptionAtHost,
     trustedLaunch: vtpm || secureBoot,
-    vtpm,
-    secureBoot,
-    gpuDriver: (spec.gpu?.mode ?? 'Driver') === 'Driver',
+    gpuDriver: spec.gpu?.mode !== 'None',
     artifactStreaming: spec.artifactStreaming?.enabled ?? false,
     localDnsEnabled: spec.localDNS?.mode === 'Required' || isPreferredAndOn,
-    localDnsZones: { vnet: spec.localDNS?.vnetDNSOverrides ?? [], kube: spec.localDNS?.kubeDNSOverrides ?? [] },
-    linuxOs: spec.linuxOSConfig,
-    tags: spec.tags ?? {},
     kubelet: v1beta1Kubelet === undefined ? (spec.kubelet ?? {}) : {},
     v1beta1Kubelet,
   }

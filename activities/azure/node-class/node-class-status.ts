@@ -1,5 +1,5 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue, isTrueAt } from '../../../core/conditions.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { ClaimUpkeepDeps } from '../../kubernetes/lifecycle/claim-upkeep.ts'
@@ -83,13 +83,13 @@ async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, serv
   const settings = nodeClassSettings(nodeClass, deps.config)
   const version = kubernetesVersionFinding(nodeClass, server)
   const known = knownVersion(nodeClass, version)
-  const images = await findImages(deps, nodeClass, settings, known)
+  const images = await findImages(deps, nodeClass, known)
   const findings = [
     version,
     images,
     await findSubnet(deps, nodeClass, settings),
     await validate(deps, nodeClass, settings),
-    await findLocalDns(deps, nodeClass, settings, known?.version),
+    await findLocalDns(deps, nodeClass, known?.version),
   ]
   await writeFindings(deps, nodeClass, findings)
   throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
@@ -116,7 +116,7 @@ async function writeFindings(
   const conditions = findings.flatMap((finding) => finding.conditions ?? [])
   const found: NonNullable<Finding['status']> = Object.assign({}, ...findings.map(({ status }) => status))
   let before: NodeClass | undefined
-  const after = await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, (current) => {
     before = current
     if (current.metadata.generation !== nodeClass.metadata.generation || isDeleting(current)) return undefined
     const status = changedStatus(current.status, found)

@@ -1,4 +1,4 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { isNotFoundAnswer } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'

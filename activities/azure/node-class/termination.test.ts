@@ -4,7 +4,7 @@ import { azureDeps } from '../../../test/fakes/azure-deps.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { at, claimJson, condition, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import { stampNodeClass } from './drift-hashes.ts'
 import { terminateNodeClass, waitingMessage } from './termination.ts'
 

@@ -1,4 +1,4 @@
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
 import type { StatusWritesDeps } from '../../kubernetes/client/status-writes.ts'
@@ -20,10 +20,10 @@ export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeC
     const message = waitingMessage(claims.map(({ metadata }) => metadata.name))
     const values = [nodeClass.metadata.uid, message]
     deps.events.record({ about: subject(nodeClass), reason: 'WaitingOnNodeClaimTermination', message, values })
-    await setConditions(deps, 'AKSNodeClass', nodeClass.metadata, () => ({}))
+    await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({}))
     return
   }
-  await updateObject(deps, 'AKSNodeClass', nodeClass.metadata, ({ metadata }, path) => {
+  await updateObject(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, ({ metadata }, path) => {
     if (metadata.deletionTimestamp === undefined || !metadata.finalizers.includes(nodeClassFinalizer)) return undefined
     const finalizers = metadata.finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer)
     return deps.client.mergePatch(path, lockedPatch({ metadata: { finalizers } }, metadata))

@@ -1,6 +1,6 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import type { NodeClass } from '../../../api/objects.ts'
 import { nodeClassErrors } from '../../../core/node-class/node-class-validation.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { labelValueErrors } from '../../../core/requirements/label-syntax.ts'
 import { errorText } from '../../../core/values/field-error.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'

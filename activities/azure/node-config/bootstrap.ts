@@ -58,7 +58,7 @@ export function aksNodeConfig(input: BootstrapInput): NodeConfig {
     network_config: { network_plugin: networkPlugin(config) },
     gpu_config: { enable_nvidia: nvidia, config_gpu_driver: nvidia },
     ...(nodeClass.artifactStreaming && input.arch === 'amd64' ? { enable_artifact_streaming: true } : {}),
-    ...(nodeClass.localDnsEnabled ? { local_dns_profile: localDnsProfile(nodeClass.localDnsZones) } : {}),
+    ...(nodeClass.localDnsEnabled ? { local_dns_profile: localDnsProfile(nodeClass.spec.localDNS) } : {}),
     ...operatingSystem(nodeClass),
     ...outgoing(config),
     kubelet_config: {
@@ -92,8 +92,8 @@ function clusterConfig({ config, nodeClass, network }: BootstrapInput): NonNulla
   }
 }
 
-function operatingSystem({ linuxOs }: NodeClassSettings): Pick<NodeConfig, 'custom_linux_os_config'> {
-  const os = linuxOsConfig(linuxOs)
+function operatingSystem({ spec }: NodeClassSettings): Pick<NodeConfig, 'custom_linux_os_config'> {
+  const os = linuxOsConfig(spec.linuxOSConfig)
   return os === undefined ? {} : { custom_linux_os_config: os }
 }
 

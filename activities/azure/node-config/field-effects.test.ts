@@ -1,25 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import { nodeClassSpec } from '../../../api/node-class.ts'
 import { warningPolicies } from '../../../api/warnings.ts'
 import { configPath, firstBoot } from '../../../deploy/local/azure/boot/custom-data.ts'
-import { goldenConfig, goldenNodeClass, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
+import { fieldsOf, isAmong, type SchemaField, valuesOf, withValue } from '../../../test/api/schema-fields.ts'
+import { goldenConfig, goldenNodeClass, goldenSizes, goldenSubnet } from '../../../test/vectors/golden-cases.ts'
 import { kindRules } from '../../kubernetes/cache/cached-kinds.ts'
+import { refusedByNodeClass } from '../catalogue/instance-types.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import { vmRequest } from '../launch/vm-request.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 
-interface Schema {
-  readonly type?: string
-  readonly enum?: readonly string[]
-  readonly default?: unknown
-  readonly minimum?: number
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly items?: Schema
-  readonly additionalProperties?: unknown
-}
-
-type Path = readonly (string | number)[]
 type Json = Readonly<Record<string, unknown>>
 
 const config = goldenConfig('westus2', {
@@ -30,11 +20,14 @@ const config = goldenConfig('westus2', {
   vnetSubnetID: goldenSubnet,
 })
 
-/** All that Azure and the node are told of a node: the body of the PUT, with its custom data in clear. */
+const sizes = goldenSizes('eastus')
+
+/** What VM sizes a node may have, and all that Azure and it are told: the body of the PUT, with its custom data in clear. */
 function toldOf(spec: Json): string {
+  const nodeClass = nodeClassSettings(goldenNodeClass(spec), config)
   const body = vmRequest({
     config,
-    nodeClass: nodeClassSettings(goldenNodeClass(spec), config),
+    nodeClass,
     network: { securityGroupId: '/nsg', securityGroupName: 'nsg', routeTableName: 'routes', poolIds: [] },
     claim: {
       metadata: { ...goldenNodeClass({}).metadata, name: 'default-abc', uid: 'u', labels: {} },
@@ -59,6 +52,7 @@ function toldOf(spec: Json): string {
     bootstrapToken: 'abcdef.0123456789abcdef',
   })
   return JSON.stringify([
+    sizes.map((size) => refusedByNodeClass(size, nodeClass) ?? ''),
     { ...body, osProfile: { ...body.osProfile, customData: '' } },
     firstBoot(body.osProfile?.customData ?? '').files.get(configPath)?.content,
   ])
@@ -93,36 +87,12 @@ const samples: Readonly<Record<string, unknown>> = {
   serveStaleDuration: '2h',
 }
 
-function leaves(schema: Schema, path: Path): readonly { readonly path: Path; readonly schema: Schema }[] {
-  if (schema.properties !== undefined)
-    return Object.entries(schema.properties).flatMap(([key, inner]) => leaves(inner, [...path, key]))
-  return schema.items?.properties === undefined ? [{ path, schema }] : leaves(schema.items, [...path, 0])
-}
-
-const fields = leaves(z.toJSONSchema(nodeClassSpec, { target: 'openapi-3.0', io: 'input' }) as Schema, [])
-const nameOf = (path: Path) => path.filter((key) => key !== 0).join('.')
-
-/** Values of a field, at least one of which is another than the base's. */
-function valuesOf(path: Path, { type, enum: names, minimum = 0 }: Schema): readonly unknown[] {
-  const sample = samples[nameOf(path)] ?? samples[String(path.at(-1))]
-  if (sample !== undefined) return [sample]
-  if (names !== undefined) return names
-  if (type === 'boolean') return [true, false]
-  if (type === 'integer') return [minimum + 1]
-  throw new Error(`${nameOf(path)}: give it a sample`)
-}
-
-function withValue(object: unknown, [key, ...rest]: Path, value: unknown): unknown {
-  if (key === undefined) return value
-  if (Array.isArray(object)) return object.map((one: unknown, at) => (at === key ? withValue(one, rest, value) : one))
-  const fieldsOf = (object ?? {}) as Json
-  return { ...fieldsOf, [key]: withValue(fieldsOf[key], rest, value) }
-}
+const fields = fieldsOf(nodeClassSpec)
 
 /** Whether some value of a field makes another node. */
-function hasEffect({ path, schema }: (typeof fields)[number]): boolean {
+function hasEffect(field: SchemaField): boolean {
   const before = toldOf(base)
-  return valuesOf(path, schema).some((value) => toldOf(withValue(base, path, value) as Json) !== before)
+  return valuesOf(field, samples).some((value) => toldOf(withValue(base, field, value)) !== before)
 }
 
 /** Fields of which the table says that they change nothing on nodes: those that its expressions name. */
@@ -136,18 +106,14 @@ function saidToHaveNone(policies: typeof warningPolicies): readonly string[] {
 /** Warnings that are wrong: some field under the one that is warned of has an effect. */
 function wrongWarnings(policies: typeof warningPolicies): readonly string[] {
   return saidToHaveNone(policies).filter((warned) =>
-    fields.some((field) => `${nameOf(field.path)}.`.startsWith(`${warned}.`) && hasEffect(field)),
+    fields.some((field) => isAmong(field, [warned]) && hasEffect(field)),
   )
 }
 
 describe('every field of an AKSNodeClass', () => {
-  it.each(fields.map((field) => [nameOf(field.path), field] as const))(
-    '%s changes nodes, or is warned of',
-    (name, field) => {
-      const warned = saidToHaveNone(warningPolicies).some((one) => `${name}.`.startsWith(`${one}.`))
-      expect(hasEffect(field)).toBe(!warned)
-    },
-  )
+  it.each(fields.map((field) => [field.name, field] as const))('%s changes nodes, or is warned of', (_name, field) => {
+    expect(hasEffect(field)).toBe(!isAmong(field, saidToHaveNone(warningPolicies)))
+  })
 
   it('is among those that were looked at', () => {
     expect(fields.length).toBeGreaterThan(70)

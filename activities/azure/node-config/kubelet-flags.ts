@@ -3,13 +3,13 @@ import type { Taint } from '../../../core/objects.ts'
 import { taintKeys } from '../../../core/requirements/labels.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
 import { describeTaint } from '../../../core/taints.ts'
+import type { KubeletSettings } from '../node-class/node-class-settings.ts'
 
 interface KubeletFlagsInput {
   readonly kubernetesVersion: string
   readonly maxPods: number
   readonly clusterDnsServiceIp: string
-  /** `spec.kubelet` of the node class, as stored. */
-  readonly kubelet: Readonly<Record<string, unknown>>
+  readonly kubelet: KubeletSettings
   readonly v1beta1Kubelet: KubeletConversion | undefined
   readonly taints: readonly Taint[]
   readonly startupTaints: readonly Taint[]
@@ -96,7 +96,7 @@ function versionFlags(minor: number): Record<string, string> {
   }
 }
 
-const fieldFlags: Readonly<Record<string, string>> = {
+const fieldFlags: Readonly<Record<Exclude<keyof KubeletSettings, 'cpuCFSQuotaPeriod' | 'failSwapOn'>, string>> = {
   cpuManagerPolicy: '--cpu-manager-policy',
   cpuCFSQuota: '--cpu-cfs-quota',
   imageGCHighThresholdPercent: '--image-gc-high-threshold',
@@ -109,12 +109,12 @@ const fieldFlags: Readonly<Record<string, string>> = {
 }
 
 /** Fields that kubelet takes as flags; `cpuCFSQuotaPeriod` and `failSwapOn` have none and need the kubelet's config file. */
-function nodeClassFlags(kubelet: Readonly<Record<string, unknown>>): Record<string, string> {
+function nodeClassFlags(kubelet: KubeletSettings): Record<string, string> {
+  const fields = Object.keys(fieldFlags) as (keyof typeof fieldFlags)[]
   return Object.fromEntries(
-    Object.entries(fieldFlags).flatMap(([field, flag]) => {
-      const value = kubelet[field]
-      if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return []
-      return [[flag, Array.isArray(value) ? value.join(',') : `${value as string | number | boolean}`]]
+    fields.flatMap((field) => {
+      const value = String(kubelet[field] ?? '')
+      return value === '' ? [] : [[fieldFlags[field], value]]
     }),
   )
 }

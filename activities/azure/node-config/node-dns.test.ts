@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { parseNodeConfig } from '../../../api/node-config/parse.ts'
+import type { NodeClassSpec } from '../../../api/objects.ts'
 import { localDnsProfile } from './node-dns.ts'
 
-const zone = {
+const zone: NonNullable<NodeClassSpec['localDNS']>['kubeDNSOverrides'][number] = {
   zone: 'example.com',
   queryLogging: 'Log',
   protocol: 'ForceTCP',
@@ -16,7 +17,7 @@ const zone = {
 
 describe('the DNS proxy of a node', () => {
   it('has the zones of the node class, with times in seconds', () => {
-    const profile = localDnsProfile({ vnet: [zone], kube: [{ ...zone, zone: '.' }] })
+    const profile = localDnsProfile({ vnetDNSOverrides: [zone], kubeDNSOverrides: [{ ...zone, zone: '.' }] })
     const expected = {
       query_logging: 'Log',
       protocol: 'ForceTCP',
@@ -38,7 +39,10 @@ describe('the DNS proxy of a node', () => {
   })
 
   it("has AKS' own zones where none are given: the cluster's names go to CoreDNS, of all others those of nodes to the VNET", () => {
-    const { vnet_dns_overrides: vnet, kube_dns_overrides: kube } = localDnsProfile({ vnet: [], kube: [] })
+    const { vnet_dns_overrides: vnet, kube_dns_overrides: kube } = localDnsProfile({
+      vnetDNSOverrides: [],
+      kubeDNSOverrides: [],
+    })
     const destinations = (zones: typeof vnet) =>
       Object.entries(zones ?? {}).map(([name, { forward_destination: to, protocol }]) => [name, to, protocol])
     expect(destinations(vnet)).toEqual([

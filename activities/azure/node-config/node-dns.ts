@@ -1,26 +1,10 @@
 import type { NodeConfig } from '../../../api/node-config/schema.ts'
+import type { NodeClassSpec } from '../../../api/objects.ts'
 import { parseGoDuration } from '../../../core/values/duration.ts'
 
-/** One zone of `spec.localDNS`, as stored. */
-export interface DnsZone {
-  readonly zone: string
-  readonly queryLogging: string
-  readonly protocol: string
-  readonly forwardDestination: string
-  readonly forwardPolicy: string
-  readonly maxConcurrent: number
-  /** A duration such as `1h`. */
-  readonly cacheDuration: string
-  readonly serveStaleDuration: string
-  readonly serveStale: string
-}
-
-/** Zones of `spec.localDNS`, for those who ask the VNET's DNS (nodes, pods with dnsPolicy Default) and for pods; empty: AKS' own. */
-export interface DnsZones {
-  readonly vnet: readonly DnsZone[]
-  readonly kube: readonly DnsZone[]
-}
-
+type LocalDns = NonNullable<NodeClassSpec['localDNS']>
+type DnsZones = Pick<LocalDns, 'vnetDNSOverrides' | 'kubeDNSOverrides'>
+type DnsZone = DnsZones['kubeDNSOverrides'][number]
 type Profile = NonNullable<NodeConfig['local_dns_profile']>
 
 const common = {
@@ -41,18 +25,21 @@ const everythingElse = { ...common, zone: '.', protocol: 'PreferUDP' } as const
 
 /** What AKS sets up where nothing is said (https://learn.microsoft.com/azure/aks/localdns-custom): a node without zones could resolve nothing. */
 const defaults: DnsZones = {
-  vnet: [{ ...everythingElse, forwardDestination: 'VnetDNS' }, ownZone],
-  kube: [{ ...everythingElse, forwardDestination: 'ClusterCoreDNS' }, ownZone],
+  vnetDNSOverrides: [{ ...everythingElse, forwardDestination: 'VnetDNS' }, ownZone],
+  kubeDNSOverrides: [{ ...everythingElse, forwardDestination: 'ClusterCoreDNS' }, ownZone],
 }
 
-/** The DNS proxy of the node, switched on. */
-export function localDnsProfile({ vnet, kube }: DnsZones): Profile {
+/** Returns the DNS proxy of the node, switched on. Where a list of zones is empty, they are AKS' own. */
+export function localDnsProfile({
+  vnetDNSOverrides: vnet = [],
+  kubeDNSOverrides: kube = [],
+}: Partial<DnsZones> = {}): Profile {
   return {
     enable_local_dns: true,
     cpu_limit_in_milli_cores: 2000,
     memory_limit_in_mb: 128,
-    vnet_dns_overrides: overrides(vnet.length === 0 ? defaults.vnet : vnet),
-    kube_dns_overrides: overrides(kube.length === 0 ? defaults.kube : kube),
+    vnet_dns_overrides: overrides(vnet.length === 0 ? defaults.vnetDNSOverrides : vnet),
+    kube_dns_overrides: overrides(kube.length === 0 ? defaults.kubeDNSOverrides : kube),
   }
 }
 

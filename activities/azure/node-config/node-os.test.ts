@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseNodeConfig } from '../../../api/node-config/parse.ts'
+import type { KubeletSettings } from '../node-class/node-class-settings.ts'
 import { kubeletConfigFile, linuxOsConfig } from './node-os.ts'
 
 describe('the operating system of a node', () => {
@@ -38,7 +39,7 @@ describe('the operating system of a node', () => {
 })
 
 describe("kubelet's configuration file", () => {
-  it.each([
+  it.each<[KubeletSettings]>([
     [{}],
     [{ cpuCFSQuotaPeriod: '100ms', cpuCFSQuota: true }],
     [{ cpuCFSQuotaPeriod: '0s' }],

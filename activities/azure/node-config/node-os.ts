@@ -1,21 +1,17 @@
 import type { NodeConfig } from '../../../api/node-config/schema.ts'
+import type { NodeClassSpec } from '../../../api/objects.ts'
 import { parseGoDuration } from '../../../core/values/duration.ts'
 import { quantity } from '../../../core/values/quantity.ts'
+import { entryOf } from '../../../core/values/records.ts'
+import type { KubeletSettings } from '../node-class/node-class-settings.ts'
 
-/** `spec.linuxOSConfig`, as stored. */
-export interface LinuxOs {
-  /** A quantity such as `2Gi`. */
-  readonly swapFileSize?: string
-  readonly transparentHugePageDefrag?: string
-  readonly transparentHugePageEnabled?: string
-  readonly sysctls?: Readonly<Record<string, number | boolean | string>>
-}
-
+type LinuxOs = NonNullable<NodeClassSpec['linuxOSConfig']>
+type KernelSettings = NonNullable<LinuxOs['sysctls']>
 type OsConfig = NonNullable<NodeConfig['custom_linux_os_config']>
 type Sysctls = NonNullable<OsConfig['sysctl_config']>
 type KubeletConfig = NonNullable<NodeConfig['kubelet_config']>
 
-const sysctlFields: Readonly<Record<string, keyof Sysctls>> = {
+const sysctlFields: Readonly<Record<keyof KernelSettings, keyof Sysctls>> = {
   fsAioMaxNr: 'fs_aio_max_nr',
   fsFileMax: 'fs_file_max',
   fsInotifyMaxUserWatches: 'fs_inotify_max_user_watches',
@@ -62,10 +58,10 @@ export function linuxOsConfig(os: LinuxOs | undefined): OsConfig | undefined {
   }
 }
 
-function sysctlConfig(sysctls: NonNullable<LinuxOs['sysctls']>): Sysctls {
+function sysctlConfig(sysctls: KernelSettings): Sysctls {
   return Object.fromEntries(
     Object.entries(sysctls).flatMap(([name, value]) => {
-      const field = sysctlFields[name]
+      const field = entryOf(sysctlFields, name)
       return field === undefined ? [] : [[field, value]]
     }),
   )
@@ -76,18 +72,18 @@ function sysctlConfig(sysctls: NonNullable<LinuxOs['sysctls']>): Sysctls {
  * but kubelet's own defaults. A CPU quota period needs a feature gate besides.
  */
 export function kubeletConfigFile(
-  kubelet: Readonly<Record<string, unknown>>,
+  kubelet: KubeletSettings,
 ): Pick<KubeletConfig, 'enable_kubelet_config_file' | 'kubelet_config_file_config'> | undefined {
   const { cpuCFSQuotaPeriod: period, failSwapOn } = kubelet
-  const ownPeriod = typeof period === 'string' && isOwnPeriod(period)
-  if (!ownPeriod && typeof failSwapOn !== 'boolean') return undefined
+  const ownPeriod = period !== undefined && isOwnPeriod(period)
+  if (!ownPeriod && failSwapOn === undefined) return undefined
   return {
     enable_kubelet_config_file: true,
     kubelet_config_file_config: {
       kind: 'KubeletConfiguration',
       api_version: 'kubelet.config.k8s.io/v1beta1',
       ...(ownPeriod ? { cpu_cfs_quota_period: period, feature_gates: { CustomCPUCFSQuotaPeriod: true } } : {}),
-      ...(typeof failSwapOn === 'boolean' ? { fail_swap_on: failSwapOn } : {}),
+      ...(failSwapOn === undefined ? {} : { fail_swap_on: failSwapOn }),
     },
   }
 }

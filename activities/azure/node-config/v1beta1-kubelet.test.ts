@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { NodeClass } from '../../../api/objects.ts'
 import { allocatable, type InstanceType } from '../../../core/instance-type.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
-import type { NodeClass } from '../../../core/objects.ts'
 import { formatResources } from '../../../core/resources.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { instanceTypes } from '../catalogue/instance-types.ts'

@@ -1,4 +1,5 @@
 import type { Role } from '../../../api/config.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
 import type {
   CsiNode,
@@ -6,7 +7,6 @@ import type {
   Namespace,
   Node,
   NodeClaim,
-  NodeClass,
   NodePool,
   PersistentVolume,
   PersistentVolumeClaim,
@@ -17,7 +17,7 @@ import type {
   StorageClass,
   VolumeAttachment,
 } from '../../../core/objects.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import type { ResourceName } from '../client/resources.ts'
 import {
   decodeDaemonSet,

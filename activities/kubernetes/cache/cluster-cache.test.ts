@@ -18,7 +18,7 @@ const node = (name: string, version: number, providerID: unknown) => ({
 
 test('an object that cannot be indexed is skipped, and what was known of it stays', () => {
   const told: string[] = []
-  cache.onChange((_kind, key) => told.push(key))
+  cache.onChange(({ key }) => told.push(key))
   cache.upsert('Node', node('a', 1, 'azure:///A'))
   cache.upsert('Node', node('a', 2, 7))
   cache.upsert('Node', node('b', 3, 'azure:///B'))

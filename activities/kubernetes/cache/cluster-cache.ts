@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
 import type {
   CsiNode,
@@ -7,7 +7,6 @@ import type {
   Namespace,
   Node,
   NodeClaim,
-  NodeClass,
   NodePool,
   ObjectMeta,
   PersistentVolume,
@@ -20,36 +19,25 @@ import type {
   VolumeAttachment,
 } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import { pauseFor } from '../../activity-context.ts'
-import type { Json, KubernetesClient, ListResult } from '../client/client.ts'
+import type { Json, ListResult } from '../client/answers.ts'
+import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
 import { type CachedKind, type CachedObject, type CacheUse, kindRules, kindsFor } from './cached-kinds.ts'
+import { ChangeFeed } from './change-feed.ts'
 import { LargeObjects, withoutNames } from './large-objects.ts'
 import { decoded, LargeReader } from './large-reader.ts'
 import { ListWatch, readList } from './list-watch.ts'
+import { keyOf } from './object-key.ts'
+import { isOfAnotherProvider } from './other-providers.ts'
 import { Store } from './store.ts'
-
-export type { CachedKind, CachedObject } from './cached-kinds.ts'
-
-/** Objects that cannot be read are remembered up to this number, so that each is logged once. */
-const mostReported = 10_000
-
-/** Which changes matter to a wait. Called for every change of the cluster, so it must be cheap. */
-export type ChangeFilter = (...change: Parameters<ChangeListener>) => boolean
-
-export type ChangeListener = (
-  kind: CachedKind,
-  key: string,
-  before: CachedObject | undefined,
-  after: CachedObject | undefined,
-) => void
+import { UnreadableObjects } from './unreadable-objects.ts'
 
 /**
  * The cluster as the watches tell it, in the shapes that decisions use; each object is decoded once per event.
  * Invariants: an older resource version never replaces a newer one; a deleted object does not come back by a late event;
  * what this process wrote can be entered at once (`upsert`).
  */
-export class ClusterCache {
+export class ClusterCache extends ChangeFeed {
   readonly pods = new Store<Pod>({
     byNode: (pod) => pod.nodeName,
     byDoNotDisrupt: ({ metadata }) =>
@@ -74,7 +62,6 @@ export class ClusterCache {
 
   readonly #client: KubernetesClient
   readonly #log: Logger
-  readonly #listeners = new Set<ChangeListener>()
   readonly #watches: ListWatch[] = []
   readonly #kinds: readonly CachedKind[]
   readonly #stores: Readonly<Record<CachedKind, Store<CachedObject>>>
@@ -82,12 +69,13 @@ export class ClusterCache {
   readonly #nodeRules: NodeRules
   readonly #large = new LargeObjects()
   readonly #reader: LargeReader
-  /** Versions of objects that could not be read, by kind and key. */
-  readonly #reported = new Map<string, string>()
+  readonly #unreadable: UnreadableObjects
   #onSynced: (() => void)[] = []
 
   /** Kinds that `use` does not need are not watched: their stores stay empty. */
   constructor(client: KubernetesClient, log: Logger, use: CacheUse = {}) {
+    super(log)
+    this.#unreadable = new UnreadableObjects(log)
     this.#client = client
     this.#log = log
     this.#reader = new LargeReader(log)
@@ -120,12 +108,11 @@ export class ClusterCache {
   start(): void {
     for (const kind of this.#kinds) {
       const watch = new ListWatch(
-        this.#client,
-        resourcePath(kindRules[kind].resource),
+        { client: this.#client, path: resourcePath(kindRules[kind].resource), log: this.#log },
         {
           parseLarge: (text) => this.#reader.read(kind, text),
           listed: (page) => this.#enter(kind, page),
-          replaced: (objects, version) => this.#replace(kind, objects, version),
+          replaced: (objects, resourceVersion) => this.#replace(kind, { objects, resourceVersion }),
           changed: (object, size) => {
             this.#large.note(kind, object['metadata'] as ObjectMeta, size)
             this.upsert(kind, object)
@@ -133,7 +120,6 @@ export class ClusterCache {
           deleted: (object) => this.#delete(kind, object),
           reached: (version) => this.#stores[kind].reach(version),
         },
-        this.#log,
       )
       this.#watches.push(watch)
       void watch.run()
@@ -176,78 +162,10 @@ export class ClusterCache {
       }
       store.set(key, after)
     } catch (error) {
-      this.#unreadable(kind, key, meta, error)
+      this.#unreadable.report(kind, meta, error)
       return
     }
-    this.#tell(kind, key, before, after)
-  }
-
-  /** What was known of the object before stays. Lists bring it again and again, which is no news. */
-  #unreadable(kind: CachedKind, key: string, { uid, resourceVersion }: ObjectMeta, error: unknown): void {
-    const version = `${uid}/${resourceVersion}`
-    if (this.#reported.get(`${kind}/${key}`) === version) return
-    if (this.#reported.size >= mostReported) this.#reported.clear()
-    this.#reported.set(`${kind}/${key}`, version)
-    this.#log.error(
-      { kind, object: key, err: error },
-      'failed to decode object; correct the value that the error names',
-    )
-  }
-
-  /** Calls the listener after each change. Returns the function that ends it. */
-  onChange(listener: ChangeListener): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  /**
-   * Waits until `observe` returns something, asking at once and after each change that `concerns` lets through.
-   * Rejects when the signal fires. Waiters are many, so `concerns` must be cheap.
-   */
-  waitFor<T>(concerns: ChangeFilter, observe: () => T | undefined, signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const first = observe()
-      if (first !== undefined) return resolve(first)
-      const end = this.onChange((...change) => {
-        if (!concerns(...change)) return
-        const value = observe()
-        if (value === undefined) return
-        finish()
-        resolve(value)
-      })
-      const cancelled = () => {
-        finish()
-        reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
-      }
-      const finish = () => {
-        end()
-        signal.removeEventListener('abort', cancelled)
-      }
-      if (signal.aborted) cancelled()
-      else signal.addEventListener('abort', cancelled, { once: true })
-    })
-  }
-
-  /** Waits for a change that `concerns` lets through, at most `ms`. Returns whether one came. Rejects when the signal fires. */
-  async changeWithin(ms: number, concerns: ChangeFilter, signal: AbortSignal): Promise<boolean> {
-    const over = new AbortController()
-    const both = AbortSignal.any([signal, over.signal])
-    let changed = false
-    const change = this.waitFor(
-      (...about) => {
-        changed ||= concerns(...about)
-        return changed
-      },
-      () => (changed ? true : undefined),
-      both,
-    )
-    try {
-      await Promise.race([change, pauseFor(ms, both)])
-      return changed
-    } finally {
-      over.abort()
-      await Promise.allSettled([change])
-    }
+    this.tell({ kind, key, before, after })
   }
 
   /**
@@ -267,7 +185,7 @@ export class ClusterCache {
         const parseLarge = (text: string) => this.#reader.read(kind, text)
         const pages = this.#client.listPages(resourcePath(resource), { fieldSelector, signal, parseLarge })
         const { objects, resourceVersion } = await readList(pages, (page) => this.#enter(kind, page))
-        this.#replace(kind, objects, resourceVersion, unread)
+        this.#replace(kind, { objects, resourceVersion, unread })
       }),
     )
   }
@@ -289,16 +207,18 @@ export class ClusterCache {
   /** What is not among these objects, which have entered already, has gone. `unread`: names that were not listed. */
   #replace(
     kind: CachedKind,
-    objects: readonly Json[],
-    resourceVersion: string,
-    unread: ReadonlySet<string> = new Set(),
+    {
+      objects,
+      resourceVersion,
+      unread = new Set(),
+    }: { readonly objects: readonly Json[]; readonly resourceVersion: string; readonly unread?: ReadonlySet<string> },
   ): void {
     const store = this.#stores[kind]
     const present = new Set(objects.map(({ metadata }) => keyOf(metadata as ObjectMeta)))
     for (const [key, object] of store.olderThan(resourceVersion)) {
       if (present.has(key) || unread.has(object.metadata.name)) continue
       store.delete(key, object.metadata, resourceVersion)
-      this.#tell(kind, key, object, undefined)
+      this.tell({ kind, key, before: object, after: undefined })
     }
     store.reach(resourceVersion)
     if (this.#unsynced.delete(kind) && this.#unsynced.size === 0) {
@@ -314,32 +234,6 @@ export class ClusterCache {
     const before = store.get(key)
     this.#large.note(kind, meta, 0)
     store.delete(key, meta, meta.resourceVersion)
-    if (before !== undefined && before.metadata.uid === meta.uid) this.#tell(kind, key, before, undefined)
+    if (before !== undefined && before.metadata.uid === meta.uid) this.tell({ kind, key, before, after: undefined })
   }
-
-  #tell(kind: CachedKind, key: string, before: CachedObject | undefined, after: CachedObject | undefined): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(kind, key, before, after)
-      } catch (error) {
-        this.#log.error({ kind, object: key, err: error }, 'cluster cache listener failed')
-      }
-    }
-  }
-}
-
-/** `namespace/name`, or the name of a cluster-scoped object. */
-export function keyOf(meta: Pick<ObjectMeta, 'name' | 'namespace'>): string {
-  return meta.namespace === undefined ? meta.name : `${meta.namespace}/${meta.name}`
-}
-
-/**
- * NodePools and NodeClaims can belong to another provider that lives in the same cluster, and NodeClaims to node auto-provisioning, whose machines AKS
- * makes and deletes. Joiner never sees them; their Nodes count as nodes that nobody manages.
- */
-function isOfAnotherProvider(object: CachedObject): boolean {
-  if (object.kind !== 'NodeClaim' && object.kind !== 'NodePool') return false
-  if (object.kind === 'NodeClaim' && isAksMachine(object)) return true
-  const { group, kind } = object.kind === 'NodeClaim' ? object.spec.nodeClassRef : object.template.spec.nodeClassRef
-  return group !== 'karpenter.azure.com' || kind !== 'AKSNodeClass'
 }

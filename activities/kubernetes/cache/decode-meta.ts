@@ -1,5 +1,5 @@
 import type { ObjectMeta, OwnerReference } from '../../../core/objects.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 
 /** What users key: labels, annotations, amounts. */
 export type Text = Record<string, string>

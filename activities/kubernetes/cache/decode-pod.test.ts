@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest'
 import { hostileShapes } from '../../../bench/workloads/hostile-pods.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { podLimits } from '../../../core/pods/pod-limits.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { decodePod } from './decode-pod.ts'
 
 const metadata = {

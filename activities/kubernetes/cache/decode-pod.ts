@@ -4,7 +4,7 @@ import { withValidPreferences } from '../../../core/pods/pod-preferences.ts'
 import { podLimits as limitsOf, podRequests } from '../../../core/pods/pod-requests.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { integerQuantity } from '../../../core/values/quantity.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { decodeMeta, type Text } from './decode-meta.ts'
 
 export interface ContainerJson {

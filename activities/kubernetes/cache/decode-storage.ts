@@ -8,7 +8,7 @@ import type {
   Service,
   StorageClass,
 } from '../../../core/objects.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { decodeMeta } from './decode-meta.ts'
 
 // Objects that pods refer to: their volumes, and what groups them.

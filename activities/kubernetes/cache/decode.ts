@@ -1,3 +1,13 @@
+import { nodePoolSpec } from '../../../api/node-pool.ts'
+import type {
+  NodeClaimSpecJson,
+  NodeClaimStatusJson,
+  NodeClass,
+  NodeClassStatusJson,
+  NodePoolSpecJson,
+  NodePoolStatusJson,
+} from '../../../api/objects.ts'
+import { withDefaults } from '../../../api/served.ts'
 import { nodePoolHash } from '../../../core/node-pool/node-pool-hash.ts'
 import type {
   Condition,
@@ -6,15 +16,13 @@ import type {
   Node,
   NodeClaim,
   NodeClaimSpec,
-  NodeClass,
   NodePool,
   PodDisruptionBudget,
-  RequirementSpec,
   Taint,
   VolumeAttachment,
 } from '../../../core/objects.ts'
 import { parseResources } from '../../../core/resources.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { decodeMeta, type Text } from './decode-meta.ts'
 import { type ContainerJson, decodePod, type PodSpecJson } from './decode-pod.ts'
 
@@ -40,38 +48,26 @@ export function decodeNode(json: Json): Node {
   }
 }
 
-interface ClaimSpecJson {
-  taints?: Taint[]
-  startupTaints?: Taint[]
-  requirements?: RequirementSpec[]
-  nodeClassRef: { group: string; kind: string; name: string }
-  terminationGracePeriod?: string
-  expireAfter?: string
-  resources?: { requests?: Text }
-}
+type ClaimSpecJson = NodePoolSpecJson['template']['spec']
 
-function decodeClaimSpec(spec: ClaimSpecJson): NodeClaimSpec {
+/** A scenario may leave out requirements, which the API server does not take, and an age, which the API server fills in. */
+function decodeClaimSpec(
+  spec: Omit<ClaimSpecJson, 'requirements'> & Partial<Pick<ClaimSpecJson, 'requirements'>>,
+): NodeClaimSpec {
+  const { requirements = [], taints = [], startupTaints = [], nodeClassRef } = spec
   return {
-    taints: spec.taints ?? [],
-    startupTaints: spec.startupTaints ?? [],
-    requirements: spec.requirements ?? [],
-    nodeClassRef: spec.nodeClassRef,
+    taints,
+    startupTaints,
+    requirements,
+    nodeClassRef,
     ...(spec.terminationGracePeriod === undefined ? {} : { terminationGracePeriod: spec.terminationGracePeriod }),
     ...(spec.expireAfter === undefined ? {} : { expireAfter: spec.expireAfter }),
   }
 }
 
 export function decodeNodeClaim(json: Json): NodeClaim {
-  const spec = json['spec'] as ClaimSpecJson
-  const status = (json['status'] ?? {}) as {
-    nodeName?: string
-    providerID?: string
-    imageID?: string
-    capacity?: Text
-    allocatable?: Text
-    conditions?: Condition[]
-    lastPodEventTime?: string
-  }
+  const spec = json['spec'] as NodeClaimSpecJson
+  const status = (json['status'] ?? {}) as NodeClaimStatusJson
   return {
     kind: 'NodeClaim',
     metadata: decodeMeta(json),
@@ -89,23 +85,8 @@ export function decodeNodeClaim(json: Json): NodeClaim {
 }
 
 export function decodeNodePool(json: Json): NodePool {
-  const spec = json['spec'] as {
-    template: { metadata?: { labels?: Text; annotations?: Text }; spec: ClaimSpecJson }
-    disruption?: {
-      consolidateAfter?: string
-      consolidationPolicy?: NodePool['disruption']['consolidationPolicy']
-      budgets?: NodePool['disruption']['budgets']
-    }
-    limits?: Text
-    weight?: number
-    replicas?: number
-  }
-  const { conditions, resources, nodes, nodeClassObservedGeneration } = (json['status'] ?? {}) as {
-    conditions?: Condition[]
-    resources?: Text
-    nodes?: number
-    nodeClassObservedGeneration?: number
-  }
+  const spec = json['spec'] as NodePoolSpecJson
+  const { conditions, resources, nodes, nodeClassObservedGeneration } = (json['status'] ?? {}) as NodePoolStatusJson
   return {
     kind: 'NodePool',
     metadata: decodeMeta(json),
@@ -115,15 +96,11 @@ export function decodeNodePool(json: Json): NodePool {
       spec: decodeClaimSpec(spec.template.spec),
       hash: nodePoolHash(spec.template),
     },
-    disruption: {
-      consolidateAfter: spec.disruption?.consolidateAfter ?? '0s',
-      consolidationPolicy: spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized',
-      budgets: spec.disruption?.budgets ?? [{ nodes: '10%' }],
-    },
+    disruption: withDefaults(nodePoolSpec.shape.disruption, spec.disruption),
     limits: parseResources(spec.limits),
     weight: spec.weight ?? 0,
-    isStatic: spec.replicas !== undefined && spec.replicas !== null,
-    ...(typeof spec.replicas === 'number' ? { replicas: spec.replicas } : {}),
+    isStatic: spec.replicas !== undefined,
+    ...(spec.replicas === undefined ? {} : { replicas: spec.replicas }),
     conditions: conditions ?? [],
     ...(resources === undefined ? {} : { resources: parseResources(resources) }),
     ...(nodes === undefined ? {} : { nodes }),
@@ -132,16 +109,11 @@ export function decodeNodePool(json: Json): NodePool {
 }
 
 export function decodeNodeClass(json: Json): NodeClass {
-  const status = (json['status'] ?? {}) as {
-    images?: NodeClass['status']['images']
-    kubernetesVersion?: string
-    localDNSState?: NonNullable<NodeClass['status']['localDnsState']>
-    conditions?: Condition[]
-  }
+  const status = (json['status'] ?? {}) as NodeClassStatusJson
   return {
     kind: 'AKSNodeClass',
     metadata: decodeMeta(json),
-    spec: (json['spec'] ?? {}) as Record<string, unknown>,
+    spec: json['spec'] ?? {},
     status: {
       images: status.images ?? [],
       conditions: status.conditions ?? [],

@@ -1,7 +1,7 @@
 // The reader's thread: it parses and decodes large objects, so that nobody else has to hold them.
 import { parentPort } from 'node:worker_threads'
 import type { ObjectMeta } from '../../../core/objects.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { type CachedKind, kindRules } from './cached-kinds.ts'
 import type { FromReader, ReadObject, ToReader } from './large-reader.ts'
 

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import type { ObjectMeta } from '../../../core/objects.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { type CachedKind, type CachedObject, kindRules } from './cached-kinds.ts'
 
 /** What a thread may hold while it reads. Texts of some MiB become several times as much when they are parsed. */

@@ -1,7 +1,9 @@
 import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json, type KubernetesClient, type WatchEvent } from '../client/client.ts'
+import type { Json, WatchEvent } from '../client/answers.ts'
+import { ApiError } from '../client/api-error.ts'
+import { type KubernetesClient } from '../client/client.ts'
 import { ListWatch, readList } from './list-watch.ts'
 
 useFakeTime()
@@ -54,7 +56,7 @@ function watching(lists: readonly (readonly Json[] | Error)[], watches: readonly
     deleted: (one: Json) => void told.push(`deleted ${name(one)}`),
     reached: (version: string) => void told.push(`reached ${version}`),
   }
-  const watch = new ListWatch(client, '/objects', handlers, pino({ level: 'silent' }))
+  const watch = new ListWatch({ client, path: '/objects', log: pino({ level: 'silent' }) }, handlers)
   stops.push(() => watch.stop())
   void watch.run()
   return { told, asked, watch }

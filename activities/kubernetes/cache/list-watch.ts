@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
-import { isGone, type Json, type KubernetesClient, type ListResult, type ParseLarge } from '../client/client.ts'
+import type { Json, ListResult, ParseLarge } from '../client/answers.ts'
+import { isGone } from '../client/api-error.ts'
+import type { KubernetesClient } from '../client/client.ts'
 
 export interface ListWatchHandlers {
   /** Parses what is large. */
@@ -13,6 +15,14 @@ export interface ListWatchHandlers {
   readonly deleted: (object: Json) => void
   /** A bookmark: everything up to this version has been told. */
   readonly reached: (resourceVersion: string) => void
+}
+
+/** What is watched, and how. */
+interface WatchedResource {
+  readonly client: KubernetesClient
+  /** Of the resource's list, with its query. */
+  readonly path: string
+  readonly log: Logger
 }
 
 /** The server sends a bookmark each minute; after this silence the connection is taken for dead. */
@@ -33,7 +43,7 @@ export class ListWatch {
   #resourceVersion: string | undefined
   #failures = 0
 
-  constructor(client: KubernetesClient, path: string, handlers: ListWatchHandlers, log: Logger) {
+  constructor({ client, path, log }: WatchedResource, handlers: ListWatchHandlers) {
     this.#client = client
     this.#path = path
     this.#handlers = handlers

@@ -1,16 +1,44 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Cluster, User } from '@kubernetes/client-node'
+import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node'
 import { parse } from 'yaml'
 
 /** A token file is looked at again this often: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
 
+/** Certificates of a connection, as client-node gives them. */
+interface Certificates {
+  ca?: string | Buffer
+  cert?: string | Buffer
+  key?: string | Buffer
+}
+
+/** How a cluster is reached. */
+interface Connection {
+  readonly server: string
+  readonly tls: Certificates & { readonly rejectUnauthorized?: boolean }
+  readonly token: () => string | undefined
+}
+
+/** Reads a kubeconfig, or the pod's own service account when no file is named. Errors: a kubeconfig whose context names no cluster. */
+export async function readConnection(kubeconfig: string | undefined): Promise<Connection> {
+  const config = new KubeConfig()
+  if (kubeconfig === undefined) config.loadFromCluster()
+  else config.loadFromFile(kubeconfig)
+  const cluster = config.getCurrentCluster()
+  if (cluster === null)
+    throw new Error(`kubeconfig ${kubeconfig ?? '(in cluster)'}: current-context names no cluster; set current-context`)
+  const certificates: Certificates = {}
+  await config.applyToHTTPSOptions(certificates)
+  return {
+    server: cluster.server.replace(/\/$/, ''),
+    tls: tlsOptions(certificates, cluster),
+    token: tokenSource(config.getCurrentUser(), kubeconfig),
+  }
+}
+
 /** What a connection to the cluster presents and trusts. */
-export function tlsOptions(
-  tls: { readonly ca?: string | Buffer; readonly cert?: string | Buffer; readonly key?: string | Buffer },
-  cluster: Cluster,
-): { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer; rejectUnauthorized?: boolean } {
+function tlsOptions(tls: Certificates, cluster: Cluster): Connection['tls'] {
   return {
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     ...(tls.cert === undefined ? {} : { cert: tls.cert }),
@@ -20,7 +48,7 @@ export function tlsOptions(
 }
 
 /** client-node knows token files only in the cluster's own form, so a kubeconfig's `tokenFile` is read from the file itself. */
-export function tokenSource(user: User | null, kubeconfig: string | undefined): () => string | undefined {
+function tokenSource(user: User | null, kubeconfig: string | undefined): () => string | undefined {
   const file = tokenFile(user, kubeconfig)
   if (file === undefined) return () => user?.token
   let token: string | undefined

@@ -1,69 +1,20 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import { Agent, type Dispatcher, request } from 'undici'
-import { tlsOptions, tokenSource } from './client-config.ts'
+import {
+  apiError,
+  eventIn,
+  type Json,
+  Lines,
+  type ListResult,
+  largeText,
+  listResult,
+  parsed,
+  type ReadOptions,
+  readAtMost,
+  type WatchEvent,
+} from './answers.ts'
+import { ApiError } from './api-error.ts'
+import { readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
-
-/** A Kubernetes object as it travels. */
-export type Json = Record<string, unknown>
-
-/** An answer of the API server that is not 2xx. `code` is the HTTP status, `reason` Kubernetes' word for it. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError'
-  readonly code: number
-  readonly reason: string
-  readonly retryAfterSeconds: number | undefined
-
-  constructor(code: number, reason: string, message: string, retryAfterSeconds?: number) {
-    super(message)
-    this.code = code
-    this.reason = reason
-    this.retryAfterSeconds = retryAfterSeconds
-  }
-}
-
-/** The object does not exist (any more). */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 404
-}
-
-/** An optimistic lock was lost, or the object exists already. */
-export function isConflict(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 409
-}
-
-/** A watch or a list continuation asked for a version that the server has forgotten. */
-export function isGone(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 410
-}
-
-/** An eviction that a PodDisruptionBudget forbids now, or a throttled request. */
-export function isTooManyRequests(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 429
-}
-
-export interface ListResult {
-  readonly items: readonly Json[]
-  /** Characters of each item as it travelled, where they were counted. */
-  readonly sizes?: readonly number[]
-  readonly resourceVersion: string
-  readonly continue?: string
-}
-
-/** Parses the text of a large event, or of a page of a list with large items. */
-export type ParseLarge = (text: string) => Promise<Json>
-
-interface ReadOptions {
-  readonly signal?: AbortSignal | undefined
-  /** By default large texts are parsed like any other, which takes tens of milliseconds and as many MiB each. */
-  readonly parseLarge?: ParseLarge | undefined
-}
-
-export interface WatchEvent {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
-  readonly object: Json
-  /** Characters of the event as it travelled. */
-  readonly size: number
-}
 
 /** Is told of each request for which the client lacks a right: of what the API server says about it. */
 export type OnForbidden = (message: string) => void
@@ -83,8 +34,6 @@ const listTimeoutMs = 60_000
 const pageSize = 500
 /** What a page of several objects may have in bytes: users may make objects of some MiB, and a page is in memory several times over. */
 const mostPageBytes = 8 * 2 ** 20
-/** Events and short pages with more characters than this are parsed by whoever is good at it. */
-const largeText = 256 * 2 ** 10
 
 /**
  * A small typed client over client-node's configuration loading and undici's connections.
@@ -110,21 +59,10 @@ export class KubernetesClient {
 
   /** From a kubeconfig file, or from the pod's own service account when no file is named. */
   static async load(kubeconfig: string | undefined, onForbidden?: OnForbidden): Promise<KubernetesClient> {
-    const config = new KubeConfig()
-    if (kubeconfig === undefined) config.loadFromCluster()
-    else config.loadFromFile(kubeconfig)
-    const cluster = config.getCurrentCluster()
-    const user = config.getCurrentUser()
-    if (cluster === null)
-      throw new Error(
-        `kubeconfig ${kubeconfig ?? '(in cluster)'}: current-context names no cluster; set current-context`,
-      )
-    const tls: { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer } = {}
-    await config.applyToHTTPSOptions(tls)
+    const { tls, ...connection } = await readConnection(kubeconfig)
     return new KubernetesClient({
-      server: cluster.server.replace(/\/$/, ''),
-      dispatcher: new Agent({ connect: tlsOptions(tls, cluster), connections: 64, keepAliveTimeout: 30_000 }),
-      token: tokenSource(user, kubeconfig),
+      ...connection,
+      dispatcher: new Agent({ connect: tls, connections: 64, keepAliveTimeout: 30_000 }),
       ...(onForbidden === undefined ? {} : { onForbidden }),
     })
   }
@@ -252,9 +190,7 @@ export class KubernetesClient {
     }
     const response = await this.#send('GET', path, { query, signal, timeoutMs: 0 })
     let timer = setTimeout(() => dead.abort(), options.idleMs)
-    // Pieces of a line: it is put together once, however many there are.
-    let line: string[] = []
-    const decoder = new TextDecoder()
+    const lines = new Lines()
     try {
       for await (const chunk of response.body) {
         clearTimeout(timer)
@@ -262,14 +198,8 @@ export class KubernetesClient {
           () => dead.abort(new Error(`no event and no bookmark for ${options.idleMs} ms`)),
           options.idleMs,
         )
-        const [first, ...others] = decoder.decode(chunk as Uint8Array, { stream: true }).split('\n')
-        line.push(first ?? '')
-        for (const next of others) {
-          const whole = line.join('')
-          line = [next]
-          if (whole === '') continue
-          const event = await parsed(whole, whole.length >= largeText ? options.parseLarge : undefined)
-          yield eventOf(event as unknown as WatchEvent, whole.length)
+        for (const line of lines.endedBy(chunk as Uint8Array)) {
+          yield eventIn(line, options.parseLarge)
         }
       }
     } finally {
@@ -317,65 +247,4 @@ export class KubernetesClient {
     if (error.code === 403) this.#onForbidden(error.message)
     throw error
   }
-}
-
-function listResult(page: {
-  readonly items?: Json[]
-  readonly sizes?: readonly number[]
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
-}): ListResult {
-  const next = page.metadata?.continue
-  return {
-    items: page.items ?? [],
-    resourceVersion: page.metadata?.resourceVersion ?? '',
-    ...(page.sizes ? { sizes: page.sizes } : {}),
-    ...(next ? { continue: next } : {}),
-  }
-}
-
-/** The text of a body; undefined: it has more bytes than that, and the rest was not read. */
-async function readAtMost(body: Dispatcher.ResponseData['body'], most: number): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > most) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
-async function apiError(method: string, path: string, response: Dispatcher.ResponseData): Promise<ApiError> {
-  const text = await response.body.text()
-  const status = parseStatus(text)
-  const retryAfter = Number(response.headers['retry-after'])
-  return new ApiError(
-    response.statusCode,
-    status.reason ?? 'Unknown',
-    `${method} ${path}: ${response.statusCode} ${status.message ?? text.slice(0, 300)}`,
-    Number.isFinite(retryAfter) ? retryAfter : undefined,
-  )
-}
-
-function parseStatus(text: string): { reason?: string; message?: string } {
-  try {
-    return JSON.parse(text) as { reason?: string; message?: string }
-  } catch {
-    return {}
-  }
-}
-
-async function parsed(text: string, parseLarge: ParseLarge | undefined): Promise<Json> {
-  return parseLarge === undefined ? (JSON.parse(text) as Json) : parseLarge(text)
-}
-
-/** Errors: `ApiError` for an event that is one. */
-function eventOf(event: Omit<WatchEvent, 'size'>, size: number): WatchEvent {
-  if (event.type !== 'ERROR') return { ...event, size }
-  const status = event.object as { code?: number; reason?: string; message?: string }
-  throw new ApiError(
-    status.code ?? 500,
-    status.reason ?? 'Unknown',
-    `watch: ${status.message ?? 'the server reported an error'}`,
-  )
 }

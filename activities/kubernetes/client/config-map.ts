@@ -1,4 +1,6 @@
-import { isConflict, isNotFound, type Json, type KubernetesClient } from './client.ts'
+import type { Json } from './answers.ts'
+import { isConflict, isNotFound } from './api-error.ts'
+import type { KubernetesClient } from './client.ts'
 import { resourcePath } from './resources.ts'
 
 export interface ConfigMapRef {

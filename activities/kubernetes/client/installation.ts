@@ -7,7 +7,9 @@ import {
   type Ownership,
   ownershipOf,
 } from '../../../core/installation.ts'
-import { isConflict, isNotFound, type Json, type KubernetesClient } from './client.ts'
+import type { Json } from './answers.ts'
+import { isConflict, isNotFound } from './api-error.ts'
+import type { KubernetesClient } from './client.ts'
 import { resourcePath } from './resources.ts'
 
 type Client = Pick<KubernetesClient, 'get' | 'mergePatch'>

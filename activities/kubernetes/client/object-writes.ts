@@ -1,7 +1,7 @@
 import type { Node, NodeClaim } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { decodeNode } from '../cache/decode.ts'
-import { isNotFound } from './client.ts'
+import type { ClaimRef } from '../contract.ts'
+import { isNotFound } from './api-error.ts'
 import { guardedPatch } from './json-patch.ts'
 import { type Patch, patchOf, writeOptimistically } from './optimistic-write.ts'
 import { resourcePath } from './resources.ts'
@@ -52,7 +52,7 @@ export function updateClaim(
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
-  return updateObject(deps, 'NodeClaim', ref, (claim, path) => {
+  return updateObject(deps, { kind: 'NodeClaim', ref }, (claim, path) => {
     const patch = change(claim)
     return patch === undefined ? undefined : deps.client.mergePatch(path, patchOf(patch, claim.metadata))
   })
@@ -64,7 +64,7 @@ export function updateClaimStatus(
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
-  return updateStatus(deps, 'NodeClaim', ref, change)
+  return updateStatus(deps, { kind: 'NodeClaim', ref }, change)
 }
 
 /** Sets conditions of a claim and what follows from them. `changes` returns nothing when all is as it should be. */
@@ -73,7 +73,7 @@ export function setClaimConditions(
   ref: ClaimRef,
   changes: (claim: NodeClaim) => StatusChange | undefined,
 ): Promise<NodeClaim | undefined> {
-  return setConditions(deps, 'NodeClaim', ref, changes)
+  return setConditions(deps, { kind: 'NodeClaim', ref }, changes)
 }
 
 /** Changes a Node, as `updateClaim` does, under a lock on the lists that are changed; undefined when it is gone. */

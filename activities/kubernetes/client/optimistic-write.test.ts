@@ -4,7 +4,8 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from './client.ts'
+import type { Json } from './answers.ts'
+import { ApiError } from './api-error.ts'
 import { readConfigMap, writeConfigMap } from './config-map.ts'
 import { claimBeingDeleted, updateClaim, updateNode } from './object-writes.ts'
 import { lockedPatch, patchOf, writeOptimistically } from './optimistic-write.ts'
@@ -205,7 +206,9 @@ describe('a status with several writers', () => {
   }
 
   const set = (deps: ReturnType<typeof world>['deps'], type: string, status: 'True' | 'False' | 'Unknown' = 'True') =>
-    setConditions(deps, 'NodeClaim', ref, () => ({ conditions: [{ type, status, reason: type, message: '' }] }))
+    setConditions(deps, { kind: 'NodeClaim', ref: ref }, () => ({
+      conditions: [{ type, status, reason: type, message: '' }],
+    }))
 
   test('keeps the conditions of all', async () => {
     const { cluster, deps } = world()
@@ -225,7 +228,7 @@ describe('a status with several writers', () => {
 
   test('keeps the time of a condition whose status stays', async () => {
     const { cluster, deps } = world()
-    await setConditions(deps, 'NodeClaim', ref, () => ({
+    await setConditions(deps, { kind: 'NodeClaim', ref: ref }, () => ({
       conditions: [{ type: 'Launched', status: 'True', reason: 'Other', message: 'other' }],
     }))
     const launched = cluster.object('nodeclaims', 'a')?.status.conditions.find(({ type }) => type === 'Launched')
@@ -235,7 +238,10 @@ describe('a status with several writers', () => {
   test('writes fields beside the conditions, and clears conditions', async () => {
     const { cluster, deps } = world()
     await set(deps, 'DisruptionReason')
-    await setConditions(deps, 'NodeClaim', ref, () => ({ status: { imageID: 'x' }, clear: ['DisruptionReason'] }))
+    await setConditions(deps, { kind: 'NodeClaim', ref: ref }, () => ({
+      status: { imageID: 'x' },
+      clear: ['DisruptionReason'],
+    }))
     const status = cluster.object('nodeclaims', 'a')?.status
     expect(status).toMatchObject({ imageID: 'x' })
     expect(status?.conditions.map(({ type }) => type)).not.toContain('DisruptionReason')
@@ -244,8 +250,10 @@ describe('a status with several writers', () => {
   test("of a NodePool is the pool's", async () => {
     const { cluster, deps } = world()
     const pool = { name: 'default', uid: 'uid-default' }
-    await setConditions(deps, 'NodePool', pool, () => ({ conditions: [{ type: 'NodeClassReady', status: 'True' }] }))
-    await updateStatus(deps, 'NodePool', pool, () => ({ nodes: 3 }))
+    await setConditions(deps, { kind: 'NodePool', ref: pool }, () => ({
+      conditions: [{ type: 'NodeClassReady', status: 'True' }],
+    }))
+    await updateStatus(deps, { kind: 'NodePool', ref: pool }, () => ({ nodes: 3 }))
     expect(cluster.object('nodepools', 'default')?.status).toMatchObject({ nodes: 3 })
     expect(cluster.object('nodepools', 'default')?.status.conditions.map(({ type }) => type)).toContain(
       'NodeClassReady',

@@ -1,5 +1,5 @@
 import { pauseFor } from '../../activity-context.ts'
-import { isConflict, isNotFound } from './client.ts'
+import { isConflict, isNotFound } from './api-error.ts'
 
 /** A merge patch of an object, without the lock; undefined: nothing to change. */
 export type Patch = Readonly<Record<string, unknown>> | undefined

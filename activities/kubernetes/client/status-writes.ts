@@ -1,16 +1,18 @@
+import type { NodeClass } from '../../../api/objects.ts'
 import {
   applyConditions,
   type ConditionChange,
   type ConditionedKind,
   conditionOwner,
 } from '../../../core/conditions.ts'
-import type { Condition, NodeClaim, NodeClass, NodePool } from '../../../core/objects.ts'
+import type { Condition, NodeClaim, NodePool } from '../../../core/objects.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodeNodeClaim, decodeNodeClass, decodeNodePool } from '../cache/decode.ts'
 import type { EventRecorder } from '../event-recorder.ts'
 import { subject } from '../event-recorder.ts'
+import type { Json } from './answers.ts'
+import { isNotFound } from './api-error.ts'
 import type { KubernetesClient } from './client.ts'
-import { isNotFound, type Json } from './client.ts'
 import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
 import { type ResourceName, resourcePath } from './resources.ts'
 
@@ -35,6 +37,12 @@ export type StatusKind = ConditionedKind & keyof Objects
 export interface ObjectRef {
   readonly name: string
   readonly uid: string
+}
+
+/** The object that a write is about. */
+interface Written<K extends StatusKind> {
+  readonly kind: K
+  readonly ref: ObjectRef
 }
 
 interface Access<T> {
@@ -99,8 +107,7 @@ export async function liveObject<K extends StatusKind>(
  */
 export function updateObject<K extends StatusKind>(
   deps: StatusWritesDeps,
-  kind: K,
-  ref: ObjectRef,
+  { kind, ref }: Written<K>,
   request: (object: Objects[K], path: string) => Promise<Json> | undefined,
 ): Promise<Objects[K] | undefined> {
   const { resource, decode, conditions } = accesses[kind]
@@ -124,11 +131,10 @@ export function updateObject<K extends StatusKind>(
  */
 export function updateStatus<K extends StatusKind>(
   deps: StatusWritesDeps,
-  kind: K,
-  ref: ObjectRef,
+  written: Written<K>,
   decide: (object: Objects[K]) => Patch,
 ): Promise<Objects[K] | undefined> {
-  return updateObject(deps, kind, ref, (object, path) => {
+  return updateObject(deps, written, (object, path) => {
     const status = decide(object)
     return status === undefined ? undefined : deps.client.patchStatus(path, lockedPatch({ status }, object.metadata))
   })
@@ -144,16 +150,17 @@ export interface StatusChange {
 /** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when all is as it should be. */
 export function setConditions<K extends StatusKind>(
   deps: StatusWritesDeps,
-  kind: K,
-  ref: ObjectRef,
+  written: Written<K>,
   decide: (object: Objects[K]) => StatusChange | undefined,
 ): Promise<Objects[K] | undefined> {
-  return updateStatus(deps, kind, ref, (object) => {
+  const { kind } = written
+  return updateStatus(deps, written, (object) => {
     const wanted = decide(object)
     if (wanted === undefined) return undefined
     const before = accesses[kind].conditions(object)
     const { conditions: set = [], clear = [], status } = wanted
-    const conditions = applyConditions(before, { set, clear }, kind, conditionOwner(object.metadata, deps.now()))
+    const owner = { kind, ...conditionOwner(object.metadata, deps.now()) }
+    const conditions = applyConditions(before, { set, clear }, owner)
     return status === undefined && conditions === before ? undefined : { ...status, conditions }
   })
 }

@@ -15,7 +15,7 @@ import {
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 
 useFakeTime()
 

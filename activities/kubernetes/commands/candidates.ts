@@ -7,9 +7,8 @@ import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
-import type { CandidateRef, CommandWork, DeletionOutcome } from '../contract.ts'
+import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { claimNode, deleteClaim, readNode } from '../lifecycle/observe.ts'
 import type { PauseDeps } from '../pauses/pauses.ts'
@@ -45,9 +44,9 @@ export async function deleteCandidates(
   if (free.length === 0 && going.length === 0)
     return { kind: 'refused', message: refused[0]?.message ?? 'nothing is left' }
   await Promise.all(free.map(({ claim, pods }) => remove(deps, claim, { method, pods })))
-  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, commandId)))
-  await untilGone(deps, commandId, candidates, signal)
-  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept: true })))
+  await Promise.all(refused.map(({ ref }) => releaseCandidate(deps, ref, { commandId })))
+  await untilGone(deps, work, signal)
+  await Promise.all(work.replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept: true })))
   measureSavings(deps, work)
   return { kind: 'deleted' }
 }
@@ -125,8 +124,7 @@ function tellDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
 
 async function untilGone(
   deps: CandidatesDeps,
-  commandId: string,
-  candidates: readonly ClaimRef[],
+  { commandId, candidates }: CommandWork,
   signal: AbortSignal,
 ): Promise<void> {
   const isSettled = (ref: ClaimRef) => {
@@ -135,7 +133,7 @@ async function untilGone(
   }
   const names = new Set(candidates.map(({ name }) => name))
   await deps.cache.waitFor(
-    (kind, key) => kind === 'NodeClaim' && names.has(key),
+    ({ kind, key }) => kind === 'NodeClaim' && names.has(key),
     () => (candidates.every(isSettled) ? true : undefined),
     signal,
   )
@@ -153,9 +151,9 @@ function measureSavings(deps: CandidatesDeps, { method, candidates, savings }: C
  */
 export async function undoCommand(deps: CandidatesDeps, work: CommandWork): Promise<void> {
   const { commandId, candidates, replacements, method, decision } = work
-  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, commandId)))
+  const going = await Promise.all(candidates.map((ref) => releaseCandidate(deps, ref, { commandId })))
   const kept = going.some(Boolean)
-  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, commandId, { kept })))
+  const results = await Promise.all(replacements.map((ref) => releaseReplacement(deps, ref, { commandId, kept })))
   const uninitialized = results.filter(Boolean).length
   if (uninitialized > 0) deps.disruptionMetrics.queueFailed({ method, decision }, uninitialized)
 }

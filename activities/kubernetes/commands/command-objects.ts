@@ -2,11 +2,11 @@ import { conditionOf, withoutCondition } from '../../../core/conditions.ts'
 import type { NodeClaim, Pod } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { decodePod } from '../cache/decode-pod.ts'
-import { isNotFound } from '../client/client.ts'
+import { isNotFound } from '../client/api-error.ts'
 import { liveClaim, updateClaim, updateClaimStatus, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { ClaimRef } from '../contract.ts'
 import type { ObserveDeps } from '../lifecycle/observe.ts'
 import { claimNode, deleteClaim } from '../lifecycle/observe.ts'
 
@@ -32,8 +32,7 @@ export async function livePodsOn(deps: CommandObjectsDeps, nodeName: string): Pr
 export async function releaseCandidate(
   deps: CommandObjectsDeps,
   ref: ClaimRef,
-  commandId: string,
-  { unstamped = false } = {},
+  { commandId, unstamped = false }: { readonly commandId: string; readonly unstamped?: boolean },
 ): Promise<boolean> {
   // Read live: the process that marked the claim may be another one, ahead of this one's watch.
   const claim = await liveClaim(deps, ref)
@@ -75,8 +74,7 @@ async function untaint(deps: CommandObjectsDeps, nodeName: string): Promise<void
 export async function releaseReplacement(
   deps: CommandObjectsDeps,
   ref: ClaimRef,
-  commandId: string,
-  { kept = false } = {},
+  { commandId, kept = false }: { readonly commandId: string; readonly kept?: boolean },
 ): Promise<boolean> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return true

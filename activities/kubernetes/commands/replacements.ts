@@ -1,8 +1,8 @@
 import { isTrue } from '../../../core/conditions.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
-import type { CommandWork, ReplacementOutcome } from '../contract.ts'
+import type { ClaimRef, CommandWork, ReplacementOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { untilDeadline } from '../lifecycle/joining.ts'
 
@@ -32,7 +32,7 @@ export async function awaitReplacements(
   }
   if (look() === undefined) tellWaiting(deps, replacements)
   const names = new Set(replacements.map(({ name }) => name))
-  const concerns = (kind: string, key: string) => kind === 'NodeClaim' && names.has(key)
+  const concerns = ({ kind, key }: ClusterChange) => kind === 'NodeClaim' && names.has(key)
   const outcome = await untilDeadline(readyByMs - deps.now(), signal, (both) =>
     deps.cache.waitFor(concerns, look, both),
   )

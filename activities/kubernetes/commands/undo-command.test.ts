@@ -3,7 +3,8 @@ import { disrupted, replacement, stateOf, workOn, world } from '../../../test/fa
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { at, podJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
+import { ApiError } from '../client/api-error.ts'
 import { undoCommand } from './candidates.ts'
 
 useFakeTime()

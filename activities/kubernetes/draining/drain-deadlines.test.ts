@@ -102,7 +102,7 @@ describe('an interrupted node', () => {
   test('whose end is announced while it drains gives its pods no more than that, budgets or not', async () => {
     const { cluster, deps, stop } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
     cluster.podsTakeMs = 1000
-    const work = drain({ ...deps, nodeRules: rules }, ref, deaf, stop.signal)
+    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal)
     await pass(60_000)
     expect(cluster.names('pods')).toEqual(['web'])
     cluster.edit('nodes', 'aks-a', { status: { conditions: ending(90) } })
@@ -119,7 +119,7 @@ describe('an interrupted node', () => {
       pods: [podJson('web', 'a')],
     })
     cluster.podsTakeMs = Number.POSITIVE_INFINITY
-    const work = drain({ ...deps, nodeRules: rules }, ref, deaf, stop.signal)
+    const work = drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal)
     expect(await ended(work, 40_000)).toEqual({ kind: 'drained', pods: 1 })
     expect(Date.now()).toBeLessThan(Date.parse(at(23)))
     expect(cluster.names('pods')).toEqual(['web'])
@@ -134,7 +134,7 @@ describe('an interrupted node', () => {
     cluster.intercept(({ verb, path }) => {
       if (verb === 'delete' && path.endsWith('/pods/web')) toldAt.push(Date.now())
     })
-    await ended(drain({ ...deps, nodeRules: rules }, ref, deaf, stop.signal))
+    await ended(drain({ ...deps, nodeRules: rules }, { claim: ref, told: deaf }, stop.signal))
     expect(toldAt[0]).toBeLessThanOrEqual(Date.parse(at(38.5)))
   })
 })

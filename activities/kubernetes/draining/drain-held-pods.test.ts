@@ -3,7 +3,7 @@ import { nothingTold } from '../../../core/node-claim/drain-waits.ts'
 import { type Given, guarded, tainted, world } from '../../../test/fakes/drain-world.ts'
 import { at, budgetJson, goingClaim, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError } from '../client/client.ts'
+import { ApiError } from '../client/api-error.ts'
 
 useFakeTime()
 

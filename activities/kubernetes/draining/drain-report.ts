@@ -11,10 +11,9 @@ import {
 } from '../../../core/node-claim/drain-waits.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { setClaimConditions } from '../client/object-writes.ts'
-import type { DrainOutcome } from '../contract.ts'
+import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 
 export interface DrainReportDeps extends ObjectWritesDeps {}

@@ -3,7 +3,8 @@ import { nothingTold } from '../../../core/node-claim/drain-waits.ts'
 import { guarded, world } from '../../../test/fakes/drain-world.ts'
 import { attachmentJson, condition, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
+import { ApiError } from '../client/api-error.ts'
 
 useFakeTime()
 

@@ -11,7 +11,7 @@ import {
   podJson,
 } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 
 useFakeTime()
 

@@ -5,13 +5,11 @@ import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim, Pod, VolumeAttachment } from '../../../core/objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
-import type { CachedKind, CachedObject, ChangeFilter } from '../cache/cluster-cache.ts'
-import { cachedClaim, claimBeingDeleted, setClaimConditions, updateClaim } from '../client/object-writes.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
+import { cachedClaim, setClaimConditions } from '../client/object-writes.ts'
 import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
-import type { DrainOutcome } from '../contract.ts'
-import { subject } from '../event-recorder.ts'
+import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { heedInterruption } from '../lifecycle/node-health.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
 import { nodeDrained } from './drain-record.ts'
@@ -21,6 +19,7 @@ import type { EvictionsDeps } from './evictions.ts'
 import { Evictions } from './evictions.ts'
 import type { NodeDeletionDeps } from './node-deletion.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
+import { stampTermination, tellDeadline } from './termination-stamp.ts'
 import type { VolumesDeps } from './volumes.ts'
 import { attachmentsInTheWay } from './volumes.ts'
 
@@ -39,31 +38,14 @@ const lookAgainMs = 1000
  */
 export async function drain(
   deps: DrainDeps,
-  ref: ClaimRef,
-  told: DrainTold,
+  { claim: ref, told }: { readonly claim: ClaimRef; readonly told: DrainTold },
   signal: AbortSignal,
 ): Promise<DrainOutcome> {
   const claim = await stampTermination(deps, ref)
   const nodes = claim === undefined ? [] : await liveNodes(deps, claim)
   if (claim === undefined || nodes.length === 0) return { kind: 'noNode' }
-  const work = new Drain(deps, claim, nodes, new DrainReport(deps, ref, told), signal)
+  const work = new Drain(deps, { claim, nodes, report: new DrainReport(deps, ref, told) }, signal)
   return work.run()
-}
-
-/** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
-async function stampTermination(deps: DrainDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const claim = await claimBeingDeleted(deps, ref)
-  const deadline = claim && terminationDeadline(claim)
-  if (claim === undefined || deadline === undefined) return claim
-  if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
-  const text = timeText(deadline)
-  tellDeadline(deps, claim, text)
-  return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
-}
-
-function tellDeadline(deps: DrainDeps, object: Node | NodeClaim, time: string): void {
-  const message = `All pods will be deleted by ${time}`
-  deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }
 
 const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
@@ -93,7 +75,15 @@ class Drain {
   /** The claim as it was seen last: its deadline may be moved while it drains. */
   #claim: NodeClaim
 
-  constructor(deps: DrainDeps, claim: NodeClaim, nodes: readonly Node[], report: DrainReport, signal: AbortSignal) {
+  constructor(
+    deps: DrainDeps,
+    {
+      claim,
+      nodes,
+      report,
+    }: { readonly claim: NodeClaim; readonly nodes: readonly Node[]; readonly report: DrainReport },
+    signal: AbortSignal,
+  ) {
     this.#deps = deps
     this.#claim = claim
     this.#nodes = nodes
@@ -237,11 +227,11 @@ class Drain {
   }
 
   async #changeWithin(ms: number): Promise<void> {
-    const concerns: ChangeFilter = (kind, key, before, after) => this.#concerns(kind, key, after ?? before)
-    await this.#deps.cache.changeWithin(ms, concerns, this.#signal)
+    await this.#deps.cache.changeWithin(ms, (change) => this.#concerns(change), this.#signal)
   }
 
-  #concerns(kind: CachedKind, key: string, object: CachedObject | undefined): boolean {
+  #concerns({ kind, key, before, after }: ClusterChange): boolean {
+    const object = after ?? before
     switch (kind) {
       case 'Pod':
         return this.#names.includes((object as Pod).nodeName ?? '')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { DrainPlan } from '../../../core/node-claim/drain.ts'
 import { samplePod, sampleTime } from '../../../core/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
-import { ApiError } from '../client/client.ts'
+import { ApiError } from '../client/api-error.ts'
 import type { EventInput } from '../event-recorder.ts'
 import { Evictions } from './evictions.ts'
 

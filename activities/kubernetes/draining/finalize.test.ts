@@ -3,7 +3,8 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, daemonJson, goingClaim, mirrorJson, nodeJson, podJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import { ApiError, type Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
+import { ApiError } from '../client/api-error.ts'
 import { finalize, withoutFinalizer } from './finalize.ts'
 
 useFakeTime()

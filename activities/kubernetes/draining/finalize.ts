@@ -2,14 +2,15 @@ import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { isDaemonPod, isMirrorPod } from '../../../core/pods/pod-rules.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { milestones } from '../../telemetry/milestones.ts'
-import { isConflict, isNotFound, type Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
 import { claimBeingDeleted, updateClaim, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { CommandObjectsDeps } from '../commands/command-objects.ts'
 import { livePodsOn } from '../commands/command-objects.ts'
+import type { ClaimRef } from '../contract.ts'
 import { liveNodes } from '../lifecycle/observe.ts'
 import type { DrainRecordDeps } from './drain-record.ts'
 import { claimTerminated, nodeTerminated, podLost } from './drain-record.ts'
@@ -39,7 +40,7 @@ export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = f
   const giveUpAt = deps.now() + patienceMs
   const nodes = await liveNodes(deps, claim)
   if (isVmGone) await Promise.all(nodes.map(({ metadata }) => deleteLostPods(deps, metadata.name)))
-  await Promise.all(nodes.map((node) => removeNode(deps, claim, node, giveUpAt)))
+  await Promise.all(nodes.map((node) => removeNode(deps, node, { claim, giveUpAt })))
   await updateClaim(deps, ref, (current) => withoutFinalizer(current.metadata.finalizers))
   milestones.deleted(deps.log, claim)
   claimTerminated(deps, claim)
@@ -57,10 +58,14 @@ async function deleteLostPods(deps: FinalizeDeps, nodeName: string): Promise<voi
       if (!isNotFound(error) && !isConflict(error)) throw error
     }
   }
-  await inParallel(pods, width, deleteOne, never)
+  await inParallel(pods, width, deleteOne)
 }
 
-async function removeNode(deps: FinalizeDeps, claim: NodeClaim, node: Node, giveUpAt: number): Promise<void> {
+async function removeNode(
+  deps: FinalizeDeps,
+  node: Node,
+  { claim, giveUpAt }: { readonly claim: NodeClaim; readonly giveUpAt: number },
+): Promise<void> {
   const left = await updateNode(deps, node.metadata.name, (current) => withoutFinalizer(current.metadata.finalizers))
   nodeTerminated(deps, node, claim)
   if (left === undefined || isGoneWithoutFinalizers(left)) return

@@ -2,7 +2,7 @@ import pino from 'pino'
 import { expect, test } from 'vitest'
 import { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodeNode } from '../cache/decode.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import type { Operation } from '../client/json-patch.ts'
 import { beginNodeDeletion } from './node-deletion.ts'
 

@@ -1,8 +1,8 @@
 import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
 import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
+import { isNotFound } from '../client/api-error.ts'
 import type { KubernetesClient } from '../client/client.ts'
-import { isNotFound } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
 
 export interface VolumesDeps {

@@ -3,7 +3,7 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps, metricLines } from '../../../test/fakes/deps.ts'
 import { at, claimJson, condition, nodeJson, podJson, poolJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../client/client.ts'
+import type { Json } from '../client/answers.ts'
 import { writeHold } from './node-requests.ts'
 import { giveUp, observe, withFinalizer } from './observe.ts'
 
@@ -178,7 +178,7 @@ describe('giving a claim up', () => {
     ['registration_timeout', 'RegistrationTimeout'],
   ] as const)('for %s deletes it, and the event is %s', async (reason, event) => {
     const { deps, isGoing, told, registry } = world(claimJson('a', waiting('Launched')))
-    expect(await giveUp(deps, ref, reason, 'no room')).toEqual({ kind: 'ended' })
+    expect(await giveUp(deps, { claim: ref, reason, message: 'no room' })).toEqual({ kind: 'ended' })
     expect(isGoing()).toBe(true)
     expect(told.map(({ reason: why, message }) => [why, message])).toEqual([[event, 'NodeClaim a event: no room']])
     expect(await metricLines(registry, `karpenter_nodeclaims_disrupted_total{reason="${reason}"`)).toHaveLength(1)
@@ -188,7 +188,9 @@ describe('giving a claim up', () => {
     const { cluster, deps, isGoing } = world(claimJson('a', waiting('Launched')))
     cluster.lag()
     cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
-    expect(await giveUp(deps, ref, 'registration_timeout', 'late')).toEqual({ kind: 'kept' })
+    expect(await giveUp(deps, { claim: ref, reason: 'registration_timeout', message: 'late' })).toEqual({
+      kind: 'kept',
+    })
     expect(isGoing()).toBe(false)
   })
 
@@ -198,13 +200,13 @@ describe('giving a claim up', () => {
   ])('is done for a claim that is %s, and touches nothing', async (_, claim) => {
     const { cluster, deps } = world(claim)
     const before = cluster.snapshot()
-    expect(await giveUp(deps, ref, 'launch_timeout', 'x')).toEqual({ kind: 'ended' })
+    expect(await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })).toEqual({ kind: 'ended' })
     expect(cluster.snapshot()).toEqual(before)
   })
 
   test('counts once a claim that is going already', async () => {
     const { deps, registry } = world(claimJson('a', { ...waiting('Launched'), metadata: { deletionTimestamp: at(0) } }))
-    await giveUp(deps, ref, 'launch_timeout', 'x')
+    await giveUp(deps, { claim: ref, reason: 'launch_timeout', message: 'x' })
     expect(await metricLines(registry, 'karpenter_nodeclaims_disrupted_total{')).toEqual([])
   })
 

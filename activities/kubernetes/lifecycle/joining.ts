@@ -10,10 +10,10 @@ import { isNodeOf } from '../../../core/node-claim/node-owner.ts'
 import { initializationState, nodeNotFound, registrationPatch } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import { milestones } from '../../telemetry/milestones.ts'
+import type { ClusterChange } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
-import type { InitializationOutcome, RegistrationOutcome } from '../contract.ts'
+import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
 import type { ObserveDeps } from './observe.ts'
@@ -29,7 +29,7 @@ const lookAgainMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
-  return (kind: string, key: string, before: unknown, after: unknown): boolean => {
+  return ({ kind, key, before, after }: ClusterChange): boolean => {
     if (kind === 'NodeClaim') return key === ref.name
     if (kind !== 'Node') return false
     const wanted = deps.cache.nodeClaims.get(ref.name)?.status.providerId?.toLowerCase()
@@ -60,10 +60,10 @@ export async function awaitRegistration(
     const nodes = registrationFailed(claim) ? [] : nodesOfVm(deps, claim)
     return nodes.some((node) => isNodeOf(claim, node)) ? { nodes, claim } : undefined
   }
-  const found = await untilRegistrationEnds(deps, ref, first, joined, signal)
+  const found = await untilRegistrationEnds(deps, { claim: first, look: joined }, signal)
   if ('kind' in found) return found
   const [node, ...others] = found.nodes
-  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, ref, found, signal)
+  if (node === undefined || others.length > 0) return awaitFailedRegistration(deps, found, signal)
   const nodeName = node.metadata.name
   await registerNode(deps, found.claim, nodeName)
   await recordRegistration(deps, found.claim, true)
@@ -85,11 +85,10 @@ interface Joined {
 
 async function untilRegistrationEnds<T>(
   deps: JoiningDeps,
-  ref: ClaimRef,
-  claim: NodeClaim,
-  look: () => T | undefined,
+  { claim, look }: { readonly claim: NodeClaim; readonly look: () => T | undefined },
   signal: AbortSignal,
 ): Promise<T | RegistrationOutcome> {
+  const ref = claim.metadata
   const limit = registrationDeadline(claim)
   const deadline = Math.min(limit, expiryDue(claim, deps.now()) ?? limit)
   const found = await untilDeadline(deadline - deps.now(), signal, (both) =>
@@ -106,8 +105,7 @@ async function untilRegistrationEnds<T>(
 /** Several Nodes for one VM: the claim says so and never registers; it ends when its time is over, or when somebody deletes it. */
 async function awaitFailedRegistration(
   deps: JoiningDeps,
-  ref: ClaimRef,
-  { nodes }: Joined,
+  { nodes, claim: { metadata: ref } }: Joined,
   signal: AbortSignal,
 ): Promise<RegistrationOutcome> {
   const names = nodes.map(({ metadata }) => metadata.name).sort()
@@ -119,7 +117,7 @@ async function awaitFailedRegistration(
   if (written === undefined) return { kind: 'claimGone' }
   const gone = (): RegistrationOutcome | undefined =>
     livingClaim(deps, ref) === 'gone' ? { kind: 'claimGone' } : undefined
-  return untilRegistrationEnds(deps, ref, written, gone, signal)
+  return untilRegistrationEnds(deps, { claim: written, look: gone }, signal)
 }
 
 /** With what was found out about the VM meanwhile. */
@@ -171,7 +169,7 @@ export async function awaitInitialization(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
-    const due = lookAgainAt(claim, deps.now(), startedAt, { node, rules: deps.nodeRules })
+    const due = lookAgainAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
     if (due !== undefined && due <= deps.now()) return { kind: 'lookAgain' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'

@@ -12,9 +12,9 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { updateClaim } from '../client/object-writes.ts'
+import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 
 export interface NodeHealthDeps extends ObjectWritesDeps {
@@ -95,7 +95,7 @@ export async function prepareRepair(
   const pool = claim.metadata.labels[labels.nodePool]
   const nodes = [...deps.cache.nodes.values()]
   const peers = pool === undefined ? nodes : nodes.filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)
-  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node, pool)
+  if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node)
   const written = await updateClaim(deps, ref, (current) => {
     const stamp = earlierStamp(current, deps.now())
     return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
@@ -112,7 +112,8 @@ export async function prepareRepair(
   return 'delete'
 }
 
-function blocked(deps: NodeHealthDeps, claim: NodeClaim, node: Node, pool: string | undefined): Steady {
+function blocked(deps: NodeHealthDeps, claim: NodeClaim, node: Node): Steady {
+  const pool = claim.metadata.labels[labels.nodePool]
   const where = pool === undefined ? 'cluster' : 'nodepool'
   const message = `more than 20% nodes are unhealthy in the ${where}`
   const nodePool = pool === undefined ? undefined : deps.cache.nodePools.get(pool)

@@ -3,10 +3,9 @@ import type { EventReason } from '../../../core/events.ts'
 import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from '../../../core/node-claim/hold.ts'
 import { askedText, type WantedHold } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
-import type { Asked, HoldOutcome } from '../contract.ts'
+import type { Asked, ClaimRef, HoldOutcome } from '../contract.ts'
 
 export interface NodeRequestsDeps extends ObjectWritesDeps {
   readonly log: Logger
@@ -33,7 +32,7 @@ export async function writeHold(
   )
   const was = holdOf(before, deps.now())
   const message = hold === undefined ? releasedText(ref, was, asked) : `NodeClaim ${ref.name} is ${holdText(hold)}`
-  tellAsked(deps, ref, hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked)
+  tellAsked(deps, ref, { reason: hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked })
   deps.log.info({ nodeClaim: ref.name, ...asked, ...hold }, message)
   return { kind: 'written', message }
 }
@@ -56,7 +55,7 @@ function withAnnotations(
 /** An operator cut short what a lifecycle waited for. */
 export function tellRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
   const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
-  tellAsked(deps, ref, 'RetryNow', message, retried)
+  tellAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
   deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }
 
@@ -64,10 +63,8 @@ export function tellRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked 
 export function tellAsked(
   deps: NodeRequestsDeps,
   ref: ClaimRef,
-  reason: EventReason,
-  message: string,
-  { atMs }: Asked,
+  { reason, message, asked }: { readonly reason: EventReason; readonly message: string; readonly asked: Asked },
 ): void {
   const about = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', metadata: ref }
-  deps.events.record({ about, reason, message, values: [ref.uid, String(atMs)] })
+  deps.events.record({ about, reason, message, values: [ref.uid, String(asked.atMs)] })
 }

@@ -2,7 +2,7 @@ import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import { sampleClaim } from '../../../core/sample-objects.ts'
 import { ClusterCache } from '../cache/cluster-cache.ts'
-import { ApiError } from '../client/client.ts'
+import { ApiError } from '../client/api-error.ts'
 import { liveNodes } from './observe.ts'
 
 const group = 'azure:///subscriptions/s/resourceGroups/mc/providers/Microsoft.Compute/virtualMachines'

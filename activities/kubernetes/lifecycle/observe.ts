@@ -7,14 +7,13 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
-import type { ClaimRef } from '../../azure/contract.ts'
 import type { DisruptionMetrics } from '../../disruption/metrics.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { decodeNode } from '../cache/decode.ts'
-import { isConflict, isNotFound } from '../client/client.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import type { GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
+import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
@@ -38,15 +37,14 @@ export async function observe(
   let claim = await liveClaim(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) claim = await prepare(deps, ref, claim)
   const view = { node: claim && claimNode(deps, claim), rules: deps.nodeRules }
-  const step = await acted(deps, ref, claim, nextStep(claim, ref.uid, deps.now(), view))
+  const step = await acted(deps, { ref, claim }, nextStep(claim, { uid: ref.uid, now: deps.now() }, view))
   return { step, ...(claim === undefined ? {} : shown(claim, deps.now())) }
 }
 
 /** Does what a step asks for that deletes the claim, and answers with what is left for its lifecycle to do. */
 async function acted(
   deps: ObserveDeps,
-  ref: ClaimRef,
-  claim: NodeClaim | undefined,
+  { ref, claim }: { readonly ref: ClaimRef; readonly claim: NodeClaim | undefined },
   step: LifecycleStep,
 ): Promise<NextStep> {
   switch (step.kind) {
@@ -68,15 +66,17 @@ async function acted(
 /** Deletes a claim for what its Node's conditions say, if the Node still says so when it is read past the cache. */
 async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
-  const step = nextStep(claim, ref.uid, deps.now(), { node, rules: deps.nodeRules })
-  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair')) return acted(deps, ref, claim, step)
+  const at = { uid: ref.uid, now: deps.now() }
+  const step = nextStep(claim, at, { node, rules: deps.nodeRules })
+  if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
+    return acted(deps, { ref, claim }, step)
   if (step.kind === 'interrupt') {
     await announceInterruption(deps, ref, step.interruption)
   } else {
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
-      const otherwise = nextStep(claim, ref.uid, deps.now(), { node, rules: { ...deps.nodeRules, repairs: [] } })
-      return otherwise.kind === 'steady' ? verdict : acted(deps, ref, claim, otherwise)
+      const otherwise = nextStep(claim, { ...at, now: deps.now() }, { node, rules: { ...deps.nodeRules, repairs: [] } })
+      return otherwise.kind === 'steady' ? verdict : acted(deps, { ref, claim }, otherwise)
     }
   }
   await deleteClaim(deps, ref)
@@ -202,9 +202,7 @@ const eventReasons: Readonly<Record<GiveUpReason, EventReason>> = {
 /** Ends a claim that cannot become a node: its pods are planned again. A claim that has its Node by then is kept, whoever asks. */
 export async function giveUp(
   deps: ObserveDeps,
-  ref: ClaimRef,
-  reason: GiveUpReason,
-  message: string,
+  { claim: ref, reason, message }: Parameters<KubernetesActivities['giveUp']>[0],
 ): Promise<GiveUpOutcome> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'ended' }

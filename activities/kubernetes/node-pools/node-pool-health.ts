@@ -35,15 +35,16 @@ async function record(deps: NodePoolHealthDeps, claim: NodeClaim, joined: boolea
   const { nodeClassRef } = pool.template.spec
   const generation =
     deps.cache.nodeClasses.get(nodeClassRef.name)?.metadata.generation ?? pool.nodeClassObservedGeneration ?? 1
+  const written = { kind: 'NodePool', ref: pool.metadata } as const
   // The outcomes first: an attempt that is repeated after a crash finds them, and still sets the condition that follows.
-  await updateObject(deps, 'NodePool', pool.metadata, (current, path) => {
-    const { annotation } = healthAfter(current, generation, claim, joined)
+  await updateObject(deps, written, (current, path) => {
+    const { annotation } = healthAfter(current, generation, { claim, joined })
     if (annotation === undefined) return undefined
     const patch = { metadata: { annotations: { [registrationsAnnotation]: annotation } } }
     return deps.client.mergePatch(path, lockedPatch(patch, current.metadata))
   })
-  await setConditions(deps, 'NodePool', pool.metadata, (current) => {
-    const { condition } = healthAfter(current, generation, claim, joined)
+  await setConditions(deps, written, (current) => {
+    const { condition } = healthAfter(current, generation, { claim, joined })
     if (condition === undefined) return undefined
     const seen = current.nodeClassObservedGeneration === generation
     return { conditions: [condition], ...(seen ? {} : { status: { nodeClassObservedGeneration: generation } }) }

@@ -26,7 +26,9 @@ export async function writeCounts(
   const results = await Promise.allSettled(
     due.map(({ metadata }) => {
       writtenAt.set(metadata.uid, now)
-      return updateStatus(deps, 'NodePool', metadata, (current) => countPatch(current, counted.get(metadata.name)))
+      return updateStatus(deps, { kind: 'NodePool', ref: metadata }, (current) =>
+        countPatch(current, counted.get(metadata.name)),
+      )
     }),
   )
   const failed = results.find((result) => result.status === 'rejected')

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
+import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
 import { runtimeErrors } from '../../../core/node-pool/node-pool-validation.ts'
 import { healthReset } from '../../../core/node-pool/registration-health.ts'
-import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import type { NodePool } from '../../../core/objects.ts'
 import type { StatusWritesDeps } from '../client/status-writes.ts'
 import { setConditions } from '../client/status-writes.ts'
 import { subject } from '../event-recorder.ts'
@@ -22,7 +23,7 @@ async function refreshNodePool(deps: NodePoolStatusDeps, pool: NodePool): Promis
   await stampPoolHash(deps, pool)
   let changes: readonly ConditionChange[] = []
   let before: NodePool | undefined
-  const after = await setConditions(deps, 'NodePool', pool.metadata, (current) => {
+  const after = await setConditions(deps, { kind: 'NodePool', ref: pool.metadata }, (current) => {
     before = current
     changes = [validated(current), nodeClassReady(deps, current)]
     const { generation } = nodeClassOf(deps, current)?.metadata ?? {}

@@ -30,15 +30,26 @@ export async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pau
   const { nodePools, nodeClaims } = deps.cache
   await Promise.all([
     ...[...nodePools.values()].map((pool) =>
-      keep(deps, 'NodePool', pool, ({ conditions }) => conditions, pauses.onNodePool(pool.metadata.name), whyLifted),
+      keep(
+        deps,
+        {
+          kind: 'NodePool',
+          object: pool,
+          conditionsOf: ({ conditions }) => conditions,
+          pauses: pauses.onNodePool(pool.metadata.name),
+        },
+        whyLifted,
+      ),
     ),
     ...[...nodeClaims.values()].map((claim) =>
       keep(
         deps,
-        'NodeClaim',
-        claim,
-        ({ status }) => status.conditions,
-        pauses.onNodeClaim(claim.metadata.name, claim.status.nodeName),
+        {
+          kind: 'NodeClaim',
+          object: claim,
+          conditionsOf: ({ status }) => status.conditions,
+          pauses: pauses.onNodeClaim(claim.metadata.name, claim.status.nodeName),
+        },
         whyLifted,
       ),
     ),
@@ -50,19 +61,24 @@ interface Kinds {
   readonly NodeClaim: NodeClaim
 }
 
+/** An object, and the pauses that its condition stands for. */
+interface Covered<K extends keyof Kinds> {
+  readonly kind: K
+  readonly object: Kinds[K]
+  readonly conditionsOf: (object: Kinds[K]) => NodePool['conditions']
+  readonly pauses: readonly Pause[]
+}
+
 async function keep<K extends keyof Kinds>(
   deps: PauseConditionsDeps,
-  kind: K,
-  object: Kinds[K],
-  conditionsOf: (object: Kinds[K]) => NodePool['conditions'],
-  pauses: readonly Pause[],
+  { kind, object, conditionsOf, pauses }: Covered<K>,
   whyLifted: string,
 ): Promise<void> {
   const message = pauses.map((pause) => pauseText('disruption', pause)).join('; ')
   const isAsIs = (current: Kinds[K]) => (conditionOf(conditionsOf(current), type)?.message ?? '') === message
   if (isAsIs(object) || object.metadata.deletionTimestamp !== undefined) return
   let before: Kinds[K] | undefined
-  const after = await setConditions(deps, kind, object.metadata, (current) => {
+  const after = await setConditions(deps, { kind, ref: object.metadata }, (current) => {
     before = current
     if (isAsIs(current)) return undefined
     return message === '' ? { clear: [type] } : { conditions: [{ type, status: 'True', reason: 'Paused', message }] }

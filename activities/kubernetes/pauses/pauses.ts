@@ -9,7 +9,8 @@ import {
   storedPauses,
   wholeLoop,
 } from '../../../core/pauses/pauses.ts'
-import { isConflict, isNotFound, type KubernetesClient } from '../client/client.ts'
+import { isConflict, isNotFound } from '../client/api-error.ts'
+import type { KubernetesClient } from '../client/client.ts'
 import { readConfigMap, writeConfigMap } from '../client/config-map.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { PauseChange, PausesWritten } from '../contract.ts'

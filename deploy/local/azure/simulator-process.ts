@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
+import { freePorts } from '../free-ports.ts'
 import { createPki, type Pki } from '../pki.ts'
 import { Supervisor } from '../supervisor.ts'
 import type { Fault } from './admin/faults.ts'
@@ -78,7 +78,7 @@ export class SimulatorProcess {
     const supervisor = new Supervisor(join(folder, 'logs'), (name, reason) =>
       console.error(`${name} ended by itself: ${reason}`),
     )
-    const port = await freePort()
+    const [port = 0] = await freePorts(1)
     const ca = await readFile(pki.caFile, 'utf8')
     const simulator = new SimulatorProcess({ folder, port, supervisor, pki, ca })
     const config: SimulatorConfig = {
@@ -238,12 +238,4 @@ export class SimulatorProcess {
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body as T
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

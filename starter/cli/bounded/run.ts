@@ -1,9 +1,9 @@
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { ToldError } from '../shared/told-error.ts'
+import type { FromThread } from './from-thread.ts'
 import type { InputFile } from './input.ts'
 import type { JobInput, JobName } from './jobs.ts'
-import type { FromThread } from './thread.ts'
 
 /** What a job may use. */
 export interface Bounds {
@@ -37,8 +37,7 @@ function heapLimitMiB(): number {
  * Errors: ToldError when the bounds are reached; all others are the thread's own to print.
  */
 export async function runBounded<Name extends JobName>(
-  name: Name,
-  input: JobInput<Name>,
+  { name, input }: { readonly name: Name; readonly input: JobInput<Name> },
   files: readonly InputFile[],
   bounds: Bounds = boundsOf(files),
 ): Promise<number> {

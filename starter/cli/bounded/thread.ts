@@ -1,11 +1,7 @@
 import { parentPort as port, workerData } from 'node:worker_threads'
 import { complain, isDebugging } from '../shared/boundary.ts'
+import type { FromThread } from './from-thread.ts'
 import { type JobInput, type JobName, jobs } from './jobs.ts'
-
-/** What the thread of a job reports. */
-export type FromThread =
-  | { readonly kind: 'doing'; readonly what: string }
-  | { readonly kind: 'done'; readonly code: number }
 
 /** A job to do, as the thread is given it. */
 export interface Job<Name extends JobName = JobName> {

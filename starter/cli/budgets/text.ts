@@ -75,13 +75,12 @@ function detailsOf(pool: PoolBudgets, shown: Shown): readonly string[] {
     const names = pool.consuming.map(({ node, why }) => `${node} (${why})`)
     lines.push(`in use by ${counted(names.length, 'node')}: ${few(names, mostNodes)}`)
   }
-  for (const { names, same } of groupsOf(pool)) lines.push(...forecastLines(names, same, pool.budgets, shown))
+  for (const group of groupsOf(pool)) lines.push(...forecastLines(group, pool.budgets, shown))
   return lines
 }
 
 function forecastLines(
-  names: string,
-  { gate, periods }: ReasonBudget,
+  { names, same: { gate, periods } }: Group,
   budgets: readonly Budget[],
   { days, times }: Shown,
 ): readonly string[] {

@@ -23,7 +23,7 @@ async function convert(file: string): Promise<number> {
     import('../bounded/run.ts'),
   ])
   const input = await readInput(file)
-  if ('bytes' in input) return runBounded('convert', { file: input }, [input])
+  if ('bytes' in input) return runBounded({ name: 'convert', input: { file: input } }, [input])
   console.error(`${inputName(file)}: ${input.message}`)
   return 2
 }

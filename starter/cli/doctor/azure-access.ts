@@ -75,7 +75,7 @@ export function readsCheck(context: DoctorContext): Check {
       )
       const bad = results.filter(({ problem }) => problem !== undefined)
       if (bad.length === 0) return ok(`${all.map(({ what }) => what).join(', ')} can be read`)
-      const remedies = new Set(bad.map(({ read, problem }) => readRemedy(context, read, problem, owner)))
+      const remedies = new Set(bad.map(({ read, problem }) => readRemedy(context, { read, problem }, owner)))
       return fail(
         `${bad.length} of ${all.length} reads fail: ${bad.map(({ read }) => read.what).join(', ')}`,
         [...remedies],
@@ -96,11 +96,10 @@ async function problemOf({ arm }: DoctorContext, { path }: Read, signal: AbortSi
 
 function readRemedy(
   { config, identity, arm }: DoctorContext,
-  { what }: Read,
-  problem: unknown,
+  { read: { what }, problem }: { readonly read: Read; readonly problem: unknown },
   owner: Awaited<DoctorContext['owner']>,
 ): string {
-  const { clientId } = identity.settings
+  const who = { owner, clientId: identity.settings.clientId }
   const subscription = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`
   if (!(problem instanceof ArmRefusal))
     return `check that ${arm.endpoint} can be reached from here: curl -sS ${arm.endpoint}/`
@@ -112,16 +111,10 @@ function readRemedy(
     return `LOCATION "${config.LOCATION}" must be the region of the cluster: az aks show --name ${config.CLUSTER_NAME} --resource-group GROUP-OF-THE-CLUSTER --query location -o tsv`
   if (problem.status !== 403)
     return `ask again later; if it stays so, look into the activity log: az monitor activity-log list --offset 1h`
-  if (what === 'the disk encryption set')
-    return roleAssignment('Reader', config.NODE_OSDISK_DISKENCRYPTIONSET_ID, owner, clientId)
-  if (what === 'skus' || what === 'usages') return roleAssignment('Reader', subscription, owner, clientId)
+  if (what === 'the disk encryption set') return roleAssignment('Reader', config.NODE_OSDISK_DISKENCRYPTIONSET_ID, who)
+  if (what === 'skus' || what === 'usages') return roleAssignment('Reader', subscription, who)
   const isCompute = what === 'virtualMachines' || what === 'disks'
-  return roleAssignment(
-    isCompute ? 'Virtual Machine Contributor' : 'Network Contributor',
-    groupId(config),
-    owner,
-    clientId,
-  )
+  return roleAssignment(isCompute ? 'Virtual Machine Contributor' : 'Network Contributor', groupId(config), who)
 }
 
 interface Need {
@@ -190,15 +183,12 @@ export function actionsCheck(context: DoctorContext): Check {
     run: async (signal) => {
       const owner = await context.owner
       const found = await Promise.all(needs(context).map((need) => lacking(context, need, signal)))
+      const who = { owner, clientId: context.identity.settings.clientId }
       const missing = found.filter(({ actions }) => actions.length > 0)
       if (missing.length > 0)
         return fail(
           `${missing.reduce((sum, { actions }) => sum + actions.length, 0)} actions are not allowed`,
-          [
-            ...new Set(
-              missing.map(({ role, scope }) => roleAssignment(role, scope, owner, context.identity.settings.clientId)),
-            ),
-          ],
+          [...new Set(missing.map(({ role, scope }) => roleAssignment(role, scope, who)))],
           missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)),
         )
       return withIdentities(context)

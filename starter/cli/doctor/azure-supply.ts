@@ -133,12 +133,10 @@ export function imagesCheck(context: DoctorContext): Check {
               ])
             const owner = await context.owner
             return fail(told, [
-              roleAssignment(
-                'Reader',
-                `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`,
+              roleAssignment('Reader', `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`, {
                 owner,
-                identity.settings.clientId,
-              ),
+                clientId: identity.settings.clientId,
+              }),
             ])
           }
         }),

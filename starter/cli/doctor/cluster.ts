@@ -1,4 +1,4 @@
-import { ApiError } from '../../../activities/kubernetes/client/client.ts'
+import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { type Check, type Finding, fail, ok, reason, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 

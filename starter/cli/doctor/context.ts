@@ -3,7 +3,8 @@ import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
 import { decodeNodeClass, decodeNodePool } from '../../../activities/kubernetes/cache/decode.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config } from '../../../api/config.ts'
-import type { NodeClass, NodePool } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
+import type { NodePool } from '../../../core/objects.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import type { ArmReader } from './arm-reader.ts'
 
@@ -46,13 +47,14 @@ export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE
   return `/subscriptions/${subscription}/resourceGroups/${group}`
 }
 
+/** Joiner's identity, as its token and its settings name it. */
+interface AssignedIdentity {
+  readonly owner: { readonly objectId: string; readonly clientId: string } | undefined
+  readonly clientId: string | undefined
+}
+
 /** A command that gives the identity a role. Where the token did not say who that is, it says how to find out. */
-export function roleAssignment(
-  role: string,
-  scope: string,
-  owner: { readonly objectId: string; readonly clientId: string } | undefined,
-  clientId: string | undefined,
-): string {
+export function roleAssignment(role: string, scope: string, { owner, clientId }: AssignedIdentity): string {
   const assignee =
     owner !== undefined && owner.objectId !== ''
       ? `--assignee-object-id ${owner.objectId} --assignee-principal-type ServicePrincipal`

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { isNotFound, type Json } from '../../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
 import { capacityBufferSpec } from '../../../api/capacity-buffer.ts'
 import { nodeClaimSpec } from '../../../api/node-claim.ts'
 import { nodeClassSpec } from '../../../api/node-class.ts'

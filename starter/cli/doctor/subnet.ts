@@ -22,10 +22,7 @@ export function subnetCheck(context: DoctorContext): Check {
     remedy: `look at the subnet: az network vnet subnet show ${subnetArguments(config.VNET_SUBNET_ID)}`,
     run: async (signal) => {
       const { nodeClasses } = await context.pools()
-      const ids = new Set([
-        config.VNET_SUBNET_ID,
-        ...nodeClasses.flatMap(({ spec }) => (typeof spec['vnetSubnetID'] === 'string' ? [spec['vnetSubnetID']] : [])),
-      ])
+      const ids = new Set([config.VNET_SUBNET_ID, ...nodeClasses.flatMap(({ spec }) => spec.vnetSubnetID ?? [])])
       const findings = await Promise.all([...ids].map((id) => oneSubnet(context, id, signal)))
       return worst(findings)
     },
@@ -67,7 +64,9 @@ async function subnetRefusal(context: DoctorContext, id: string, error: ArmRefus
       `set azure.subnetId of the chart (VNET_SUBNET_ID) to what this prints: az network vnet subnet list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --vnet-name NAME-OF-THE-VNET --query "[].id" -o tsv, or, with a network of your own: az aks show --name ${config.CLUSTER_NAME} --resource-group GROUP-OF-THE-CLUSTER --query "agentPoolProfiles[0].vnetSubnetId" -o tsv`,
     ])
   if (error.status === 403)
-    return fail(told, [roleAssignment('Network Contributor', id, await context.owner, identity.settings.clientId)])
+    return fail(told, [
+      roleAssignment('Network Contributor', id, { owner: await context.owner, clientId: identity.settings.clientId }),
+    ])
   throw error
 }
 

@@ -4,7 +4,7 @@ import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { operatorOf, type Requirement, sortedValues } from '../../../core/requirements/requirement.ts'
 import type { Requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources } from '../../../core/resources.ts'
-import type { ListedType } from './run.ts'
+import type { ListedType } from './listed-type.ts'
 
 /** The types as `joiner simulate --catalog` takes them, with what is allocatable beside it. */
 export function catalogJson(listed: readonly ListedType[]): object {

@@ -70,7 +70,8 @@ async function instanceTypes(options: Options): Promise<number> {
   const prices = await Promise.all(priceFiles.map(needInput))
   const files = [...prices, ...(catalogue ? [catalogue] : []), ...(nodeClass ? [nodeClass] : [])]
   const input = { settings, prices, ...(catalogue && { catalogue }), ...(nodeClass && { nodeClass }) }
-  return runBounded('instance-types', input, files, boundsOf(files, catalogue === undefined ? azureMs : undefined))
+  const bounds = boundsOf(files, catalogue === undefined ? azureMs : undefined)
+  return runBounded({ name: 'instance-types', input }, files, bounds)
 }
 
 function another(value: string, before: readonly string[]): readonly string[] {

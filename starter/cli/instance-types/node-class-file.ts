@@ -1,5 +1,5 @@
 import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { InputError, isObject, pathText, valueText } from '../simulate/shape.ts'

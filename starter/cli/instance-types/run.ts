@@ -12,6 +12,7 @@ import type { InputFile } from '../bounded/input.ts'
 import { plainNodeClass } from '../shared/azure-files.ts'
 import { InputError } from '../simulate/shape.ts'
 import { counted, few } from '../simulate/words.ts'
+import type { ExcludedSize, ListedType } from './listed-type.ts'
 import { parseSelector } from './selector.ts'
 import type { RegionSale } from './sources.ts'
 import { excludedText, namesText, tableText, wideText } from './table.ts'
@@ -31,20 +32,6 @@ export interface InstanceTypesInput {
   readonly catalogue?: InputFile
   readonly prices: readonly InputFile[]
   readonly nodeClass?: InputFile
-}
-
-/** An instance type with the offerings that the requirements leave, and its lowest price; without one it cannot be had. */
-export interface ListedType {
-  readonly type: InstanceType
-  readonly size: VmSize
-  readonly offerings: InstanceType['offerings']
-  readonly price: number | undefined
-}
-
-/** A size that no node can have. */
-export interface ExcludedSize {
-  readonly name: string
-  readonly reason: string
 }
 
 /** Runs the command. Returns its exit status. Errors: InputError. */

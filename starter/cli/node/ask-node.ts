@@ -65,7 +65,7 @@ export async function askNode(access: TemporalAccess, life: LifeFacts, asking: N
 function answerOf(access: TemporalAccess, life: LifeFacts, asking: NodeAsking): Promise<NodeAnswer | undefined> {
   const to = { workflowId: life.workflowId, missing: missing(access, life.name) }
   const send = <Request>(update: UpdateDefinition<NodeAnswer, [Request]>, request: Request, limitMs = answerMs) =>
-    updateAnswer(access, to, update, request, limitMs)
+    updateAnswer(access, to, { update, request, limitMs })
   switch (asking.what) {
     case 'retryNow':
       return send(retryNowUpdate, asking.request)

@@ -66,7 +66,9 @@ export function nodeRows({ claims, lives }: NodeFacts, now: number): readonly No
   const byUid = new Map((lives ?? []).map((life) => [life.uid, life]))
   const known = new Set((claims ?? []).map(({ metadata }) => metadata.uid))
   const rows = [
-    ...(claims ?? []).map((claim) => rowOf(claim, byUid.get(claim.metadata.uid), lives !== undefined, now)),
+    ...(claims ?? []).map((claim) =>
+      rowOf(claim, { life: byUid.get(claim.metadata.uid), hasLives: lives !== undefined }, now),
+    ),
     ...(lives ?? []).filter(({ uid }) => !known.has(uid)).map((life) => rowOfLife(life, claims !== undefined)),
   ]
   const isResting = ({ phase }: NodeRow) => (phase === 'Ready' ? 1 : 0)
@@ -81,7 +83,11 @@ export function rowNamed(rows: readonly NodeRow[], name: string): NodeRow | unde
   return rows.find(({ nodeClaim }) => nodeClaim === name) ?? rows.find(({ node }) => node === name)
 }
 
-function rowOf(claim: NodeClaim, life: LifeFacts | undefined, hasLives: boolean, now: number): NodeRow {
+function rowOf(
+  claim: NodeClaim,
+  { life, hasLives }: { readonly life: LifeFacts | undefined; readonly hasLives: boolean },
+  now: number,
+): NodeRow {
   const { metadata, status } = claim
   const own = phaseOf(claim)
   const answer = answerOf(life)

@@ -57,8 +57,8 @@ async function apply(named: string, options: Options): Promise<number> {
     const id = saved === undefined ? named : await keepPlan(saved, options.namespace)
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
     const request = { id, by, ...(options.partial === true ? { partial: true } : {}) }
-    const answer = await askDisruption(access, applyUpdate, request, applyMs)
-    return carryOut(access, answer, options, 'nothing was begun')
+    const answer = await askDisruption(access, { update: applyUpdate, request, limitMs: applyMs })
+    return carryOut(access, answer, { ...options, nothing: 'nothing was begun' })
   })
 }
 

@@ -24,6 +24,13 @@ export type Asking =
   | { readonly what: 'pause'; readonly request: PauseRequest }
   | { readonly what: 'resume'; readonly request: ResumeRequest }
 
+/** An update with what it asks for, and how long its answer is waited for. */
+interface SentUpdate<Answer, Request> {
+  readonly update: UpdateDefinition<Answer, [Request]>
+  readonly request: Request
+  readonly limitMs: number
+}
+
 export function loopId(cluster: string, loop: LoopName): string {
   return loop === 'provisioning' ? singletonIds.provisioningLoop(cluster) : singletonIds.disruptionLoop(cluster)
 }
@@ -35,8 +42,8 @@ export function loopId(cluster: string, loop: LoopName): string {
 export async function askLoop(access: TemporalAccess, loop: LoopName, { what, request }: Asking): Promise<Asked> {
   const answer =
     what === 'pause'
-      ? await answerOf(access, loop, pauseUpdate, request, answerMs)
-      : await answerOf(access, loop, resumeUpdate, request, answerMs)
+      ? await answerOf(access, loop, { update: pauseUpdate, request, limitMs: answerMs })
+      : await answerOf(access, loop, { update: resumeUpdate, request, limitMs: answerMs })
   if (answer !== undefined) return { kind: 'done', answer }
   const { client, connection, cluster } = access
   const handle = client.workflow.getHandle(loopId(cluster, loop))
@@ -53,20 +60,18 @@ export async function askLoop(access: TemporalAccess, loop: LoopName, { what, re
 /** Asks the disruption loop for what only its answer is worth; Ctrl-C ends the waiting and says so. Errors: a refusal, a loop that does not run, no answer in time. */
 export async function askDisruption<Answer, Request>(
   access: TemporalAccess,
-  update: UpdateDefinition<Answer, [Request]>,
-  request: Request,
-  limitMs: number,
+  sent: SentUpdate<Answer, Request>,
 ): Promise<Answer> {
   const stop = () => {
     console.error('interrupted; what was asked may be carried out all the same: joiner status tells')
     process.exit(130)
   }
   process.once('SIGINT', stop)
-  const answer = await answerOf(access, 'disruption', update, request, limitMs)
+  const answer = await answerOf(access, 'disruption', sent)
   process.off('SIGINT', stop)
   if (answer !== undefined) return answer
   throw new CommandError(
-    `${noAnswer(access.cluster, limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
+    `${noAnswer(access.cluster, sent.limitMs)} Check: kubectl get pods --namespace joiner, then joiner status. It may still be carried out`,
   )
 }
 
@@ -74,12 +79,10 @@ export async function askDisruption<Answer, Request>(
 function answerOf<Answer, Request>(
   access: TemporalAccess,
   loop: LoopName,
-  update: UpdateDefinition<Answer, [Request]>,
-  request: Request,
-  limitMs: number,
+  sent: SentUpdate<Answer, Request>,
 ): Promise<Answer | undefined> {
   const to = { workflowId: loopId(access.cluster, loop), missing: notRunning(access, loop) }
-  return updateAnswer(access, to, update, request, limitMs)
+  return updateAnswer(access, to, sent)
 }
 
 /** Whom an update goes to, and what to say when nothing of that id runs. */
@@ -92,9 +95,7 @@ export interface Recipient {
 export async function updateAnswer<Answer, Request>(
   { client, connection }: TemporalAccess,
   { workflowId, missing }: Recipient,
-  update: UpdateDefinition<Answer, [Request]>,
-  request: Request,
-  limitMs: number,
+  { update, request, limitMs }: SentUpdate<Answer, Request>,
 ): Promise<Answer | undefined> {
   const handle = client.workflow.getHandle(workflowId)
   try {

@@ -48,7 +48,14 @@ async function consolidate(options: Options): Promise<number> {
     ])
   return withTemporal(options, async (access) => {
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
-    const answer = await askDisruption(access, consolidateUpdate, { ...asked(options), by }, consolidateMs)
-    return carryOut(access, answer, options, 'nothing to do now; joiner plan --now says of each node why it stays')
+    const answer = await askDisruption(access, {
+      update: consolidateUpdate,
+      request: { ...asked(options), by },
+      limitMs: consolidateMs,
+    })
+    return carryOut(access, answer, {
+      ...options,
+      nothing: 'nothing to do now; joiner plan --now says of each node why it stays',
+    })
   })
 }

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
-import { isNotFound, KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { kubeconfig } from '../shared/kubeconfig.ts'
 import type { PauseTarget } from './scope-options.ts'

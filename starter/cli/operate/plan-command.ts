@@ -52,7 +52,11 @@ async function plan(options: Options): Promise<number> {
   ])
   return withTemporal(options, async (access) => {
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
-    const { id } = await askDisruption(access, planUpdate, { ...asked(options), by }, planMs)
+    const { id } = await askDisruption(access, {
+      update: planUpdate,
+      request: { ...asked(options), by },
+      limitMs: planMs,
+    })
     const found = await readPlan(id, options.namespace)
     if (options.save !== undefined) await save(found, options.save)
     await show(found, options)

@@ -9,19 +9,16 @@ interface Options {
   readonly output: 'text' | 'json'
   /** Whether the commands are followed to their end. */
   readonly wait: boolean
+  /** What is said when there are no commands. */
+  readonly nothing: string
 }
 
-/** Prints what came of a request, follows its commands to their end, and returns the exit code. `nothing`: what is said when there are none. */
-export async function carryOut(
-  access: TemporalAccess,
-  answer: RequestAnswer,
-  options: Options,
-  nothing: string,
-): Promise<number> {
+/** Prints what came of a request, follows its commands to their end, and returns the exit code. */
+export async function carryOut(access: TemporalAccess, answer: RequestAnswer, options: Options): Promise<number> {
   const isJson = options.output === 'json'
   const say = isJson ? console.error : console.log
   const tell = answer.kind === 'done' ? say : console.error
-  if (!isJson) for (const line of answerLines(answer, nothing)) tell(printable(line))
+  if (!isJson) for (const line of answerLines(answer, options.nothing)) tell(printable(line))
   const started = answer.kind === 'done' ? answer.started : []
   const ended = options.wait ? await follow(access, started, say) : []
   if (isJson) console.log(JSON.stringify({ ...answer, ...(options.wait ? { ended } : {}) }, null, 2))

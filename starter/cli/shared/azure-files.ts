@@ -1,7 +1,7 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
 import { type PriceItem, type PriceList, pricesOf } from '../../../activities/azure/catalogue/pricing.ts'
-import type { NodeClass } from '../../../core/objects.ts'
+import type { NodeClass } from '../../../api/objects.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { withoutNulls } from '../simulate/cluster-objects.ts'
 import {
@@ -61,11 +61,15 @@ export async function onlyValue(input: InputFile): Promise<unknown> {
 export function skusOf(file: string, json: unknown): readonly ResourceSku[] | undefined {
   const entries = isObject(json) ? json['value'] : json
   if (!Array.isArray(entries)) return undefined
-  refuse(file, 'SKU', entries, sku)
+  refuse(entries, sku, { file, what: 'SKU' })
   return entries as readonly ResourceSku[]
 }
 
-function refuse(file: string, what: string, entries: readonly unknown[], shape: Shape): void {
+function refuse(
+  entries: readonly unknown[],
+  shape: Shape,
+  { file, what }: { readonly file: string; readonly what: string },
+): void {
   const problem = list(shape)(entries)
   if (problem === undefined) return
   const [at, ...path] = problem.path
@@ -101,7 +105,7 @@ async function priceItems(input: InputFile): Promise<readonly PricedItem[]> {
   return pages.flatMap((page: unknown): readonly PricedItem[] => {
     const items: unknown = isObject(page) ? (page['Items'] ?? [page]) : undefined
     if (Array.isArray(items)) {
-      refuse(inputName(input.file), 'price', items, priceItem)
+      refuse(items, priceItem, { file: inputName(input.file), what: 'price' })
       return items as readonly PricedItem[]
     }
     throw new InputError(`${inputName(input.file)}: is not an answer of the retail prices API; it has a list Items`)

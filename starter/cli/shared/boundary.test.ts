@@ -229,7 +229,7 @@ describe('complain', () => {
 describe('runBounded', () => {
   const validate = async (path: string, bounds = boundsOf([])) => {
     const input = await needInput(path)
-    return runBounded('validate', { files: [input], output: 'text' }, [input], bounds)
+    return runBounded({ name: 'validate', input: { files: [input], output: 'text' } }, [input], bounds)
   }
 
   test('ends what needs more memory than there is for it', async () => {

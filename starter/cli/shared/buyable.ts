@@ -52,7 +52,10 @@ export async function readBuyable(context: Reader, sizes: ReadonlyMap<string, Vm
     azureConfig(context.config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
   ])
   const classes = await nodeClassesByName(context, settings)
-  return nodePools.map((pool) => buyableBy(pool, sizes, classes.get(pool.template.spec.nodeClassRef.name), settings))
+  return nodePools.map((pool) => {
+    const nodeClass = classes.get(pool.template.spec.nodeClassRef.name)
+    return buyableBy(pool, sizes, { nodeClass, settings })
+  })
 }
 
 type Settings = Awaited<ReturnType<typeof azureConfig>>
@@ -65,8 +68,7 @@ async function nodeClassesByName(context: Reader, settings: Settings): Promise<R
 function buyableBy(
   pool: NodePool,
   sizes: ReadonlyMap<string, VmSize>,
-  nodeClass: NodeClassSettings | undefined,
-  settings: Settings,
+  { nodeClass, settings }: { readonly nodeClass: NodeClassSettings | undefined; readonly settings: Settings },
 ): Buyable {
   const onDemand = new Map<string, VmSize>()
   const spot = new Map<string, VmSize>()

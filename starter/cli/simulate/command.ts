@@ -95,7 +95,8 @@ async function simulate(inputs: readonly string[], options: Options): Promise<nu
   const all = [...files, ...prices, ...(catalog ? [catalog] : []), ...(schedulerConfig ? [schedulerConfig] : [])]
   const input = { files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) }
   const bounds = boundsOf(all, timeLimit)
-  return runBounded('simulate', input, all, { ...bounds, milliseconds: bounds.milliseconds * settings.rounds })
+  const more = { ...bounds, milliseconds: bounds.milliseconds * settings.rounds }
+  return runBounded({ name: 'simulate', input }, all, more)
 }
 
 function another(file: string, before: readonly string[]): readonly string[] {

@@ -35,7 +35,7 @@ export async function load(inputs: readonly InputFile[], settings: LoadSettings)
   const documents = await readDocuments(inputs)
   const catalog = settings.catalog === undefined ? undefined : await readCatalog(settings.catalog, settings.prices)
   const scenario = documents.find(isScenario)
-  if (scenario === undefined) return loadManifests(inputs, documents, catalog, settings)
+  if (scenario === undefined) return loadManifests({ inputs, documents, catalog }, settings)
   if (documents.length > 1)
     throw new InputError(`${scenario.file}: is a scenario, which is whole by itself; leave out the other files`)
   const sold = catalog && { instanceTypes: catalog.typesFor(), wellKnownLabels: catalog.wellKnownLabels }
@@ -79,9 +79,15 @@ function scenarioRemarks({ value }: SourceDocument): readonly string[] {
 }
 
 async function loadManifests(
-  inputs: readonly InputFile[],
-  documents: readonly SourceDocument[],
-  catalog: Catalog | undefined,
+  {
+    inputs,
+    documents,
+    catalog,
+  }: {
+    readonly inputs: readonly InputFile[]
+    readonly documents: readonly SourceDocument[]
+    readonly catalog: Catalog | undefined
+  },
   { overrides, complete, disruption, policy = 'joiner' }: LoadSettings,
 ): Promise<Loaded> {
   const manifests = documents.flatMap(manifestsOf)

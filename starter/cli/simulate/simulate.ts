@@ -50,7 +50,8 @@ export async function simulate({ files, settings, prices, catalog, schedulerConf
   if (policy !== undefined && loaded.decide === undefined)
     throw new InputError(`--policy ${policy}: says how disruption is decided, and this is about pods; add --disruption`)
   doing('the simulation')
-  if (loaded.decide !== undefined) await printDecision(loaded, loaded.decide, settings, warnings)
+  if (loaded.decide !== undefined)
+    await printDecision(loaded.decide, settings, () => [...warnings, ...loaded.remarks()])
   else await printPlan(loaded, settings, warnings)
   return 0
 }
@@ -64,14 +65,13 @@ async function printPlan(loaded: Loaded, settings: SimulateSettings, warnings: r
 }
 
 async function printDecision(
-  loaded: Loaded,
   decide: () => DisruptionResultJson,
   { output, explain: pod }: SimulateSettings,
-  warnings: readonly string[],
+  remarks: () => readonly string[],
 ): Promise<void> {
   if (pod !== undefined) throw new InputError('--explain: disruption is about nodes, not about pods; leave it out')
   const result = decide()
-  for (const remark of [...warnings, ...loaded.remarks()]) console.error(printable(remark))
+  for (const remark of remarks()) console.error(printable(remark))
   await print([output === 'json' ? `${JSON.stringify(result, undefined, 2)}\n` : decisionText(result)])
 }
 

@@ -63,13 +63,12 @@ export interface Manifest {
 /** The objects of a document: those of a list one by one. Errors: InputError. */
 export function manifestsOf(document: SourceDocument): readonly Manifest[] {
   if (document.value === null || document.value === undefined) return []
-  return listed(document.value, document, [], {})
+  return listed(document.value, { document, path: [] }, {})
 }
 
 function listed(
   value: unknown,
-  document: SourceDocument,
-  path: readonly (string | number)[],
+  { document, path }: Omit<Manifest, 'json'>,
   defaults: Readonly<Record<string, unknown>>,
 ): readonly Manifest[] {
   if (!isObject(value))
@@ -83,7 +82,7 @@ function listed(
   if (!kind.endsWith('List') || !Array.isArray(items)) return [{ json, document, path }]
   // Items of a typed list, such as PodList, do not say themselves what they are.
   const inherited = kind === 'List' ? {} : { apiVersion: json['apiVersion'], kind: kind.slice(0, -'List'.length) }
-  return items.flatMap((item, at) => listed(item, document, [...path, 'items', at], inherited))
+  return items.flatMap((item, at) => listed(item, { document, path: [...path, 'items', at] }, inherited))
 }
 
 /** `file:12`, or `file: items[3]` where there are no lines. */

@@ -1,7 +1,8 @@
 import { Client } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
-import { isNotFound, KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import {
   markedCrd,
   markerOf,

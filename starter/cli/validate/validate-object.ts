@@ -7,8 +7,8 @@ import { nodeClaimSpec } from '../../../api/node-claim.ts'
 import { nodeClassSpec } from '../../../api/node-class.ts'
 import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
+import { chartAdmission } from '../../../api/rules/chart-admission.ts'
 import { judge, withoutNulls } from '../../../api/rules/schema-errors.ts'
-import { warningsOf } from '../../../api/rules/warnings-of.ts'
 import { blockingProblem } from '../../../core/disruption/budgets/budget-check.ts'
 import { metadataErrors } from '../../../core/metadata-errors.ts'
 import { type ClaimValues, claimValueErrors } from '../../../core/node-claim/values.ts'
@@ -60,18 +60,43 @@ function validateVersion(given: Json): ObjectResult {
     const message = `"${name}" is not known; there are ${Object.keys(schemas).join(', ')}`
     return refusedFor({ path: ['apiVersion'], message })
   }
-  const errors = [...metadataErrors(object['metadata']), ...specErrors(object, schema)]
-  return { kind: 'checked', errors, warnings: errors.length > 0 ? [] : warningsOf(object) }
+  const { errors: ofSpec, known } = judgeSpec(object, schema)
+  const errors = [...metadataErrors(object['metadata']), ...ofSpec]
+  if (errors.length > 0) return { kind: 'checked', errors, warnings: [] }
+  const { apiVersion, kind, metadata, spec } = object
+  return admitted({
+    apiVersion,
+    kind,
+    metadata: withoutNulls(metadata),
+    ...(spec === undefined || spec === null ? {} : { spec: known }),
+  })
+}
+
+/** What the chart's admission policies make of an object that everything else accepts. */
+function admitted(object: Json): ObjectResult {
+  const { denied, warnings } = chartAdmission(object)
+  return {
+    kind: 'checked',
+    errors: denied.map(({ policy, message }) => ({
+      path: [],
+      message: `ValidatingAdmissionPolicy "${policy}" denies it: ${message}`,
+    })),
+    warnings: warnings.map(({ message }) => message),
+  }
 }
 
 const refusedFor = (error: FieldError): ObjectResult => ({ kind: 'checked', errors: [error], warnings: [] })
 
-function specErrors(object: Json, schema: z.ZodType): readonly FieldError[] {
+/** `known`: the spec that the API server would store. */
+function judgeSpec(
+  object: Json,
+  schema: z.ZodType,
+): { readonly errors: readonly FieldError[]; readonly known?: unknown } {
   const given = withoutNulls(object['spec'] ?? (object['kind'] === 'AKSNodeClass' ? {} : undefined))
   const { errors: refusals, known } = judge(schema, given, ['spec'])
   const errors = [...unknownFields(given, known, ['spec']), ...refusals]
   // What the CRD refuses, no controller ever sees.
-  return errors.length > 0 ? errors : runtimeErrors(object, known as Json)
+  return { errors: errors.length > 0 ? errors : runtimeErrors(object, known as Json), known }
 }
 
 /** kubectl refuses fields that the schema does not know; most are misspelt. */

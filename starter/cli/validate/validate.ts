@@ -26,8 +26,7 @@ async function validate(names: readonly string[], output: 'text' | 'json'): Prom
   const files: (InputFile | UnreadableFile)[] = []
   for (const name of names) files.push(await readInput(name))
   return runBounded(
-    'validate',
-    { files, output },
+    { name: 'validate', input: { files, output } },
     files.filter((file) => 'bytes' in file),
   )
 }

@@ -6,9 +6,11 @@ import {
 } from '../../../activities/kubernetes/cache/decode.ts'
 import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
 import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
-import { isNotFound, type Json, KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { readConfigMap } from '../../../activities/kubernetes/client/config-map.ts'
-import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { readPauses } from '../../../activities/kubernetes/pauses/pauses.ts'
 import { lastPassKey, parseVerdict, verdictMapName, verdictShard } from '../../../core/disruption/verdict.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
@@ -28,31 +30,32 @@ interface Where {
 export function readNode(name: string, where: Where): Promise<NodeFacts | undefined> {
   return withClient(async (client) => {
     const [node, claim] = await Promise.all([
-      one(client, 'nodes', name).then((json) => json && decodeNode(json)),
-      one(client, 'nodeclaims', name).then((json) => json && decodeNodeClaim(json)),
+      one(client, resourcePath('nodes', name)).then((json) => json && decodeNode(json)),
+      one(client, resourcePath('nodeclaims', name)).then((json) => json && decodeNodeClaim(json)),
     ])
-    if (node !== undefined) return nodeFacts(client, where, node, await claimOf(client, node))
+    if (node !== undefined) return nodeFacts(client, where, { node, claim: await claimOf(client, node) })
     if (claim === undefined) return undefined
-    const own = claim.status.nodeName === undefined ? undefined : await one(client, 'nodes', claim.status.nodeName)
-    return nodeFacts(client, where, own && decodeNode(own), claim)
+    const own =
+      claim.status.nodeName === undefined ? undefined : await one(client, resourcePath('nodes', claim.status.nodeName))
+    return nodeFacts(client, where, { node: own && decodeNode(own), claim })
   })
 }
 
 /** Undefined: there is no such pod. */
 export function readPod(namespace: string, name: string, where: Where): Promise<PodFacts | undefined> {
   return withClient(async (client) => {
-    const json = await one(client, 'pods', name, namespace)
+    const json = await one(client, resourcePath('pods', name, namespace))
     if (json === undefined) return undefined
     const pod = decodePod(json)
     const [node, budgets, events] = await Promise.all([
-      pod.nodeName === undefined ? undefined : one(client, 'nodes', pod.nodeName),
+      pod.nodeName === undefined ? undefined : one(client, resourcePath('nodes', pod.nodeName)),
       readBudgets(client, namespace),
       readEvents(client, [pod.metadata.uid], namespace),
     ])
     const facts = { now: where.now, pod, budgets, events }
     if (node === undefined) return facts
     const decoded = decodeNode(node)
-    return { ...facts, node: await nodeFacts(client, where, decoded, await claimOf(client, decoded)) }
+    return { ...facts, node: await nodeFacts(client, where, { node: decoded, claim: await claimOf(client, decoded) }) }
   })
 }
 
@@ -65,14 +68,9 @@ async function withClient<T>(read: (client: KubernetesClient) => Promise<T>): Pr
   }
 }
 
-async function one(
-  client: KubernetesClient,
-  resource: ResourceName,
-  name: string,
-  namespace?: string,
-): Promise<Json | undefined> {
+async function one(client: KubernetesClient, path: string): Promise<Json | undefined> {
   try {
-    return await client.get(resourcePath(resource, name, namespace))
+    return await client.get(path)
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error
@@ -91,13 +89,12 @@ async function claimOf(client: KubernetesClient, { metadata, providerId }: Node)
 async function nodeFacts(
   client: KubernetesClient,
   { namespace, now, cluster }: Where,
-  node: Node | undefined,
-  claim: NodeClaim | undefined,
+  { node, claim }: { readonly node: Node | undefined; readonly claim: NodeClaim | undefined },
 ): Promise<NodeFacts> {
   const poolName = (node ?? claim)?.metadata.labels[labels.nodePool]
   const uids = [node, claim].flatMap((object) => (object === undefined ? [] : [object.metadata.uid]))
   const [pool, pods, budgets, pauses, kept, events] = await Promise.all([
-    poolName === undefined ? undefined : one(client, 'nodepools', poolName),
+    poolName === undefined ? undefined : one(client, resourcePath('nodepools', poolName)),
     node === undefined
       ? undefined
       : client.list(resourcePath('pods'), { fieldSelector: `spec.nodeName=${node.metadata.name}` }),

@@ -1,0 +1,226 @@
+// What errors of Azure mean, as rules; docs/azure-failures.md documents them.
+import { imageIn, named, policyNames, resourceIn, roleRemedy } from './azure-error-names.ts'
+
+/**
+ * When a failed call is worth trying again. `retrySoon`: it is over in seconds. `retryLater`: something has to come to an end first.
+ * `waitForUser`: somebody has to change something. `capacity`: with another offering, at once.
+ */
+type RetryClass = 'retrySoon' | 'retryLater' | 'waitForUser' | 'capacity'
+
+/** What a failure is, and what to do about it. Capacity is an outcome and stands in `azure-error.ts`. */
+export interface Failure {
+  readonly reason: string
+  readonly remedy: string
+  readonly retry: Exclude<RetryClass, 'capacity'>
+  /** The wait that Azure or the class asks for; absent: that of the retry policy. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/** What is known of a failed call, or of a VM that failed after it was accepted. */
+export interface FailureFacts {
+  readonly code: string
+  /** HTTP status; absent: no answer came, or it is not known. */
+  readonly status?: number | undefined
+  readonly text: string
+  readonly retryAfterMs?: number | undefined
+}
+
+export interface Rule {
+  readonly reason: string
+  readonly retry: Failure['retry']
+  readonly codes?: readonly string[]
+  /** Beside the codes, or together with one. */
+  readonly also?: (facts: FailureFacts) => boolean
+  readonly onlyIf?: (facts: FailureFacts) => boolean
+  readonly remedy: (facts: FailureFacts) => string
+}
+
+const isThrottled = ({ code, status, text }: FailureFacts) =>
+  status === 429 || (code === 'OperationNotAllowed' && /TooManyRequests|too many requests|throttl/i.test(text))
+
+/** The rules, in the order in which they are looked at; the first that applies decides. Documented in docs/azure-failures.md. */
+const rules: readonly Rule[] = [
+  {
+    reason: 'Throttled',
+    retry: 'retrySoon',
+    codes: ['TooManyRequests', 'SubscriptionRequestsThrottled', 'ResourceCollectionRequestsThrottled'],
+    also: isThrottled,
+    remedy: () =>
+      "Azure limits the subscription's requests; it goes on by itself when the time that Azure names is over",
+  },
+  {
+    reason: 'PolicyDenied',
+    retry: 'waitForUser',
+    codes: ['RequestDisallowedByPolicy', 'RequestDisallowedByAzure'],
+    remedy: ({ text }) =>
+      `an Azure policy forbids the VM: ${policyNames(text)}. Exempt the node resource group, or meet the policy (tags: spec.tags of the AKSNodeClass)`,
+  },
+  {
+    reason: 'NotAuthorized',
+    retry: 'waitForUser',
+    codes: [
+      'AuthorizationFailed',
+      'LinkedAuthorizationFailed',
+      'LinkedAccessCheckFailed',
+      'AuthorizationPermissionMismatch',
+    ],
+    remedy: ({ text }) => roleRemedy(text),
+  },
+  {
+    reason: 'NotAuthenticated',
+    retry: 'waitForUser',
+    codes: [
+      'AuthenticationFailed',
+      'InvalidAuthenticationToken',
+      'ExpiredAuthenticationToken',
+      'InvalidAuthenticationTokenTenant',
+    ],
+    also: ({ code, status }) => status === 401 || /^(Aggregate)?AuthenticationError|CredentialUnavailable/.test(code),
+    remedy: () =>
+      'Azure does not accept the identity; check AZURE_CLIENT_ID, AZURE_TENANT_ID and the federated credential of the ServiceAccount ("joiner doctor" tells which)',
+  },
+  {
+    reason: 'SubnetFull',
+    retry: 'retryLater',
+    codes: ['SubnetIsFull', 'InsufficientSubnetSize'],
+    also: ({ text }) =>
+      /SubnetIsFull|subnet\b.{0,300}\bis (already )?full|not enough (free )?(IP )?addresses/i.test(text),
+    remedy: ({ text }) =>
+      `${resourceIn(text, 'subnets') ?? 'the subnet'} has no free address; enlarge it, set spec.vnetSubnetID of the AKSNodeClass to another, or let nodes go`,
+  },
+  {
+    reason: 'LoadBalancerPoolGone',
+    retry: 'retrySoon',
+    codes: ['InvalidResourceReference'],
+    onlyIf: ({ text }) => text.includes('backendAddressPools'),
+    remedy: () => 'a backend pool of the load balancer is gone; the pools are read anew and the VM is asked for again',
+  },
+  {
+    reason: 'ReferenceMissing',
+    retry: 'waitForUser',
+    codes: ['InvalidResourceReference', 'LinkedInvalidPropertyId'],
+    remedy: ({ text }) =>
+      `the VM refers to a resource that is not there or lies in another region: ${named(text, /(\/subscriptions\/[^\s'"\\,]+)/i) ?? 'see what Azure says'}; correct the AKSNodeClass or Joiner's settings`,
+  },
+  {
+    reason: 'NicReserved',
+    retry: 'retryLater',
+    codes: ['NicReservedForAnotherVm'],
+    remedy: () => 'Azure keeps the NIC of a failed VM for three minutes; it is tried again',
+  },
+  {
+    reason: 'ImageNotFound',
+    retry: 'retryLater',
+    codes: [
+      'GalleryImageNotFound',
+      'PlatformImageNotFound',
+      'ImageNotFound',
+      'GalleryImageVersionNotFound',
+      'CommunityGalleryImageNotFound',
+      'SharedGalleryImageNotFound',
+    ],
+    remedy: ({ text }) =>
+      `the node image ${imageIn(text)}is not there (any more); status.images of the AKSNodeClass is read anew every 5 minutes. If it lasts, check spec.imageFamily and the access to the gallery`,
+  },
+  {
+    reason: 'DiskEncryptionSetNotUsable',
+    retry: 'waitForUser',
+    codes: ['KeyVaultAccessForbidden', 'DiskEncryptionSetNotFound', 'DiskEncryptionSetKeyVaultAccessForbidden'],
+    also: ({ text, status }) => status === 403 && text.includes('diskEncryptionSets'),
+    remedy: () =>
+      'the disk encryption set cannot be used; give Joiner\'s identity the role "Reader" on it, and the set itself access to its key vault',
+  },
+  {
+    reason: 'ProviderNotRegistered',
+    retry: 'waitForUser',
+    codes: ['MissingSubscriptionRegistration', 'SubscriptionNotRegistered', 'NoRegisteredProviderFound'],
+    remedy: ({ text }) =>
+      `the subscription does not know a resource provider; run: az provider register --namespace ${named(text, /(Microsoft\.\w+)/) ?? 'Microsoft.Compute'}`,
+  },
+  {
+    reason: 'SizeNotSupported',
+    retry: 'waitForUser',
+    codes: ['VMSizeNotSupported', 'VMSizeDoesntSupportPremiumStorage', 'HyperVGenerationMismatch'],
+    also: ({ code, text }) => code === 'BadRequest' && text.includes('is not supported for subscription'),
+    remedy: () =>
+      'Azure does not make this size so; exclude it by a requirement of the NodePool (node.kubernetes.io/instance-type NotIn)',
+  },
+  {
+    reason: 'Locked',
+    retry: 'waitForUser',
+    codes: ['ScopeLocked'],
+    remedy: () => 'a lock forbids changes of the node resource group; remove the lock',
+  },
+  {
+    reason: 'SubscriptionUnusable',
+    retry: 'waitForUser',
+    codes: [
+      'ReadOnlyDisabledSubscription',
+      'SubscriptionNotFound',
+      'ResourceGroupNotFound',
+      'ResourceGroupBeingDeleted',
+      'InvalidSubscriptionId',
+    ],
+    remedy: () =>
+      'the subscription or the node resource group is not there or not active; check ARM_SUBSCRIPTION_ID and AZURE_NODE_RESOURCE_GROUP',
+  },
+  {
+    reason: 'PropertyChangeNotAllowed',
+    retry: 'retrySoon',
+    codes: ['PropertyChangeNotAllowed'],
+    remedy: () => 'a VM of this name came into being meanwhile; it is looked at, and then taken over or removed',
+  },
+  {
+    reason: 'Conflict',
+    retry: 'retryLater',
+    codes: [
+      'ConflictingUserInput',
+      'AnotherOperationInProgress',
+      'OperationPreempted',
+      'CanceledAndSupersededDueToAnotherOperation',
+    ],
+    also: ({ code, text }) => code === 'OperationNotAllowed' && /marked for deletion|being deleted/i.test(text),
+    remedy: () => 'another operation on the same resource has to end first; it is tried again',
+  },
+  {
+    reason: 'InvalidRequest',
+    retry: 'waitForUser',
+    also: ({ status }) => status === 400,
+    remedy: () =>
+      "Azure does not accept the VM as described; correct what it names in the AKSNodeClass or in Joiner's settings",
+  },
+  {
+    reason: 'NotAuthorized',
+    retry: 'waitForUser',
+    also: ({ status }) => status === 403,
+    remedy: ({ text }) => roleRemedy(text),
+  },
+  {
+    reason: 'Conflict',
+    retry: 'retryLater',
+    also: ({ status }) => status === 409 || status === 404 || status === 412,
+    remedy: () => 'the resource is in another state than expected; it is looked at anew and tried again',
+  },
+  {
+    reason: 'ArmUnreachable',
+    retry: 'retrySoon',
+    codes: ['REQUEST_SEND_ERROR', 'ETIMEDOUT', 'ECONNRESET', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'],
+    remedy: () => 'Azure did not answer; it is asked again. If it lasts, check network, proxy and JOINER_ARM_ENDPOINT',
+  },
+]
+
+const otherwise: Rule = {
+  reason: 'AzureError',
+  retry: 'retrySoon',
+  remedy: () => 'Azure failed; it is tried again',
+}
+
+/** The rule that decides: the first that applies. What no rule knows is Azure's, and tried again. */
+export function ruleFor(facts: FailureFacts): Rule {
+  return rules.find((rule) => applies(rule, facts)) ?? otherwise
+}
+
+function applies({ codes, also, onlyIf }: Rule, facts: FailureFacts): boolean {
+  const isMeant = codes?.includes(facts.code) === true || also?.(facts) === true
+  return isMeant && onlyIf?.(facts) !== false
+}

@@ -1,0 +1,67 @@
+// The requests that bring a VM, its NICs and its extension up to what is asked for.
+import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
+import type { NetworkInterface } from '@azure/arm-network'
+import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
+import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
+import { isNotFoundAnswer } from '../arm/azure-error.ts'
+import type { AzureClient } from '../arm/client.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import { vmName } from '../launch/virtual-machine.ts'
+import { billingExtensionName } from './billing-extension.ts'
+
+interface Arm {
+  readonly azure: AzureClient
+  readonly config: AzureConfig
+}
+
+/** What a resource should have, and the names of those of its tags that are Joiner's. */
+interface Wanted {
+  readonly state: InPlaceState
+  readonly ours: readonly string[]
+}
+
+/** Changes the tags of a NIC that differ. */
+export async function changeNic({ azure, config }: Arm, nic: NetworkInterface, { state, ours }: Wanted): Promise<void> {
+  const { tags } = inPlaceChange({ tags: nic.tags ?? {}, identities: [] }, ours, { ...state, identities: [] })
+  if (tags !== undefined)
+    await azure.network.networkInterfaces.updateTags(config.nodeResourceGroup, nic.name ?? '', { tags: { ...tags } })
+}
+
+/** The extension is Joiner's own, so its tags are replaced. A VM that has none is as good. */
+export async function changeExtension({ azure, config }: Arm, claim: string, { tags }: InPlaceState): Promise<void> {
+  try {
+    await azure.compute.virtualMachineExtensions
+      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
+      .submitted()
+  } catch (error) {
+    if (!isNotFoundAnswer(error)) throw error
+  }
+}
+
+/** Changes tags and identities of a VM that differ. Returns whether anything did. */
+export async function changeVm({ azure, config }: Arm, vm: VirtualMachine, wanted: Wanted): Promise<boolean> {
+  const change = changeOf(vm, wanted)
+  if (isNothing(change)) return false
+  const { tags, identities } = change
+  await azure.compute.virtualMachines
+    .update(config.nodeResourceGroup, vm.name ?? '', {
+      ...(tags === undefined ? {} : { tags: { ...tags } }),
+      ...(identities === undefined ? {} : { identity: identityWith(vm, identities) }),
+    })
+    .submitted()
+  return true
+}
+
+/** What a VM lacks. */
+export function changeOf(vm: VirtualMachine, { state, ours }: Wanted) {
+  const identities = Object.keys(vm.identity?.userAssignedIdentities ?? {})
+  return inPlaceChange({ tags: vm.tags ?? {}, identities }, ours, state)
+}
+
+/** An update adds the identities that it names. The kind replaces the kind before, so an identity of the system's own is named again. */
+function identityWith({ identity }: VirtualMachine, ids: readonly string[]): VirtualMachineIdentity {
+  return {
+    type: identity?.type?.includes('SystemAssigned') ? 'SystemAssigned, UserAssigned' : 'UserAssigned',
+    userAssignedIdentities: Object.fromEntries(ids.map((id) => [id, {}])),
+  }
+}

@@ -1,0 +1,13 @@
+import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
+import type { CachedObject } from './cached-kinds.ts'
+
+/**
+ * NodePools and NodeClaims can belong to another provider that lives in the same cluster, and NodeClaims to node auto-provisioning, whose machines AKS
+ * makes and deletes. Joiner never sees them; their Nodes count as nodes that nobody manages.
+ */
+export function isOfAnotherProvider(object: CachedObject): boolean {
+  if (object.kind !== 'NodeClaim' && object.kind !== 'NodePool') return false
+  if (object.kind === 'NodeClaim' && isAksMachine(object)) return true
+  const { group, kind } = object.kind === 'NodeClaim' ? object.spec.nodeClassRef : object.template.spec.nodeClassRef
+  return group !== 'karpenter.azure.com' || kind !== 'AKSNodeClass'
+}

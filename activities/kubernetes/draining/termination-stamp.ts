@@ -1,0 +1,23 @@
+import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
+import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { timeText } from '../../../core/values/time.ts'
+import { claimBeingDeleted, type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
+import type { ClaimRef } from '../contract.ts'
+import { subject } from '../event-recorder.ts'
+
+/** With a terminationGracePeriod the end of the drain is fixed once, in an annotation that everybody can read. */
+export async function stampTermination(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+  const claim = await claimBeingDeleted(deps, ref)
+  const deadline = claim && terminationDeadline(claim)
+  if (claim === undefined || deadline === undefined) return claim
+  if (claim.metadata.annotations[annotations.terminationTimestamp] !== undefined) return claim
+  const text = timeText(deadline)
+  tellDeadline(deps, claim, text)
+  return updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.terminationTimestamp]: text } } }))
+}
+
+export function tellDeadline(deps: ObjectWritesDeps, object: Node | NodeClaim, time: string): void {
+  const message = `All pods will be deleted by ${time}`
+  deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
+}

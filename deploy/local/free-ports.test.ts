@@ -1,0 +1,24 @@
+import { type AddressInfo, createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { freePorts } from './free-ports.ts'
+
+function listen(port: number): Promise<() => Promise<void>> {
+  const server = createServer()
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      expect((server.address() as AddressInfo).port).toBe(port)
+      resolve(() => new Promise((closed) => server.close(() => closed())))
+    })
+  })
+}
+
+test('free ports differ, also of callers at the same time, can be listened on, and are below those of connections', async () => {
+  const ports = (await Promise.all([freePorts(8), freePorts(8), freePorts(1)])).flat()
+  expect(new Set(ports).size).toBe(17)
+  for (const port of ports) {
+    expect(port).toBeGreaterThanOrEqual(20_000)
+    expect(port).toBeLessThan(32_000)
+    await (await listen(port))()
+  }
+})
