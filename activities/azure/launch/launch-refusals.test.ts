@@ -13,7 +13,7 @@ import {
 } from '../../../test/fakes/launch-world.ts'
 import { at, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
-import type { Json } from '../../kubernetes/client/client.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { launch } from './launch.ts'
 
@@ -156,7 +156,9 @@ describe('Azure refuses', () => {
     const outcomes = await ended(
       Promise.all(
         ['a', 'b'].map((name) =>
-          asAttempt(1, () => launch(deps, { name, uid: `uid-${name}` }, 1, new AbortController().signal)),
+          asAttempt(1, () =>
+            launch(deps, { claim: { name, uid: `uid-${name}` }, attempt: 1 }, new AbortController().signal),
+          ),
         ),
       ),
     )
