@@ -134,8 +134,7 @@ describe('many refusals', () => {
 test('what a watch tells late takes away nothing that was written since', async () => {
   const cluster = new FakeCluster()
   let letThrough = () => {}
-  const client = {
-    ...cluster.client,
+  const client = Object.assign(Object.create(cluster.client) as typeof cluster.client, {
     watch: async function* (path: string, options: Parameters<typeof cluster.client.watch>[1]) {
       for await (const event of cluster.client.watch(path, options)) {
         await new Promise<void>((resolve) => {
@@ -144,7 +143,7 @@ test('what a watch tells late takes away nothing that was written since', async 
         yield event
       }
     },
-  }
+  })
   const own = replica({ client } as never)
   await pass(0)
   const [first, second] = ['A', 'B'].map((name) => offering({ instanceType: name, family: '' })) as [
