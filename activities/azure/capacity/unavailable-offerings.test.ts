@@ -150,8 +150,8 @@ test('what a watch tells late takes away nothing that was written since', async 
     OfferingId,
     OfferingId,
   ]
-  await own.mark(first, 'zoneOfCapacityType', told)
-  await own.mark(second, 'zoneOfCapacityType', told)
+  await own.mark(first, 'zoneOfCapacityType', reported)
+  await own.mark(second, 'zoneOfCapacityType', reported)
   await pass(0)
   let cleared = 0
   own.onCleared(() => {
