@@ -1,4 +1,5 @@
 // Compiles only while the types of `core` and the schemas agree on Karpenter's objects: `npm run types` names the field that differs.
+import type { JudgedNodeClassSpec } from '../core/node-class/judged-spec.ts'
 import type * as core from '../core/objects.ts'
 import type { nodePoolSpec } from './node-pool.ts'
 import type {
@@ -76,7 +77,7 @@ export type Agreement = readonly [
   None<Differences<NodePoolStatusJson, PoolStatus>>,
   None<Differences<NodeClassStatusJson, Renamed<core.NodeClass['status'], { localDnsState: 'localDNSState' }>>>,
   // Core uses only a part of a node class's spec.
-  None<Unfounded<NodeClass['spec'], core.JudgedNodeClassSpec>>,
-  None<Unfounded<NonNullable<NodeClass['spec']['kubelet']>, NonNullable<core.JudgedNodeClassSpec['kubelet']>>>,
-  None<Unfounded<NonNullable<NodeClass['spec']['localDNS']>, NonNullable<core.JudgedNodeClassSpec['localDNS']>>>,
+  None<Unfounded<NodeClass['spec'], JudgedNodeClassSpec>>,
+  None<Unfounded<NonNullable<NodeClass['spec']['kubelet']>, NonNullable<JudgedNodeClassSpec['kubelet']>>>,
+  None<Unfounded<NonNullable<NodeClass['spec']['localDNS']>, NonNullable<JudgedNodeClassSpec['localDNS']>>>,
 ]

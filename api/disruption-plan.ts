@@ -3,7 +3,7 @@ import { methodNames } from '../core/disruption/command.ts'
 import type { DisruptionPlan } from '../core/disruption/plan/plan.ts'
 import { isPlanId } from '../core/disruption/plan/plan-requests.ts'
 import { pausableReasons } from '../core/pauses/pauses.ts'
-import { isDeeper, mostLevels } from '../core/values/shape.ts'
+import { isDeeper, mostLevels } from '../core/values/json.ts'
 import { moveSchema } from './disruption-move.ts'
 
 const amount = z.number().nonnegative()

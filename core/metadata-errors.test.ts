@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { metadataErrors } from './metadata-errors.ts'
-import { pathText } from './values/shape.ts'
+import { pathText } from './values/field-error.ts'
 
 const owner = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }
 

@@ -1,6 +1,6 @@
 import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from './requirements/label-syntax.ts'
 import type { FieldError } from './values/field-error.ts'
-import { isObject } from './values/shape.ts'
+import { isObject } from './values/json.ts'
 import { shortened } from './values/shortened.ts'
 
 /** Bytes of all annotations of an object, keys and values. */

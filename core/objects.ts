@@ -1,3 +1,4 @@
+import type { JudgedNodeClassSpec } from './node-class/judged-spec.ts'
 import type { Resources } from './resources.ts'
 
 /** Kubernetes object metadata, as much of it as decisions need. Timestamps are RFC 3339 texts as served. */
@@ -237,26 +238,6 @@ export interface NodePool {
   readonly nodeClassObservedGeneration?: number
 }
 
-/** Parts of an AKSNodeClass's spec that are validated here; `api/objects.ts` has all of it. Sizes and durations are Kubernetes texts. */
-export interface JudgedNodeClassSpec {
-  readonly vnetSubnetID?: string
-  readonly kubelet?: {
-    readonly allowedUnsafeSysctls?: readonly string[]
-    readonly cpuCFSQuotaPeriod?: string
-    readonly containerLogMaxSize?: string
-  }
-  readonly linuxOSConfig?: { readonly swapFileSize?: string }
-  readonly localDNS?: {
-    readonly vnetDNSOverrides?: readonly DnsCacheTimes[]
-    readonly kubeDNSOverrides?: readonly DnsCacheTimes[]
-  }
-}
-
-interface DnsCacheTimes {
-  readonly cacheDuration?: string
-  readonly serveStaleDuration?: string
-}
-
 /** An AKSNodeClass as applied. */
 export interface NodeClass {
   readonly kind: 'AKSNodeClass'
@@ -270,13 +251,6 @@ export interface NodeClass {
   }
 }
 
-/** A DaemonSet, as the pod it puts on each node. */
-export interface DaemonSet {
-  readonly kind: 'DaemonSet'
-  readonly metadata: ObjectMeta
-  readonly pod: Pod
-}
-
 export interface PodDisruptionBudget {
   readonly kind: 'PodDisruptionBudget'
   readonly metadata: ObjectMeta
@@ -285,65 +259,4 @@ export interface PodDisruptionBudget {
   readonly maxUnavailable?: number | string
   readonly unhealthyPodEvictionPolicy?: 'IfHealthyBudget' | 'AlwaysAllow'
   readonly disruptionsAllowed: number
-}
-
-export interface VolumeAttachment {
-  readonly kind: 'VolumeAttachment'
-  readonly metadata: ObjectMeta
-  readonly nodeName: string
-  readonly persistentVolumeName?: string
-}
-
-export interface Namespace {
-  readonly kind: 'Namespace'
-  readonly metadata: ObjectMeta
-}
-
-export interface Service {
-  readonly kind: 'Service'
-  readonly metadata: ObjectMeta
-  /** Unset when it selects nothing. */
-  readonly selector?: Readonly<Record<string, string>>
-}
-
-/** A controller of pods, as far as needed to find its pods. */
-export interface PodController {
-  readonly kind: 'ReplicaSet' | 'StatefulSet' | 'ReplicationController'
-  readonly metadata: ObjectMeta
-  readonly selector?: LabelSelector
-}
-
-export interface PersistentVolumeClaim {
-  readonly kind: 'PersistentVolumeClaim'
-  readonly metadata: ObjectMeta
-  readonly volumeName?: string
-  readonly storageClassName?: string
-  readonly phase?: string
-}
-
-export interface PersistentVolume {
-  readonly kind: 'PersistentVolume'
-  readonly metadata: ObjectMeta
-  /** The CSI driver that serves it, in-tree disks of a known driver included. */
-  readonly driver?: string
-  /** Whether it is on one machine, so that its hostname does not limit where it may be created again. */
-  readonly isLocal: boolean
-  readonly nodeSelectorTerms: readonly { readonly matchExpressions?: readonly RequirementSpec[] }[]
-}
-
-export interface StorageClass {
-  readonly kind: 'StorageClass'
-  readonly metadata: ObjectMeta
-  readonly provisioner: string
-  readonly volumeBindingMode?: string
-  readonly allowedTopologies: readonly {
-    readonly matchLabelExpressions?: readonly { readonly key: string; readonly values: readonly string[] }[]
-  }[]
-}
-
-export interface CsiNode {
-  readonly kind: 'CSINode'
-  readonly metadata: ObjectMeta
-  /** Drivers of the node, each with how many volumes it can attach; without a number there is no limit. */
-  readonly drivers: readonly { readonly name: string; readonly count?: number }[]
 }

@@ -150,11 +150,11 @@ export async function createDependencies(input: DependencyInput) {
     quarantine,
     solver: new SolverThread(cache, log, { quarantine }),
     evaluator: new SolverThread(cache, log, { quarantine }),
-    spotToSpotConsolidation: config.FEATURE_GATES['SpotToSpotConsolidation'] ?? false,
+    spotToSpotConsolidation: config.FEATURE_GATES.SpotToSpotConsolidation,
     scheduling: {
       preferencePolicy: config.PREFERENCE_POLICY,
       minValuesPolicy: config.MIN_VALUES_POLICY,
-      reservedCapacity: config.FEATURE_GATES['ReservedCapacity'] ?? true,
+      reservedCapacity: config.FEATURE_GATES.ReservedCapacity,
       defaultSpread: config.SCHEDULER_CONFIG,
     },
     batchIdleMs: config.BATCH_IDLE_DURATION,
@@ -179,7 +179,7 @@ const noCredential: TokenCredential = {
 function nodeRulesOf({ JOINER_INTERRUPTION_CONDITIONS, JOINER_REPAIR_POLICIES, FEATURE_GATES }: Config): NodeRules {
   return {
     interruptions: JOINER_INTERRUPTION_CONDITIONS,
-    repairs: FEATURE_GATES['NodeRepair'] === true ? JOINER_REPAIR_POLICIES : [],
+    repairs: FEATURE_GATES.NodeRepair ? JOINER_REPAIR_POLICIES : [],
   }
 }
 

@@ -1,7 +1,8 @@
+import { isObject } from '../../core/values/json.ts'
 import { annotationsOf, nodeClassAnnotation, withAnnotations } from './fields.ts'
 import { newNodeClaim, oldNodeClaim } from './node-claim.ts'
 import { newNodePool, oldNodePool } from './node-pool.ts'
-import { applied, changes, type Groups, isObject, type Json, readChanges, without } from './residue.ts'
+import { applied, changes, type Groups, type Json, readChanges, without } from './residue.ts'
 
 /** On a v1beta1 object: v1 fields that v1beta1 does not have. */
 const newResidue = 'joiner.sh/v1-fields'

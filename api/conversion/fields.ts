@@ -1,6 +1,7 @@
 // Conversion of the fields that NodePools and NodeClaims share.
 import { kubeletAnnotation } from '../../core/node-class/kubelet-conversion.ts'
-import { isEqual, isObject, type Json, parsed, without } from './residue.ts'
+import { isObject } from '../../core/values/json.ts'
+import { isEqual, type Json, parsed, without } from './residue.ts'
 
 /** Annotation in which upstream keeps a v1beta1 `nodeClassRef` as written. */
 export const nodeClassAnnotation = 'compatibility.karpenter.sh/v1beta1-nodeclass-reference'

@@ -1,5 +1,6 @@
+import { isObject } from '../../core/values/json.ts'
 import { annotationsOf, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } from './fields.ts'
-import { isObject, type Json, without } from './residue.ts'
+import { type Json, without } from './residue.ts'
 
 /**
  * Returns a v1beta1 NodeClaim in v1. In v1beta1 only the pool held the age of replacement. v1's default could end a node whose pool says `Never`, so

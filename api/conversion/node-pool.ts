@@ -1,5 +1,6 @@
+import { isObject } from '../../core/values/json.ts'
 import { annotationsOf, mapList, mapObject, newNodeSpec, oldNodeSpec, withAnnotations } from './fields.ts'
-import { isObject, type Json, without } from './residue.ts'
+import { type Json, without } from './residue.ts'
 
 /** Returns a v1beta1 NodePool in v1, without the fields that v1 does not have. */
 export function newNodePool(pool: Json): Json {

@@ -1,7 +1,7 @@
 // Fields that one version does not have travel in an annotation of the object in the other version, as a list of guarded changes. Each is reverted
 // only where the converted value is unchanged, so that an edit made in the other version wins.
 
-import { isDeeper, mostLevels } from '../../core/values/shape.ts'
+import { isDeeper, isObject, mostLevels } from '../../core/values/json.ts'
 
 export type Json = { readonly [key: string]: unknown }
 
@@ -14,10 +14,6 @@ type Change =
 export interface Groups {
   readonly at: string
   readonly keys: readonly string[]
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns the object without some keys. */

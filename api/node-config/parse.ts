@@ -1,3 +1,4 @@
+import { isObject } from '../../core/values/json.ts'
 import { type Field, type Fields, jsonName } from './field.ts'
 import { type NodeConfig, nodeConfigSchema, requiredFields } from './schema.ts'
 
@@ -124,10 +125,6 @@ function namesOf(fields: Fields): ReadonlyMap<string, string> {
 function refuse({ path, problems }: Place, what: string): undefined {
   problems.push({ path, kind: 'invalid', what })
   return undefined
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const join = (path: string, name: string) => (path === '' ? name : `${path}.${name}`)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { FieldError } from '../../core/values/field-error.ts'
-import { isObject } from '../../core/values/shape.ts'
+import { isObject } from '../../core/values/json.ts'
 import { shortened } from '../../core/values/shortened.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
 import { CelScope, compileCel } from './cel.ts'

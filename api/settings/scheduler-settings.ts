@@ -4,7 +4,7 @@ import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spr
 import { readOneYaml } from '../yaml/read.ts'
 
 /** Karpenter's feature gates with their defaults (reference/karpenter-core.md 7). */
-const gateDefaults: Readonly<Record<string, boolean>> = {
+const gateDefaults = {
   NodeRepair: false,
   ReservedCapacity: true,
   SpotToSpotConsolidation: false,
@@ -13,13 +13,16 @@ const gateDefaults: Readonly<Record<string, boolean>> = {
   CapacityBuffer: false,
 }
 
+/** All known gates, and unknown ones that somebody named. */
+type FeatureGates = Readonly<Record<keyof typeof gateDefaults, boolean> & Record<string, boolean>>
+
 const supportedGates: ReadonlySet<string> = new Set(['NodeRepair', 'ReservedCapacity', 'SpotToSpotConsolidation'])
 
 /** `Key=true` or `Key=false`, separated by commas; other gates keep their defaults. */
 export const featureGates = z
   .string()
-  .transform((text, context): Readonly<Record<string, boolean>> => {
-    const gates: Record<string, boolean> = { ...gateDefaults }
+  .transform((text, context): FeatureGates => {
+    const gates: Record<keyof typeof gateDefaults, boolean> & Record<string, boolean> = { ...gateDefaults }
     for (const entry of text.split(',').map((part) => part.trim())) {
       if (entry === '') continue
       const [name = '', value = ''] = entry.split('=').map((part) => part.trim())

@@ -1,6 +1,6 @@
 import { Composer, type Document, Lexer, LineCounter, Parser, Schema } from 'yaml'
+import { isDeeper, mostLevels } from '../../core/values/json.ts'
 import { printableStart } from '../../core/values/printable.ts'
-import { isDeeper, mostLevels } from '../../core/values/shape.ts'
 import { lineOfPath, type Path } from './place.ts'
 import { mostProblems, valueOf, type YamlProblem } from './value.ts'
 

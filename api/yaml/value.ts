@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type LineCounter, type ParsedNode, Scalar } from 'yaml'
+import { mostLevels } from '../../core/values/json.ts'
 import { printableStart } from '../../core/values/printable.ts'
-import { mostLevels } from '../../core/values/shape.ts'
 
 /** Why a document cannot be read, and where. */
 export interface YamlProblem {

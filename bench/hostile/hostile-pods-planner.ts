@@ -5,7 +5,8 @@ import { Agent } from 'undici'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { SolverThread } from '../../activities/scheduler-thread/solver-thread.ts'
-import { instanceTypes, type TypeJson } from '../../starter/cli/simulate/instance-types.ts'
+import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
+import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
 import { hostileCluster } from '../workloads/hostile-cluster.ts'
 import type { PlannerFigures } from './hostile-pods.ts'
 
@@ -18,7 +19,7 @@ const evaluator = new SolverThread(cache, log)
 const scenario = hostileCluster()
 const request = {
   now: Date.parse(scenario.now) + 3_600_000,
-  instanceTypes: new Map([['default', instanceTypes(scenario.instanceTypes as readonly TypeJson[])]]),
+  instanceTypes: new Map([['default', instanceTypes(scenario.instanceTypes as readonly InstanceTypeJson[])]]),
   options: {},
   defaultSpread: [],
 }

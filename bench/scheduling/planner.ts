@@ -3,7 +3,8 @@ import { pino } from 'pino'
 import { ClusterCache } from '../../activities/kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { SolverThread, type ThreadPlan, type ThreadRequest } from '../../activities/scheduler-thread/solver-thread.ts'
-import { instanceTypes, type TypeJson } from '../../starter/cli/simulate/instance-types.ts'
+import type { InstanceTypeJson } from '../../api/shapes/scenario.ts'
+import { instanceTypes } from '../../starter/cli/simulate/instance-types.ts'
 import { circumstances, table } from '../report.ts'
 import { largeCluster } from '../workloads/azure-workloads.ts'
 import type { Scenario } from '../workloads/scenario.ts'
@@ -76,7 +77,7 @@ function report(
 }
 
 function requestFor(scenario: Scenario): ThreadRequest {
-  const types = instanceTypes(scenario.instanceTypes as readonly TypeJson[])
+  const types = instanceTypes(scenario.instanceTypes as readonly InstanceTypeJson[])
   return {
     now: Date.parse(scenario.now),
     instanceTypes: new Map([['default', types]]),

@@ -1,6 +1,7 @@
 // Describes what a drain waits for and since when, and decides when to report it.
-import type { Pod, VolumeAttachment } from '../objects.ts'
+import type { Pod } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
+import type { VolumeAttachment } from '../pods/related-objects.ts'
 import { timeText } from '../values/time.ts'
 import type { HeldBy } from './drain.ts'
 

@@ -1,4 +1,4 @@
-import type { Pod, VolumeAttachment } from '../objects.ts'
+import type { Pod } from '../objects.ts'
 import {
   hasDoNotDisrupt,
   isDaemonPod,
@@ -8,6 +8,7 @@ import {
   isTerminating,
   toleratesDisruption,
 } from '../pods/pod-rules.ts'
+import type { VolumeAttachment } from '../pods/related-objects.ts'
 
 /** A pod whose deletion is overdue for this time is held by a party that no longer responds: draining does not wait for it. */
 const stuckAfterMs = 60_000

@@ -1,7 +1,7 @@
 import { parseGoDuration } from '../values/duration.ts'
 import { canonicalIp } from '../values/ip.ts'
+import { isDeeper, mostLevels } from '../values/json.ts'
 import { compareQuantity, parseQuantity, zero } from '../values/quantity.ts'
-import { isDeeper, mostLevels } from '../values/shape.ts'
 import { shortened } from '../values/shortened.ts'
 
 /** Annotation in which the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JudgedNodeClassSpec } from '../objects.ts'
-import { pathText } from '../values/shape.ts'
+import { pathText } from '../values/field-error.ts'
+import type { JudgedNodeClassSpec } from './judged-spec.ts'
 import { nodeClassErrors } from './node-class-validation.ts'
 
 const subnet = (name: string) =>

@@ -1,10 +1,10 @@
 import { nodeClassNameErrors } from '../node-claim/node-names.ts'
-import type { JudgedNodeClassSpec } from '../objects.ts'
 import { parseGoDuration } from '../values/duration.ts'
 import type { FieldError } from '../values/field-error.ts'
 import { parseQuantity, type Quantity } from '../values/quantity.ts'
 import { shortened } from '../values/shortened.ts'
 import { sysctlError } from '../values/sysctl.ts'
+import type { JudgedNodeClassSpec } from './judged-spec.ts'
 
 type Path = FieldError['path']
 

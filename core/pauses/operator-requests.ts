@@ -1,3 +1,5 @@
+import { isObject } from '../values/json.ts'
+
 /** Content of an operator's message after validation. */
 export type Checked<T> =
   | { readonly kind: 'ok'; readonly value: T }
@@ -29,10 +31,6 @@ export function textRefusal(name: string, texts: Readonly<Record<string, unknown
     if (value.length > longestText) return `${name}: ${field}: ${value.length} characters, at most ${longestText}`
   }
   return undefined
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns the payload as an object, whatever it is. */

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { DaemonSet, Node, NodeClaim, Pod } from '../objects.ts'
+import type { Node, NodeClaim, Pod } from '../objects.ts'
+import type { DaemonSet } from '../pods/related-objects.ts'
 import {
   sampleClaim,
   sampleMeta,

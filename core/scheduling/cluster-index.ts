@@ -1,20 +1,16 @@
 import type { InstanceType } from '../instance-type.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
+import { isProvisionable } from '../pods/pod-rules.ts'
 import type {
   CsiNode,
   DaemonSet,
   Namespace,
-  Node,
-  NodeClaim,
-  NodePool,
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   PodController,
-  PodDisruptionBudget,
   Service,
   StorageClass,
-} from '../objects.ts'
-import { isProvisionable } from '../pods/pod-rules.ts'
+} from '../pods/related-objects.ts'
 import {
   hasToMove,
   inRuleOrder,

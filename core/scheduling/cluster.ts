@@ -1,21 +1,17 @@
 import { isFullyBlocked } from '../disruption/budgets/pod-disruption-budgets.ts'
 import type { InstanceType } from '../instance-type.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../objects.ts'
+import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } from '../pods/pod-rules.ts'
 import type {
   CsiNode,
   DaemonSet,
   Namespace,
-  Node,
-  NodeClaim,
-  NodePool,
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   PodController,
-  PodDisruptionBudget,
   Service,
   StorageClass,
-} from '../objects.ts'
-import { hasDoNotDisrupt, isActive, isProvisionable, isReschedulable, podName } from '../pods/pod-rules.ts'
+} from '../pods/related-objects.ts'
 import { labels, wellKnownLabels } from '../requirements/labels.ts'
 import { mergeResources, type Resources } from '../resources.ts'
 import { integerQuantity } from '../values/quantity.ts'

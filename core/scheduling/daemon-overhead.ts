@@ -1,5 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
-import type { ContainerPort, DaemonSet, Pod, Taint } from '../objects.ts'
+import type { ContainerPort, Pod, Taint } from '../objects.ts'
+import type { DaemonSet } from '../pods/related-objects.ts'
 import { isCompatible, podRequirements, type Requirements, sharedKeysIntersect } from '../requirements/requirements.ts'
 import { mergeResources, noResources, type Resources } from '../resources.ts'
 import { untolerated } from '../taints.ts'

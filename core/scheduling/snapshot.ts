@@ -1,5 +1,6 @@
 import type { InstanceType } from '../instance-type.ts'
-import type { DaemonSet, NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
+import type { NodePool, Pod, RequirementSpec, Taint } from '../objects.ts'
+import type { DaemonSet } from '../pods/related-objects.ts'
 import type { Requirements } from '../requirements/requirements.ts'
 import type { Resources } from '../resources.ts'
 import type { UnschedulableCause, VolumeProblem } from './unschedulable.ts'

@@ -1,6 +1,7 @@
 import type { InstanceType } from '../instance-type.ts'
-import type { CsiNode, DaemonSet, Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
+import type { Node, NodeClaim, Pod, RequirementSpec, Taint } from '../objects.ts'
 import { isDaemonPod, isTerminal } from '../pods/pod-rules.ts'
+import type { CsiNode, DaemonSet } from '../pods/related-objects.ts'
 import { annotations, labels } from '../requirements/labels.ts'
 import { operatorOf } from '../requirements/requirement.ts'
 import { requirements, requirementsOfLabels } from '../requirements/requirements.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts'
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../pods/related-objects.ts'
 import { sampleMeta, samplePod } from '../sample-objects.ts'
 import type { VolumeProblem } from './unschedulable.ts'
 import { Storage } from './volumes.ts'

@@ -1,5 +1,6 @@
-import type { PersistentVolume, PersistentVolumeClaim, Pod, RequirementSpec, StorageClass } from '../objects.ts'
+import type { Pod, RequirementSpec } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../pods/related-objects.ts'
 import { labels } from '../requirements/labels.ts'
 import { requirements, sharedKeysIntersect } from '../requirements/requirements.ts'
 import { emptyRecord, entryOf } from '../values/records.ts'

@@ -1,6 +1,7 @@
 import type { InstanceType } from '../../core/instance-type.ts'
 import { type TemplateInput, templateRequirements } from '../../core/node-pool/node-claim-template.ts'
-import type { DaemonSet, NodePool, Taint } from '../../core/objects.ts'
+import type { NodePool, Taint } from '../../core/objects.ts'
+import type { DaemonSet } from '../../core/pods/related-objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { inValues } from '../../core/requirements/requirement.ts'
 import { merge, type Requirements } from '../../core/requirements/requirements.ts'

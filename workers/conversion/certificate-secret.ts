@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { isObject, type Json } from '../../api/conversion/residue.ts'
+import { type Json } from '../../api/conversion/residue.ts'
+import { isObject } from '../../core/values/json.ts'
 import { isDue, makeCertificate } from './certificate.ts'
 import type { Certificate } from './webhook.ts'
 

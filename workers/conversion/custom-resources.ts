@@ -1,4 +1,5 @@
-import { isObject, type Json } from '../../api/conversion/residue.ts'
+import { type Json } from '../../api/conversion/residue.ts'
+import { isObject } from '../../core/values/json.ts'
 
 /** The CRDs whose versions the webhook converts. */
 export const convertedCrds = ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh'] as const

@@ -1,5 +1,6 @@
 import { convert } from '../../api/conversion/convert.ts'
-import { isObject, type Json } from '../../api/conversion/residue.ts'
+import { type Json } from '../../api/conversion/residue.ts'
+import { isObject } from '../../core/values/json.ts'
 import { hasMoreValues } from './json-values.ts'
 
 const reviewVersion = 'apiextensions.k8s.io/v1'

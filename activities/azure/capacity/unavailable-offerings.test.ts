@@ -131,6 +131,38 @@ describe('many refusals', () => {
   })
 })
 
+test('what a watch tells late takes away nothing that was written since', async () => {
+  const cluster = new FakeCluster()
+  let letThrough = () => {}
+  const client = Object.assign(Object.create(cluster.client) as typeof cluster.client, {
+    watch: async function* (path: string, options: Parameters<typeof cluster.client.watch>[1]) {
+      for await (const event of cluster.client.watch(path, options)) {
+        await new Promise<void>((resolve) => {
+          letThrough = resolve
+        })
+        yield event
+      }
+    },
+  })
+  const own = replica({ client } as never)
+  await pass(0)
+  const [first, second] = ['A', 'B'].map((name) => offering({ instanceType: name, family: '' })) as [
+    OfferingId,
+    OfferingId,
+  ]
+  await own.mark(first, 'zoneOfCapacityType', reported)
+  await own.mark(second, 'zoneOfCapacityType', reported)
+  await pass(0)
+  let cleared = 0
+  own.onCleared(() => {
+    cleared += 1
+  })
+  // It tells of the first mark alone.
+  letThrough()
+  await pass(0)
+  expect([own.isMarked(first), own.isMarked(second), cleared]).toEqual([true, true, 0])
+})
+
 describe('what an operator clears', () => {
   test('is offered again at once, and whoever waits for it is told', async () => {
     const cluster = new FakeCluster()

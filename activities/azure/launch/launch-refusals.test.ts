@@ -13,6 +13,7 @@ import {
 } from '../../../test/fakes/launch-world.ts'
 import { at, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { launch } from './launch.ts'
 
@@ -147,5 +148,23 @@ describe('Azure refuses', () => {
       message: expect.stringMatching(/standarddsv5family/i) as string,
     })
     expect(azure.writes).toEqual([])
+  })
+
+  test('two claims that are launched at once take no more than is left of a quota', async () => {
+    const usages = new Map([['standarddsv5family', { limit: 2, current: 0 }]])
+    const { azure, cluster, deps } = world(newClaim(), nodeClassJson(), usages)
+    const { metadata, ...second } = newClaim()
+    cluster.put('nodeclaims', { ...second, metadata: { ...(metadata as Json), name: 'b', uid: 'uid-b' } })
+    const outcomes = await ended(
+      Promise.all(
+        ['a', 'b'].map((name) =>
+          asAttempt(1, () =>
+            launch(deps, { claim: { name, uid: `uid-${name}` }, attempt: 1 }, new AbortController().signal),
+          ),
+        ),
+      ),
+    )
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['exhausted', 'launched'])
+    expect(azure.names('virtualMachines')).toHaveLength(1)
   })
 })

@@ -1,22 +1,18 @@
 import type { Role } from '../../../api/config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { NodeRules } from '../../../core/node-claim/node-health.ts'
+import type { Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
 import type {
   CsiNode,
   DaemonSet,
   Namespace,
-  Node,
-  NodeClaim,
-  NodePool,
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   PodController,
-  PodDisruptionBudget,
   Service,
   StorageClass,
   VolumeAttachment,
-} from '../../../core/objects.ts'
+} from '../../../core/pods/related-objects.ts'
 import type { Json } from '../client/answers.ts'
 import type { ResourceName } from '../client/resources.ts'
 import {

@@ -1,23 +1,18 @@
 import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { isInterrupted, type NodeRules, noNodeRules } from '../../../core/node-claim/node-health.ts'
+import type { Node, NodeClaim, NodePool, ObjectMeta, Pod, PodDisruptionBudget } from '../../../core/objects.ts'
 import type {
   CsiNode,
   DaemonSet,
   Namespace,
-  Node,
-  NodeClaim,
-  NodePool,
-  ObjectMeta,
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   PodController,
-  PodDisruptionBudget,
   Service,
   StorageClass,
   VolumeAttachment,
-} from '../../../core/objects.ts'
+} from '../../../core/pods/related-objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import type { Json, ListResult } from '../client/answers.ts'
 import type { KubernetesClient } from '../client/client.ts'

@@ -1,13 +1,13 @@
+import type { LabelSelector } from '../../../core/objects.ts'
 import type {
   CsiNode,
-  LabelSelector,
   Namespace,
   PersistentVolume,
   PersistentVolumeClaim,
   PodController,
   Service,
   StorageClass,
-} from '../../../core/objects.ts'
+} from '../../../core/pods/related-objects.ts'
 import type { Json } from '../client/answers.ts'
 import { decodeMeta } from './decode-meta.ts'
 

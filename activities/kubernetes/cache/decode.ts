@@ -11,7 +11,6 @@ import { withDefaults } from '../../../api/served.ts'
 import { nodePoolHash } from '../../../core/node-pool/node-pool-hash.ts'
 import type {
   Condition,
-  DaemonSet,
   LabelSelector,
   Node,
   NodeClaim,
@@ -19,8 +18,8 @@ import type {
   NodePool,
   PodDisruptionBudget,
   Taint,
-  VolumeAttachment,
 } from '../../../core/objects.ts'
+import type { DaemonSet, VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import { parseResources } from '../../../core/resources.ts'
 import type { Json } from '../client/answers.ts'
 import { decodeMeta, type Text } from './decode-meta.ts'

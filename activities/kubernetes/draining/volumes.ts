@@ -1,5 +1,6 @@
 import { blockingVolumeAttachments, staysOnDrainedNode } from '../../../core/node-claim/drain.ts'
-import type { Pod, VolumeAttachment } from '../../../core/objects.ts'
+import type { Pod } from '../../../core/objects.ts'
+import type { VolumeAttachment } from '../../../core/pods/related-objects.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { isNotFound } from '../client/api-error.ts'
 import type { KubernetesClient } from '../client/client.ts'

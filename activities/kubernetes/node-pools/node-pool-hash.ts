@@ -1,3 +1,4 @@
+import type { NodePoolSpecJson } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../../core/node-pool/node-pool-hash.ts'
 import type { NodePool, ObjectMeta } from '../../../core/objects.ts'
@@ -18,7 +19,7 @@ export async function stampPoolHash(deps: NodePoolHashDeps, { metadata }: NodePo
   const path = resourcePath('nodepools', metadata.name)
   try {
     const json = await deps.client.get(path)
-    const hash = nodePoolHash((json['spec'] as { template: never }).template)
+    const hash = nodePoolHash((json['spec'] as NodePoolSpecJson).template)
     const wanted = { [annotations.nodePoolHash]: hash, [annotations.nodePoolHashVersion]: nodePoolHashVersion }
     const own = (json['metadata'] as Partial<ObjectMeta>).annotations ?? {}
     if (own[annotations.nodePoolHashVersion] !== nodePoolHashVersion) await rehashClaims(deps, metadata.name, hash)

@@ -1,4 +1,5 @@
-import type { DaemonSet, Pod } from '../../objects.ts'
+import type { Pod } from '../../objects.ts'
+import type { DaemonSet } from '../../pods/related-objects.ts'
 import { asItRuns, byName } from '../cluster.ts'
 
 /** DaemonSets as they run, in order. Their newest pods change all the time, but rarely in properties that matter. */

@@ -1,4 +1,5 @@
-import type { ContainerPort, DaemonSet, Taint } from '../../objects.ts'
+import type { ContainerPort, Taint } from '../../objects.ts'
+import type { DaemonSet } from '../../pods/related-objects.ts'
 import { podRequirements } from '../../requirements/requirements.ts'
 import { mergeResources, noResources, type Resources } from '../../resources.ts'
 import { untolerated } from '../../taints.ts'

@@ -1,4 +1,5 @@
-import type { LabelSelector, Pod, PodController, Service, TopologySpreadConstraint } from '../../objects.ts'
+import type { LabelSelector, Pod, TopologySpreadConstraint } from '../../objects.ts'
+import type { PodController, Service } from '../../pods/related-objects.ts'
 import { emptyRecord } from '../../values/records.ts'
 import { selects } from './label-selector.ts'
 

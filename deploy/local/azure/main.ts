@@ -1,6 +1,7 @@
 // The Azure simulator: ARM, the token endpoint and the retail price API on one HTTPS port.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { problemOf } from '../../../api/shapes/shape.ts'
 import { configShape, problemText } from './admin/settings-shape.ts'
 import type { SimulatorConfig } from './server/config.ts'
 import { startSimulator } from './simulator.ts'
@@ -11,7 +12,7 @@ if (values.config === undefined) {
   process.exit(2)
 }
 const config = JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorConfig
-const problem = configShape(config)
+const problem = problemOf(configShape, config)
 if (problem !== undefined) {
   console.error(`${values.config}: ${problemText(problem)}`)
   process.exit(2)

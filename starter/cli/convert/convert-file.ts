@@ -1,12 +1,12 @@
 import { toNewest } from '../../../api/conversion/convert.ts'
-import { isObject } from '../../../api/conversion/residue.ts'
 import { readYaml, type YamlDocument } from '../../../api/yaml/read.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { printable, printableLines } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
 import { documentText, yamlText } from '../shared/yaml-text.ts'
-import { InputError } from '../simulate/shape.ts'
+import { InputError } from '../simulate/input-error.ts'
 
 /** What the command line asks for. */
 export interface ConvertInput {

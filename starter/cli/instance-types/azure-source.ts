@@ -9,7 +9,7 @@ import { fetchPrices } from '../../../activities/azure/catalogue/retail-prices.t
 import { readAzureAccess } from '../../../api/config.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { readPrices } from '../shared/azure-files.ts'
-import { InputError } from '../simulate/shape.ts'
+import { InputError } from '../simulate/input-error.ts'
 import type { RegionSale } from './sources.ts'
 
 /** Asks Azure, as the environment says. Errors: InputError with what the environment lacks, or with what Azure refuses. */

@@ -1,8 +1,11 @@
 import { decodeNodeClass } from '../../../activities/kubernetes/cache/decode.ts'
 import type { NodeClass } from '../../../api/objects.ts'
+import { valueText } from '../../../api/shapes/shape.ts'
+import { pathText } from '../../../core/values/field-error.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
-import { InputError, isObject, pathText, valueText } from '../simulate/shape.ts'
+import { InputError } from '../simulate/input-error.ts'
 import { manifestsOf, placeOf, readDocuments } from '../simulate/source.ts'
 import { validateObject } from '../validate/validate-object.ts'
 

@@ -4,7 +4,7 @@ import type { Demand } from '../../../activities/azure/capacity/quota-accounting
 import { modelledPrices, type Prices } from '../../../activities/azure/catalogue/pricing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { onlyValue, readPrices, regionOf, skusOf } from '../shared/azure-files.ts'
-import { InputError } from '../simulate/shape.ts'
+import { InputError } from '../simulate/input-error.ts'
 
 /** What a region sells, wherever that was read. */
 export interface RegionSale {

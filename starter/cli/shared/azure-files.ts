@@ -1,20 +1,14 @@
 import type { ResourceSku } from '@azure/arm-compute'
+import type { z } from 'zod'
 import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
 import { type PriceItem, type PriceList, pricesOf } from '../../../activities/azure/catalogue/pricing.ts'
 import type { NodeClass } from '../../../api/objects.ts'
+import { list, numberFrom, problemOf, record, text, valueText } from '../../../api/shapes/shape.ts'
+import { pathText } from '../../../core/values/field-error.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { withoutNulls } from '../simulate/cluster-objects.ts'
-import {
-  InputError,
-  isObject,
-  list,
-  numberFrom,
-  pathText,
-  record,
-  type Shape,
-  text,
-  valueText,
-} from '../simulate/shape.ts'
+import { InputError } from '../simulate/input-error.ts'
 import { readDocuments } from '../simulate/source.ts'
 
 const capabilities = list(record({ name: text, value: text }))
@@ -67,10 +61,10 @@ export function skusOf(file: string, json: unknown): readonly ResourceSku[] | un
 
 function refuse(
   entries: readonly unknown[],
-  shape: Shape,
+  shape: z.ZodType,
   { file, what }: { readonly file: string; readonly what: string },
 ): void {
-  const problem = list(shape)(entries)
+  const problem = problemOf(list(shape), entries)
   if (problem === undefined) return
   const [at, ...path] = problem.path
   const place = path.length === 0 ? '' : `${pathText(path)} `

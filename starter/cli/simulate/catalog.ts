@@ -1,14 +1,17 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../../activities/azure/azure-config.ts'
 import type { NodeClass } from '../../../api/objects.ts'
+import { type CatalogJson, catalogShape } from '../../../api/shapes/scenario.ts'
+import { problemOf, valueText } from '../../../api/shapes/shape.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
+import { pathText } from '../../../core/values/field-error.ts'
 import type { InputFile } from '../bounded/input.ts'
 import { inputName } from '../bounded/input.ts'
 import { clusterSettings, onlyValue, plainNodeClass, readPrices, regionOf, skusOf } from '../shared/azure-files.ts'
-import { instanceTypes, type TypeJson, typeShape } from './instance-types.ts'
-import { InputError, list, pathText, record, text, valueText } from './shape.ts'
+import { InputError } from './input-error.ts'
+import { instanceTypes } from './instance-types.ts'
 
 /** What the cloud sells. */
 export interface Catalog {
@@ -18,12 +21,6 @@ export interface Catalog {
   readonly wellKnownLabels: readonly string[]
   readonly reservationIdLabel: string | undefined
 }
-
-const catalogShape = record({
-  instanceTypes: list(typeShape),
-  wellKnownLabels: list(text),
-  reservationIDLabel: text,
-})
 
 /** Reads a list of instance types, or ARM's resource SKUs with retail prices. Errors: InputError. */
 export async function readCatalog(input: InputFile, prices: readonly InputFile[]): Promise<Catalog> {
@@ -42,16 +39,12 @@ export async function readCatalog(input: InputFile, prices: readonly InputFile[]
 }
 
 function typeCatalog(file: string, json: unknown): Catalog {
-  const problem = catalogShape(json)
+  const problem = problemOf(catalogShape, json)
   if (problem !== undefined) {
     const at = pathText(problem.path)
     throw new InputError(`${file}: ${at === '' ? 'the catalogue' : at} ${valueText(problem.value)}; ${problem.remedy}`)
   }
-  const catalog = json as {
-    instanceTypes?: readonly TypeJson[]
-    wellKnownLabels?: readonly string[]
-    reservationIDLabel?: string
-  }
+  const catalog = json as CatalogJson
   if (catalog.instanceTypes === undefined)
     throw new InputError(
       `${file}: instanceTypes is missing; write {"instanceTypes": [...]}, or give ARM's resource SKUs`,

@@ -1,59 +1,18 @@
-import { methodNames } from '../../../core/disruption/command.ts'
+import { objectProblem } from '../../../api/shapes/objects.ts'
+import { scenarioShape } from '../../../api/shapes/scenario.ts'
+import { type Problem, problemOf, valueText } from '../../../api/shapes/shape.ts'
+import { pathText } from '../../../core/values/field-error.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import type { Json } from './cluster-objects.ts'
 import { namespaceOf } from './cluster-objects.ts'
-import { typeShape } from './instance-types.ts'
-import { problemOf } from './object-shapes.ts'
-import {
-  flag,
-  InputError,
-  isObject,
-  list,
-  map,
-  oneOf,
-  type Problem,
-  pathText,
-  record,
-  text,
-  time,
-  valueText,
-} from './shape.ts'
+import { InputError } from './input-error.ts'
 import { type Manifest, placeOf, type SourceDocument } from './source.ts'
 
 const longestName = 300
-const defaultConstraints = list(record({ maxSkew: () => undefined, topologyKey: text, whenUnsatisfiable: text }))
-
-const scenarioShape = record({
-  now: time,
-  method: oneOf(...methodNames),
-  options: record({
-    spotToSpotConsolidation: flag,
-    terminateFirstDrift: flag,
-    podDeletionCostManagement: flag,
-    reconcileConditions: flag,
-    nominated: list(text),
-    markedForDeletion: list(text),
-    preferencePolicy: oneOf('Respect', 'Ignore'),
-    minValuesPolicy: oneOf('Strict', 'BestEffort'),
-    featureGates: map(flag),
-    schedulerConfig: record({ podTopologySpread: record({ defaultConstraints }) }),
-  }),
-  wellKnownLabels: list(text),
-  reservationIDLabel: text,
-  instanceTypes: list(typeShape),
-  instanceTypesByNodePool: map(list(text)),
-  objects: list(objectProblem),
-})
-
-function objectProblem(value: unknown): Problem | undefined {
-  if (!isObject(value)) return { path: [], value, remedy: 'write a map with apiVersion and kind' }
-  if (typeof value['kind'] !== 'string') return { path: ['kind'], value: value['kind'], remedy: 'every object has one' }
-  return problemOf(value)
-}
-
 /** Errors: InputError that names file, object, field, value and remedy. */
 export function checkScenario({ file, value }: SourceDocument): void {
-  const problem = scenarioShape(value)
+  const problem = problemOf(scenarioShape, value)
   if (problem === undefined) return
   const [list, at, ...rest] = problem.path
   const entry = typeof at === 'number' ? entryOf(value, String(list), at) : undefined
@@ -74,7 +33,7 @@ function entryOf(value: unknown, name: string, at: number): Json | undefined {
 
 /** What is wrong with a manifest of a known kind, as one line; undefined: nothing. */
 export function checkManifest({ document, path }: Manifest, json: Json): string | undefined {
-  const problem = problemOf(json)
+  const problem = objectProblem(json)
   if (problem === undefined) return undefined
   return `${placeOf(document, [...path, ...problem.path])}: ${subjectOf(json)}: ${sentence(problem.path, problem)}`
 }

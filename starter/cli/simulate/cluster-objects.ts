@@ -16,7 +16,7 @@ import {
   decodeStorageClass,
 } from '../../../activities/kubernetes/cache/decode-storage.ts'
 import type { ClusterObjects } from '../../../core/scheduling/cluster.ts'
-import { isObject } from './shape.ts'
+import { isObject } from '../../../core/values/json.ts'
 
 export type Json = Record<string, unknown>
 

@@ -4,9 +4,9 @@ import type { PoolFunnel } from '../../../core/scheduling/explain/funnel.ts'
 import type { ClaimReasons } from '../../../core/scheduling/explain/funnel-claims.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
 import { printable } from '../../../core/values/printable.ts'
+import { InputError } from './input-error.ts'
 import { shown } from './result.ts'
 import type { Solved } from './rounds.ts'
-import { InputError } from './shape.ts'
 import { counted, few, monthly, podNames } from './words.ts'
 
 /** What became of one pod, and why. */

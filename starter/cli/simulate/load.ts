@@ -1,13 +1,14 @@
+import { isKnownKind } from '../../../api/shapes/objects.ts'
+import { isObject } from '../../../core/values/json.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { type Catalog, readCatalog } from './catalog.ts'
 import { checkScenario } from './check.ts'
 import type { PolicyName } from './disruption/disruption.ts'
 import type { DisruptionResultJson } from './disruption/disruption-result.ts'
 import { decide } from './disruption/disruption-scenario.ts'
+import { InputError } from './input-error.ts'
 import { checkedManifests, decideManifests, readManifests, unknownRemarks } from './manifests.ts'
-import { isKnownKind } from './object-shapes.ts'
 import { type Overrides, readScenario, type Scenario } from './scenario.ts'
-import { InputError, isObject } from './shape.ts'
 import { manifestsOf, readDocuments, type SourceDocument } from './source.ts'
 
 export interface LoadSettings {

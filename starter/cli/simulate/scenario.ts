@@ -1,32 +1,15 @@
+import type { ScenarioJson } from '../../../api/shapes/scenario.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { coreWellKnownLabels } from '../../../core/requirements/labels.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
 import type { SchedulingOptions, SchedulingSnapshot } from '../../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../../core/scheduling/topology/spread-defaults.ts'
 import { entryOf } from '../../../core/values/records.ts'
-import { clusterObjects, type Json, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
-import { instanceTypes, type TypeJson } from './instance-types.ts'
+import { clusterObjects, withMetadata, withoutNulls, withStatus } from './cluster-objects.ts'
+import { instanceTypes } from './instance-types.ts'
 
 /** Names of types by pool. */
 type TypesOfPools = Readonly<Record<string, readonly string[] | null>>
-
-/** One scheduling problem as a file holds it: what the API has, what the cloud offers, and options. */
-interface ScenarioJson {
-  readonly now?: string
-  readonly options?: {
-    readonly preferencePolicy?: 'Respect' | 'Ignore'
-    readonly minValuesPolicy?: 'Strict' | 'BestEffort'
-    readonly featureGates?: { readonly ReservedCapacity?: boolean }
-    readonly schedulerConfig?: {
-      readonly podTopologySpread?: { readonly defaultConstraints?: readonly DefaultSpreadConstraint[] }
-    }
-  }
-  readonly wellKnownLabels?: readonly string[]
-  readonly reservationIDLabel?: string
-  readonly instanceTypes?: readonly TypeJson[]
-  readonly instanceTypesByNodePool?: TypesOfPools
-  readonly objects?: readonly Json[]
-}
 
 export interface Scenario {
   readonly snapshot: SchedulingSnapshot

@@ -1,8 +1,8 @@
 import { printable } from '../../../core/values/printable.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
+import { InputError } from './input-error.ts'
 import type { Overrides } from './scenario.ts'
-import { InputError } from './shape.ts'
 
 /** Options of the command line that are about the scheduler. */
 export interface SchedulerFlags {

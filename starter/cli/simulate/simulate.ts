@@ -5,11 +5,11 @@ import type { InputFile } from '../bounded/input.ts'
 import type { PolicyName } from './disruption/disruption.ts'
 import { type DisruptionResultJson, decisionText } from './disruption/disruption-result.ts'
 import { type Explanation, explain, explanationText } from './explain.ts'
+import { InputError } from './input-error.ts'
 import { type Loaded, load } from './load.ts'
 import { resultText } from './result.ts'
 import { type Solved, solveRounds } from './rounds.ts'
 import { readSettings, type SchedulerFlags } from './settings.ts'
-import { InputError } from './shape.ts'
 import { tableText } from './table.ts'
 
 /** Options of the command line that name no file. */

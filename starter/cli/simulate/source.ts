@@ -1,8 +1,10 @@
+import { pathText } from '../../../core/values/field-error.ts'
+import { isDeeper, isObject, mostLevels } from '../../../core/values/json.ts'
 import { printable } from '../../../core/values/printable.ts'
 import { doing } from '../bounded/doing.ts'
 import { type InputFile, inputName } from '../bounded/input.ts'
 import { takeText } from '../bounded/text.ts'
-import { InputError, isDeeper, isObject, mostLevels, pathText } from './shape.ts'
+import { InputError } from './input-error.ts'
 
 /** A JSON or YAML document as a file holds it. */
 export interface SourceDocument {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { capacityBufferSpec } from '../../../api/capacity-buffer.ts'
 import { toNewest } from '../../../api/conversion/convert.ts'
-import { isObject, type Json } from '../../../api/conversion/residue.ts'
+import type { Json } from '../../../api/conversion/residue.ts'
 import { oldNodeClaimSpec, oldNodePoolSpec } from '../../../api/conversion/v1beta1.ts'
 import { nodeClaimSpec } from '../../../api/node-claim.ts'
 import { nodeClassSpec } from '../../../api/node-class.ts'
@@ -9,15 +9,18 @@ import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
 import { chartAdmission } from '../../../api/rules/chart-admission.ts'
 import { judge, withoutNulls } from '../../../api/rules/schema-errors.ts'
+import type { Served } from '../../../api/served.ts'
 import { blockingProblem } from '../../../core/disruption/budgets/budget-check.ts'
 import { metadataErrors } from '../../../core/metadata-errors.ts'
-import { type ClaimValues, claimValueErrors } from '../../../core/node-claim/values.ts'
+import { claimValueErrors } from '../../../core/node-claim/values.ts'
 import { kubeletErrors } from '../../../core/node-class/kubelet-conversion.ts'
 import { nodeClassErrors } from '../../../core/node-class/node-class-validation.ts'
 import { nodePoolFieldErrors, templateErrors } from '../../../core/node-pool/node-pool-validation.ts'
 import type { Budget, NodePool } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import type { FieldError } from '../../../core/values/field-error.ts'
+import { isObject } from '../../../core/values/json.ts'
+import { entryOf } from '../../../core/values/records.ts'
 
 export type ObjectResult =
   | { readonly kind: 'skipped' }
@@ -30,14 +33,29 @@ export type ObjectResult =
 
 const nodeClassVersion = 'karpenter.azure.com/v1beta1'
 
-const schemas: Readonly<Record<string, z.ZodType>> = {
-  'karpenter.sh/v1beta1 NodePool': oldNodePoolSpec,
-  'karpenter.sh/v1beta1 NodeClaim': oldNodeClaimSpec,
-  'karpenter.sh/v1 NodePool': nodePoolSpec,
-  'karpenter.sh/v1 NodeClaim': nodeClaimSpec,
-  'karpenter.sh/v1alpha1 NodeOverlay': nodeOverlaySpec,
-  'karpenter.azure.com/v1beta1 AKSNodeClass': nodeClassSpec,
-  'autoscaling.x-k8s.io/v1beta1 CapacityBuffer': capacityBufferSpec,
+/** Objects of one kind and version: what the API server takes, and what controllers and nodes refuse of that. */
+interface Kind {
+  readonly schema: z.ZodType
+  readonly runtimeErrors: (spec: never, name: string, annotations: Json) => readonly FieldError[]
+}
+
+function kind<Schema extends z.ZodType>(
+  schema: Schema,
+  runtimeErrors: (spec: Served<Schema>, name: string, annotations: Json) => readonly FieldError[] = () => [],
+): Kind {
+  return { schema, runtimeErrors }
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  'karpenter.sh/v1beta1 NodePool': kind(oldNodePoolSpec),
+  'karpenter.sh/v1beta1 NodeClaim': kind(oldNodeClaimSpec),
+  'karpenter.sh/v1 NodePool': kind(nodePoolSpec, poolErrors),
+  'karpenter.sh/v1 NodeClaim': kind(nodeClaimSpec, (spec, name) =>
+    claimValueErrors({ metadata: { name }, spec: { taints: [], startupTaints: [], ...spec } }),
+  ),
+  'karpenter.sh/v1alpha1 NodeOverlay': kind(nodeOverlaySpec),
+  'karpenter.azure.com/v1beta1 AKSNodeClass': kind(nodeClassSpec, (spec, name) => nodeClassErrors(name, spec)),
+  'autoscaling.x-k8s.io/v1beta1 CapacityBuffer': kind(capacityBufferSpec),
 }
 const ourGroups = /^(karpenter\.sh|karpenter\.azure\.com)\//
 
@@ -54,13 +72,13 @@ function validateVersion(given: Json): ObjectResult {
   const object =
     given['apiVersion'] === 'karpenter.azure.com/v1alpha2' ? { ...given, apiVersion: nodeClassVersion } : given
   const name = `${textOf(object['apiVersion'])} ${textOf(object['kind'])}`
-  const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
-  if (schema === undefined) {
+  const known = entryOf(kinds, name)
+  if (known === undefined) {
     if (!ourGroups.test(name)) return { kind: 'skipped' }
-    const message = `"${name}" is not known; there are ${Object.keys(schemas).join(', ')}`
+    const message = `"${name}" is not known; there are ${Object.keys(kinds).join(', ')}`
     return refusedFor({ path: ['apiVersion'], message })
   }
-  const { errors: ofSpec, known } = judgeSpec(object, schema)
+  const { errors: ofSpec, spec: stored } = judgeSpec(object, known)
   const errors = [...metadataErrors(object['metadata']), ...ofSpec]
   if (errors.length > 0) return { kind: 'checked', errors, warnings: [] }
   const { apiVersion, kind, metadata, spec } = object
@@ -68,7 +86,7 @@ function validateVersion(given: Json): ObjectResult {
     apiVersion,
     kind,
     metadata: withoutNulls(metadata),
-    ...(spec === undefined || spec === null ? {} : { spec: known }),
+    ...(spec === undefined || spec === null ? {} : { spec: stored }),
   })
 }
 
@@ -87,16 +105,19 @@ function admitted(object: Json): ObjectResult {
 
 const refusedFor = (error: FieldError): ObjectResult => ({ kind: 'checked', errors: [error], warnings: [] })
 
-/** `known`: the spec that the API server would store. */
+/** `spec`: the spec that the API server would store. */
 function judgeSpec(
   object: Json,
-  schema: z.ZodType,
-): { readonly errors: readonly FieldError[]; readonly known?: unknown } {
+  { schema, runtimeErrors }: Kind,
+): { readonly errors: readonly FieldError[]; readonly spec?: unknown } {
   const given = withoutNulls(object['spec'] ?? (object['kind'] === 'AKSNodeClass' ? {} : undefined))
   const { errors: refusals, known } = judge(schema, given, ['spec'])
   const errors = [...unknownFields(given, known, ['spec']), ...refusals]
   // What the CRD refuses, no controller ever sees.
-  return { errors: errors.length > 0 ? errors : runtimeErrors(object, known as Json), known }
+  if (errors.length > 0) return { errors, spec: known }
+  const { metadata } = object
+  const annotations = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {}
+  return { errors: runtimeErrors(known as never, nameOf(metadata), annotations), spec: known }
 }
 
 /** kubectl refuses fields that the schema does not know; most are misspelt. */
@@ -111,36 +132,28 @@ function unknownFields(given: unknown, known: unknown, path: readonly (string | 
   )
 }
 
-/** What controllers and nodes refuse of an object that the API server takes. */
-function runtimeErrors({ apiVersion, kind, metadata }: Json, spec: Json): readonly FieldError[] {
-  const name = nameOf(metadata)
-  if (apiVersion === nodeClassVersion && kind === 'AKSNodeClass') return nodeClassErrors(name, spec)
-  if (apiVersion !== 'karpenter.sh/v1') return []
-  const none = { taints: [], startupTaints: [], requirements: [] }
-  if (kind === 'NodeClaim')
-    return claimValueErrors({ metadata: { name }, spec: { ...none, ...(spec as unknown as ClaimValues['spec']) } })
-  if (kind !== 'NodePool' || !isObject(spec['template'])) return []
-  const { metadata: own = {}, spec: node } = spec['template'] as {
-    readonly metadata?: Partial<Pick<NodePool['template'], 'labels' | 'annotations'>>
-    readonly spec: Partial<NodePool['template']['spec']>
-  }
-  const template = { labels: {}, annotations: {}, ...own, spec: { ...none, ...node } as NodePool['template']['spec'] }
-  const annotations = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {}
+/** What Joiner refuses of a NodePool that the API server takes. */
+function poolErrors(
+  { template: given, disruption, replicas }: Served<typeof nodePoolSpec>,
+  name: string,
+  annotations: Json,
+): readonly FieldError[] {
+  const { labels = {}, annotations: own = {} } = given.metadata ?? {}
+  const template = { labels, annotations: own, spec: { taints: [], startupTaints: [], ...given.spec } }
   return [
     ...templateFieldErrors(template),
     ...nodePoolFieldErrors(name, template),
-    ...budgetErrors(spec),
+    ...budgetErrors(disruption.budgets),
     // Each of them names the annotation itself.
     ...kubeletErrors(annotations as Record<string, string>).map((message) => ({ path: [], message })),
-    ...(spec['replicas'] === undefined
+    ...(replicas === undefined
       ? []
       : [{ path: ['spec', 'replicas'], message: 'static NodePools are not supported yet; remove it' }]),
   ]
 }
 
 /** Budgets that block all disruption, since nobody can tell what they mean. */
-function budgetErrors({ disruption }: Json): readonly FieldError[] {
-  const budgets = isObject(disruption) ? ((disruption['budgets'] ?? []) as readonly Budget[]) : []
+function budgetErrors(budgets: readonly Budget[]): readonly FieldError[] {
   return budgets.flatMap((budget, index) => {
     const message = blockingProblem(budget)
     return message === undefined ? [] : [{ path: ['spec', 'disruption', 'budgets', index], message }]

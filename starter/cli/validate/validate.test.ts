@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import type { Json } from '../../../api/conversion/residue.ts'
 import type { FieldError } from '../../../core/values/field-error.ts'
-import { pathText } from '../../../core/values/shape.ts'
+import { pathText } from '../../../core/values/field-error.ts'
 import { readVectors } from '../../../test/vectors/packs.ts'
 import { validateObject } from './validate-object.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { strictRecord, text } from '../../../../core/values/shape.ts'
+import { strictRecord, text } from '../../../../api/shapes/shape.ts'
 import { isWrong } from './admin-settings.ts'
 import { parseScenario, ScenarioError } from './scenario.ts'
 import type { ScenarioPlayer } from './scenario-player.ts'

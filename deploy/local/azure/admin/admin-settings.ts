@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Shape, strictRecord, text } from '../../../../core/values/shape.ts'
+import type { z } from 'zod'
+import { problemOf, strictRecord, text } from '../../../../api/shapes/shape.ts'
 import type { Publication } from '../images/image-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { changeSettings } from './change-settings.ts'
@@ -32,8 +33,8 @@ export const publicationShape = strictRecord({ gallery: text, definition: text, 
 ])
 
 /** Answers 400 with what is wrong in a body, if anything is. */
-export function isWrong(body: unknown, shape: Shape, reply: FastifyReply): boolean {
-  const problem = shape(body)
+export function isWrong(body: unknown, shape: z.ZodType, reply: FastifyReply): boolean {
+  const problem = problemOf(shape, body)
   if (problem !== undefined) void reply.code(400).send({ error: problemText(problem) })
   return problem !== undefined
 }

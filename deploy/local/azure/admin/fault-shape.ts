@@ -1,9 +1,12 @@
-import { numberFrom, type Shape, strictRecord, text } from '../../../../core/values/shape.ts'
+import type { z } from 'zod'
+import { judged, numberFrom, problemOf, strictRecord, text } from '../../../../api/shapes/shape.ts'
 import type { Fault } from './faults.ts'
 import { matchFields } from './settings-shape.ts'
 
+type Shapes = Readonly<Record<string, z.ZodType>>
+
 /** What a fault of any kind may say; the compiler sees that it is all of it. */
-const common: Readonly<Record<keyof Fault, Shape>> = {
+const common: Readonly<Record<keyof Fault, z.ZodType>> = {
   kind: text,
   match: strictRecord(matchFields),
   count: numberFrom(1),
@@ -15,7 +18,7 @@ const common: Readonly<Record<keyof Fault, Shape>> = {
 const coded = { code: text, message: text }
 
 /** What each kind of fault says besides what all say; those named second are needed. */
-const kinds: Readonly<Record<Fault['kind'], readonly [Readonly<Record<string, Shape>>, readonly string[]]>> = {
+const kinds: Readonly<Record<Fault['kind'], readonly [Shapes, readonly string[]]>> = {
   failSync: [{ ...coded, operation: text, status: numberFrom(400, 599) }, ['code']],
   throttle: [{ operation: text, retryAfterSeconds: numberFrom(0) }, ['retryAfterSeconds']],
   latency: [{ operation: text, ms: numberFrom(0) }, ['ms']],
@@ -29,10 +32,10 @@ const kinds: Readonly<Record<Fault['kind'], readonly [Readonly<Record<string, Sh
 }
 
 /** A fault, as the admin endpoint and scenarios take it. */
-export const faultShape: Shape = (value) => {
+export const faultShape = judged<Fault>((value) => {
   const kind = typeof value === 'object' && value !== null && 'kind' in value ? String(value.kind) : ''
   if (!Object.hasOwn(kinds, kind))
     return { path: ['kind'], value: kind, remedy: `use one of ${Object.keys(kinds).join(', ')}` }
   const [fields, needed] = kinds[kind as Fault['kind']]
-  return strictRecord({ ...common, ...fields }, needed)(value)
-}
+  return problemOf(strictRecord<Shapes, string>({ ...common, ...fields }, needed), value)
+})

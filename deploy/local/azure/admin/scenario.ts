@@ -1,14 +1,16 @@
 import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import { z } from 'zod'
 import {
+  judged,
   list,
   numberFrom,
   oneOf,
   type Problem,
-  type Shape,
+  problemOf,
   strictRecord,
   text,
   wrong,
-} from '../../../../core/values/shape.ts'
+} from '../../../../api/shapes/shape.ts'
 import type { Publication } from '../images/image-versions.ts'
 import { publicationShape } from './admin-settings.ts'
 import { faultShape } from './fault-shape.ts'
@@ -47,8 +49,9 @@ export class ScenarioError extends Error {}
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-const time: Shape = (value) =>
-  timeMs(value) === undefined ? wrong(value, 'write a time from the start such as 0, 500ms, 90s, 5m or 1h') : undefined
+const time = judged<string | number>((value) =>
+  timeMs(value) === undefined ? wrong(value, 'write a time from the start such as 0, 500ms, 90s, 5m or 1h') : undefined,
+)
 
 const action = strictRecord(
   {
@@ -60,7 +63,7 @@ const action = strictRecord(
   ['do'],
 )
 
-const clearFaults: Shape = (value) => (value === true ? undefined : wrong(value, 'write true, or leave it out'))
+const clearFaults = z.literal(true, { error: 'write true, or leave it out' })
 
 const step = strictRecord(
   {
@@ -85,7 +88,7 @@ export function parseScenario(yaml: string, name: string): Scenario {
     throw new ScenarioError(`${name}:${broken.linePos?.[0].line ?? 1}: ${broken.message.split('\n')[0]}`)
   quoteZones(document.contents)
   const content: unknown = document.toJS()
-  const problem = shape(content)
+  const problem = problemOf(shape, content)
   const lineOf = (path: readonly (string | number)[]) => lineAt(document.contents, path, lines)
   if (problem !== undefined) throw new ScenarioError(`${name}:${lineOf(problem.path)}: ${stepText(problem)}`)
   const { steps } = content as { readonly steps: readonly (Omit<ScenarioStep, 'atMs' | 'line'> & { at: unknown })[] }

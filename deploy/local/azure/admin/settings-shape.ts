@@ -1,35 +1,36 @@
+import { z } from 'zod'
 import {
   anyOf,
+  judged,
   list,
   map,
   numberFrom,
   oneOf,
   type Problem,
-  pathText,
+  problemOf,
   record,
-  type Shape,
   strictRecord,
   text,
   valueText,
-  wrong,
-} from '../../../../core/values/shape.ts'
+} from '../../../../api/shapes/shape.ts'
+import { pathText } from '../../../../core/values/field-error.ts'
+import { entryOf } from '../../../../core/values/records.ts'
 import { allocationCodes } from '../catalogue/capacity-settings.ts'
 import { roleNames } from '../server/roles.ts'
 import { documentedLimits } from '../throttling/throttling.ts'
 
-const duration: Shape = (value) => {
-  const kinds: Readonly<Record<string, Shape>> = {
-    uniform: strictRecord({ kind: text, minMs: numberFrom(0), maxMs: numberFrom(0) }, ['kind', 'minMs', 'maxMs']),
-    lognormal: strictRecord({ kind: text, p50Ms: numberFrom(1), p99Ms: numberFrom(1) }, ['kind', 'p50Ms', 'p99Ms']),
-  }
-  const kind = typeof value === 'object' && value !== null && 'kind' in value ? String(value.kind) : undefined
-  const shape = kind === undefined ? undefined : kinds[kind]
-  if (shape !== undefined) return shape(value)
-  return anyOf(
-    'write milliseconds, {kind: uniform, minMs, maxMs} or {kind: lognormal, p50Ms, p99Ms}',
-    numberFrom(0),
-  )(value)
+const durations: Readonly<Record<string, z.ZodType>> = {
+  uniform: strictRecord({ kind: text, minMs: numberFrom(0), maxMs: numberFrom(0) }, ['kind', 'minMs', 'maxMs']),
+  lognormal: strictRecord({ kind: text, p50Ms: numberFrom(1), p99Ms: numberFrom(1) }, ['kind', 'p50Ms', 'p99Ms']),
 }
+const anyDuration = anyOf(
+  'write milliseconds, {kind: uniform, minMs, maxMs} or {kind: lognormal, p50Ms, p99Ms}',
+  numberFrom(0),
+)
+const duration = judged((value) => {
+  const kind = typeof value === 'object' && value !== null && 'kind' in value ? String(value.kind) : ''
+  return problemOf(entryOf(durations, kind) ?? anyDuration, value)
+})
 
 const bucket = anyOf(
   'write {tokens, refillPerMinute} or {tokens, windowSeconds}',
@@ -39,17 +40,17 @@ const bucket = anyOf(
 
 const buckets = strictRecord(Object.fromEntries(Object.keys(documentedLimits).map((name) => [name, bucket])))
 
-const throttling: Shape = (value) =>
-  typeof value === 'object' && value !== null
-    ? buckets(value)
-    : anyOf('write off, documented, or limits by bucket', oneOf('off', 'documented'))(value)
+const anyThrottling = anyOf('write off, documented, or limits by bucket', oneOf('off', 'documented'))
+const throttling = judged((value) =>
+  problemOf(typeof value === 'object' && value !== null ? buckets : anyThrottling, value),
+)
 
 /** A zone as ARM numbers it; quotes may be left out in YAML. */
 const zone = anyOf('write a zone number such as 1, or 0 for regional', oneOf('0', '1', '2', '3'))
 const capacityType = oneOf('spot', 'on-demand')
 
 /** Which VMs something is about. */
-export const matchFields: Readonly<Record<string, Shape>> = { sku: text, zone, capacityType }
+export const matchFields: Readonly<Record<string, z.ZodType>> = { sku: text, zone, capacityType }
 
 const pool = strictRecord({
   ...matchFields,
@@ -59,10 +60,8 @@ const pool = strictRecord({
   full: strictRecord({ how: oneOf('sync', 'async'), code: oneOf(...allocationCodes) }),
 })
 
-const prefix: Shape = (value) =>
-  typeof value === 'string' && /^\d+\.\d+\.\d+\.\d+\/([89]|[12]\d)$/.test(value)
-    ? undefined
-    : wrong(value, 'write a prefix such as 10.224.0.0/16, from /8 to /29')
+const prefixRemedy = 'write a prefix such as 10.224.0.0/16, from /8 to /29'
+const prefix = z.string(prefixRemedy).regex(/^\d+\.\d+\.\d+\.\d+\/([89]|[12]\d)$/, prefixRemedy)
 
 const subnet = strictRecord({ name: text, prefix, othersHold: numberFrom(0), networkSecurityGroup: text }, [
   'name',
@@ -80,7 +79,7 @@ const network = strictRecord({
 })
 
 /** Each of the settings that may change while the simulator runs. */
-export const settingFields: Readonly<Record<string, Shape>> = {
+export const settingFields: Readonly<Record<string, z.ZodType>> = {
   createMs: duration,
   bootMs: duration,
   updateMs: duration,

@@ -1,33 +1,15 @@
+import type { ScenarioJson } from '../../../../api/shapes/scenario.ts'
 import type { DisruptionMethod } from '../../../../core/disruption/command.ts'
 import { evaluate } from '../../../../core/disruption/evaluate.ts'
 import { karpenterPolicy } from '../../../../core/disruption/policy.ts'
 import type { InstanceType } from '../../../../core/instance-type.ts'
 import type { NodeClassRef } from '../../../../core/objects.ts'
 import { annotations, coreWellKnownLabels } from '../../../../core/requirements/labels.ts'
-import { clusterObjects, type Json, withMetadata, withoutNulls } from '../cluster-objects.ts'
-import { instanceTypes, type TypeJson } from '../instance-types.ts'
+import { clusterObjects, withMetadata, withoutNulls } from '../cluster-objects.ts'
+import { instanceTypes } from '../instance-types.ts'
 import { type ConditionsJson, withFoundConditions } from './claim-conditions.ts'
 import { type PolicyName, policies, type ReadyDecision, readyDecision } from './disruption.ts'
 import { type DisruptionResultJson, disruptionResult } from './disruption-result.ts'
-
-/** A question about disruption as a file holds it. */
-interface DisruptionScenarioJson {
-  readonly now?: string
-  /** Absent: what all methods together come to. */
-  readonly method?: DisruptionMethod
-  readonly options?: {
-    readonly spotToSpotConsolidation?: boolean
-    readonly terminateFirstDrift?: boolean
-    readonly podDeletionCostManagement?: boolean
-    readonly preferencePolicy?: 'Respect' | 'Ignore'
-    readonly minValuesPolicy?: 'Strict' | 'BestEffort'
-    readonly reconcileConditions?: boolean
-    readonly nominated?: readonly string[]
-    readonly markedForDeletion?: readonly string[]
-  }
-  readonly instanceTypes?: readonly TypeJson[]
-  readonly objects?: readonly Json[]
-}
 
 const reservationIdLabel = 'karpenter.test.sh/reservation-id'
 const supportedClasses: ReadonlySet<string> = new Set([
@@ -59,7 +41,7 @@ interface ScenarioDecision extends ReadyDecision {
 
 /** Reads a scenario. Where it names a method, only that one is asked. */
 export function decisionOf(json: unknown, overrides: DisruptionOverrides = {}): ScenarioDecision {
-  const { method, options = {}, ...scenario } = withoutNulls(json) as DisruptionScenarioJson
+  const { method, options = {}, ...scenario } = withoutNulls(json) as ScenarioJson
   const time = overrides.now ?? scenario.now ?? new Date(0).toISOString()
   const now = Date.parse(time)
   const wellKnownLabels = new Set([...coreWellKnownLabels, reservationIdLabel, ...(overrides.wellKnownLabels ?? [])])
@@ -90,10 +72,10 @@ export function decisionOf(json: unknown, overrides: DisruptionOverrides = {}): 
 }
 
 type Cluster = ReturnType<typeof clusterObjects>
-type Options = NonNullable<DisruptionScenarioJson['options']>
+type Options = NonNullable<ScenarioJson['options']>
 
 /** Pools of other providers are not there, nor what they made. */
-function clusterOf({ objects = [] }: Pick<DisruptionScenarioJson, 'objects'>, options: Options, now: string): Cluster {
+function clusterOf({ objects = [] }: Pick<ScenarioJson, 'objects'>, options: Options, now: string): Cluster {
   const all = clusterObjects(objects.map((object) => withMetadata(object, now)))
   return {
     ...all,

@@ -1,0 +1,103 @@
+import type { z } from 'zod'
+import { entryOf } from '../../core/values/records.ts'
+import { nodeClaimSpec, nodeClaimStatus } from '../node-claim.ts'
+import { nodeClassSpec, nodeClassStatus } from '../node-class.ts'
+import { nodePoolSpec, nodePoolStatus } from '../node-pool.ts'
+import { amounts, conditions, metadata, selector, taint, texts } from './common.ts'
+import { shapeOf } from './of-schema.ts'
+import { nodeTerm, podSpec, podStatus } from './pod.ts'
+import { anyOf, flag, list, type Problem, problemOf, record, text, wholeNumber } from './shape.ts'
+
+// Of each kind the fields that placement reads, so that what is not as it should be is reported and not misread. The API server knows more.
+
+const amount = anyOf('write a whole number or a percentage such as 10%', wholeNumber, text)
+function object(fields: Readonly<Record<string, z.ZodType>>, needed: readonly string[] = []): z.ZodType {
+  return record<Readonly<Record<string, z.ZodType>>, string>({ metadata, ...fields }, ['metadata', ...needed])
+}
+
+const shapes: Readonly<Record<string, z.ZodType>> = {
+  Pod: object({ spec: podSpec, status: podStatus }),
+  Node: object({
+    spec: record({ providerID: text, taints: list(taint), unschedulable: flag }),
+    status: record({
+      capacity: amounts,
+      allocatable: amounts,
+      conditions,
+      nodeInfo: record({ kubeletVersion: text }),
+    }),
+  }),
+  NodeClaim: object({ spec: shapeOf(nodeClaimSpec), status: shapeOf(nodeClaimStatus) }, ['spec']),
+  NodePool: object({ spec: shapeOf(nodePoolSpec), status: shapeOf(nodePoolStatus) }, ['spec']),
+  AKSNodeClass: object({ spec: shapeOf(nodeClassSpec), status: shapeOf(nodeClassStatus) }),
+  DaemonSet: object(
+    {
+      spec: record(
+        { template: record({ metadata: record({ labels: texts, annotations: texts }), spec: podSpec }, ['spec']) },
+        ['template'],
+      ),
+    },
+    ['spec'],
+  ),
+  PodDisruptionBudget: object({
+    spec: record({
+      selector,
+      minAvailable: amount,
+      maxUnavailable: amount,
+      unhealthyPodEvictionPolicy: text,
+    }),
+    status: record({ disruptionsAllowed: wholeNumber }),
+  }),
+  Namespace: object({}),
+  Service: object({ spec: record({ selector: texts }) }),
+  ReplicaSet: object({ spec: record({ selector }) }),
+  StatefulSet: object({ spec: record({ selector }) }),
+  ReplicationController: object({ spec: record({ selector: texts }) }),
+  PersistentVolumeClaim: object({
+    spec: record({ volumeName: text, storageClassName: text }),
+    status: record({ phase: text }),
+  }),
+  PersistentVolume: object({
+    spec: record({
+      csi: record({ driver: text }),
+      nodeAffinity: record({ required: record({ nodeSelectorTerms: list(nodeTerm) }) }),
+    }),
+  }),
+  StorageClass: object({
+    provisioner: text,
+    volumeBindingMode: text,
+    allowedTopologies: list(
+      record({ matchLabelExpressions: list(record({ key: text, values: list(text) }, ['key', 'values'])) }),
+    ),
+  }),
+  CSINode: object({
+    spec: record({ drivers: list(record({ name: text, allocatable: record({ count: wholeNumber }) }, ['name'])) }),
+  }),
+}
+
+/** API groups of the kinds, since other programs have kinds of the same names. */
+const groups: Readonly<Record<string, string>> = {
+  NodeClaim: 'karpenter.sh',
+  NodePool: 'karpenter.sh',
+  AKSNodeClass: 'karpenter.azure.com',
+  DaemonSet: 'apps',
+  ReplicaSet: 'apps',
+  StatefulSet: 'apps',
+  PodDisruptionBudget: 'policy',
+  StorageClass: 'storage.k8s.io',
+  CSINode: 'storage.k8s.io',
+}
+
+/** Whether placement looks at objects of this kind; of any group where no version is given. */
+export function isKnownKind(kind: unknown, apiVersion?: unknown): boolean {
+  if (typeof kind !== 'string' || !Object.hasOwn(shapes, kind)) return false
+  if (typeof apiVersion !== 'string') return true
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.lastIndexOf('/')) : ''
+  return group === (groups[kind] ?? '')
+}
+
+/** Returns what is wrong with an object of a known kind. */
+export function objectProblem(json: Readonly<Record<string, unknown>>): Problem | undefined {
+  const { kind } = json
+  const shape = typeof kind === 'string' ? entryOf(shapes, kind) : undefined
+  return shape && problemOf(shape, json)
+}
