@@ -26,8 +26,8 @@ const servers = {
   // What a suite imports takes a second to load; the next one in its process finds it loaded, and the cluster started.
   isolate: false,
   globalSetup: ['test/runner/server-binaries.ts'],
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
   env: {
     // The clusters of suites are small and short-lived: memory is there, and a tenth of the servers' time would be spent on collecting it.
     GOGC: '200',

@@ -171,7 +171,7 @@ test('what holds up a drain is named with its time everywhere, until the termina
   await world.operator.kubectl(['delete', 'pdb', 'inflate'])
   await world.operator.kubectl(['delete', 'volumeattachment', 'forgotten'])
   await world.untilRunning(1)
-}, 180_000)
+}, 300_000)
 
 test('a Node that somebody deletes takes its NodeClaim and its VM along', async () => {
   const claim = await usedClaim()

@@ -178,7 +178,7 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
   expect(await claimNames()).toEqual(expect.arrayContaining(claims))
   await deleteWhole(stamped)
   await world.untilRunning(7)
-}, 180_000)
+}, 300_000)
 
 test('a Temporal server that comes back empty costs no node', async () => {
   const { supervisor, stateDir } = world.cluster

@@ -72,7 +72,7 @@ test('a spot VM gets its notice, and its pods another node before it is gone, wh
   await world.untilRunning(1)
   const events = (await world.list('events')).filter(({ reason }) => reason === 'Interrupted')
   expect(events.map(({ message }) => message)).toEqual([expect.stringContaining('PreemptionScheduled')])
-}, 120_000)
+}, 300_000)
 
 test(`${many} spot VMs that are taken back at once are replaced in one pass, or two on a busy machine`, async () => {
   await world.operator.simulator('POST', '/settings', { evictions: { noticeMs: 25_000 } })

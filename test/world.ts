@@ -87,6 +87,8 @@ const paths = {
 
 /** How often a condition is looked at. Each look costs the servers some milliseconds, and several clusters share two cores. */
 const lookEveryMs = 200
+/** How long a condition is waited for: what takes seconds by itself takes many times that beside other suites. A promise about time states its own. */
+export const patienceMs = 120_000
 
 /** The user that `World.joiner` runs commands as. */
 export const operatorUser = 'system:serviceaccount:joiner:an-operator'
@@ -163,7 +165,7 @@ export class World {
   }
 
   /** Waits for a condition. Errors: what was waited for, what was seen last, and the end of Joiner's log. */
-  async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = 60_000): Promise<T> {
+  async until<T>(what: string, look: () => Promise<T | undefined | false>, ms = patienceMs): Promise<T> {
     const deadline = Date.now() + ms
     let last = ''
     while (Date.now() < deadline) {
@@ -254,12 +256,12 @@ export class World {
     )
   }
 
-  async untilRunning(count: number, ms = 60_000): Promise<void> {
+  async untilRunning(count: number, ms = patienceMs): Promise<void> {
     await this.until(`${count} pods run`, async () => (await this.running()) === count, ms)
   }
 
   /** Waits until nothing that Joiner made is left: no NodeClaim, Node, VM, NIC, disk, bootstrap token or open lifecycle. */
-  async untilNothingLeft(ms = 90_000): Promise<void> {
+  async untilNothingLeft(ms = patienceMs): Promise<void> {
     await this.until('nothing is left', async () => Object.values(await this.left()).every((n) => n === 0), ms)
   }
 
