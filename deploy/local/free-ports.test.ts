@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { freePorts } from './free-ports.ts'
 
@@ -21,4 +24,17 @@ test('free ports differ, also of callers at the same time, can be listened on, a
     expect(port).toBeLessThan(32_000)
     await (await listen(port))()
   }
+})
+
+test('processes that choose at the same time, and listen later, choose different ports', async () => {
+  const module = JSON.stringify(fileURLToPath(new URL('free-ports.ts', import.meta.url)))
+  // Each process lives until all have chosen, as servers start later than their ports are chosen.
+  const program = `import { freePorts } from ${module}; console.log((await freePorts(100)).join()); setTimeout(() => {}, 3000).ref()`
+  const run = async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+    return stdout.trim().split(',')
+  }
+  const ports = (await Promise.all([run(), run(), run(), run()])).flat()
+  expect(ports).toHaveLength(400)
+  expect(new Set(ports).size).toBe(400)
 })
