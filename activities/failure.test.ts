@@ -68,7 +68,7 @@ describe('what an activity throws', () => {
     },
   )
 
-  test('is told in a thousand characters at most, on the first line of what Azure says', async () => {
+  test('is reported in a thousand characters at most, on the first line of what Azure says', async () => {
     expect((await translated(new ApiError(500, 'InternalError', 'x'.repeat(5000)))).message).toHaveLength(1000)
     const { message } = await translated(armError(400, 'InvalidParameter', { message: 'first\nsecret body' }))
     expect(message).toContain('first')

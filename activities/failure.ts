@@ -11,7 +11,7 @@ const soonMs = 100
 
 /**
  * The only translation of a failure into Temporal's: a short message without request bodies, what it is as type, and how long to wait: what
- * Azure or Kubernetes asks for, else what suits the failure, so that retries are not spent on what only a person can mend.
+ * Azure or Kubernetes asks for, else what suits the failure, so that retries are not spent on what only a person can fix.
  * Everything is retried: what may not be retried is a value, not an exception.
  */
 function toFailure(error: unknown): unknown {

@@ -67,7 +67,7 @@ program
   .command('lifecycles-open')
   .description('memory of one worker that holds many open lifecycles')
   .option('--count <count>', 'how many', count, 5000)
-  .action(async ({ count: lives }: { readonly count: number }) => lifecyclesOpen(lives))
+  .action(async ({ count: lifecycles }: { readonly count: number }) => lifecyclesOpen(lifecycles))
 program
   .command('reclaim')
   .description('Azure takes spot VMs back, all at once: passes of the planner, and until their pods run elsewhere')

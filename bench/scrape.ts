@@ -16,7 +16,7 @@ import { largeCluster } from './workloads/azure-workloads.ts'
 
 const log = pino({ level: 'silent' })
 
-/** A scrape of the process that tells of a large cluster, and what it keeps other work waiting; the same series in prom-client beside it. */
+/** A scrape of the process that reports a large cluster, and what it keeps other work waiting; the same series in prom-client beside it. */
 export async function scrape(): Promise<void> {
   const scenario = largeCluster()
   const cache = new ClusterCache({} as never, log)
@@ -85,7 +85,7 @@ async function measured(rounds: number, work: () => Promise<number>): Promise<re
   ]
 }
 
-/** What the library would be asked for a scrape: to take each series anew and to write them. */
+/** What the library would be asked for a scrape: to take each series again and to write them. */
 async function inLibrary(families: readonly Parsed[]): Promise<number> {
   const registry = new Registry()
   for (const { name, help, labelNames, series } of families) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done anew.
+// What was compiled is kept, and so all else is imported afterwards. Where nothing can be kept it is done again.
 const compiled =
   process.env['NODE_COMPILE_CACHE'] ?? fileURLToPath(new URL('../node_modules/.cache/joiner', import.meta.url))
 enableCompileCache(compiled)

@@ -4,7 +4,7 @@ import { claimsPath, type Seen, type World } from './world.ts'
 /** Requests to Azure Resource Manager by the name under which the simulator counts them. */
 type Calls = Readonly<Record<string, number>>
 
-/** What one phase of all nodes' lives, launch or deletion, asked of Azure. */
+/** What one phase of all nodes' lifecycles, launch or deletion, asked of Azure. */
 interface PhaseCalls {
   readonly elapsedMs: number
   /** The most that any one VM had of each operation. */

@@ -17,7 +17,7 @@ async function condition(kind: 'nodepools' | 'aksnodeclasses', name: string, typ
   return object?.status?.conditions?.find((found) => found.type === type)
 }
 
-/** The event that tells why a deployment's pod got no node. */
+/** The event that says why a deployment's pod got no node. */
 function whyPending(app: string): Promise<string> {
   return world.until(`an event about ${app}`, async () => {
     const reported = (await world.list('events')).find(
@@ -100,7 +100,7 @@ test('NodePools and NodeClaims of another provider are left alone', async () => 
   expect((await world.list('nodepools')).find(({ metadata }) => metadata.name === 'foreign')?.status).toBeUndefined()
 })
 
-test('an unknown region is told on the AKSNodeClass or in the log, and nothing crashes', async () => {
+test('an unknown region is reported on the AKSNodeClass or in the log, and nothing crashes', async () => {
   await world.cluster.supervisor.stop('joiner')
   world.startJoiner('joiner', { LOCATION: 'atlantis' })
   await world.until('the log names the region', async () =>

@@ -125,7 +125,7 @@ test('a node that is being deleted uses the budget up', async () => {
   })
 })
 
-test('a NodePool that does not exist is told with those that do', async () => {
+test('a NodePool that does not exist is reported with those that do', async () => {
   await expect(budgets('generale')).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining('NodePool "generale" does not exist; there are: general') as string,

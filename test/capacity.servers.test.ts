@@ -163,13 +163,13 @@ async function* usages() {
   yield { name: { value: 'D' }, limit: 100, currentValue: 0, unit: 'Count' }
 }
 
-test('a policy that forbids VMs is told with its name, marks nothing, and is not tried again at once', async () => {
+test('a policy that forbids VMs is reported with its name, marks nothing, and is not tried again at once', async () => {
   const message = `Resource 'a' was disallowed by policy. Policy identifiers: '[{"policyAssignment":{"name":"Allowed sizes"}}]'.`
   await world.fault({ kind: 'failSync', code: 'RequestDisallowedByPolicy', status: 403, message, count: 100 })
   const puts = async () => (await world.journal()).filter(({ method }) => method === 'PUT').length
   const before = await puts()
   await world.scale('inflate', 1)
-  const event = await world.until('an event tells of it', async () =>
+  const event = await world.until('an event reports it', async () =>
     (await world.list('events')).find(({ reason }) => reason === 'LaunchFailed'),
   )
   expect(event.message).toMatch(

@@ -246,7 +246,7 @@ test('pods that must not be disrupted appear during the validation delay: nothin
     const { validating = [] } = await world.loop('disruption').query(loopStatusQuery)
     return Date.now() > waiting.dueMs && validating.length === 0
   })
-  await world.until('its rejection is told', async () =>
+  await world.until('its rejection is reported', async () =>
     (await world.list('events')).some(
       ({ reason, message }) => reason === 'ConsolidationRejected' && message?.includes('reason: churn'),
     ),

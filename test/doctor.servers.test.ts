@@ -78,7 +78,7 @@ async function examined(settings: Readonly<Record<string, string>> = {}) {
 }
 
 describe('a cluster in which all is well', () => {
-  test('every check is ok, is told as it ends, and no secret is printed', async () => {
+  test('every check is ok, is reported as it ends, and no secret is printed', async () => {
     const { code, stdout, stderr } = await run([])
     const marks = [...stdout.matchAll(/^(✓ ok|! warn|✗ fail) +([a-z ]+):/gm)].map(([, mark, name]) => `${mark} ${name}`)
     expect(marks.toSorted()).toEqual(
@@ -192,7 +192,7 @@ describe('what is broken is found, and nothing else', () => {
   test('an identity that Azure does not know: a process is not ready, and its log says what to do', async () => {
     const stranger = '00000000-0000-4000-8000-00000000000f'
     world.startJoiner('stranger', { AZURE_CLIENT_ID: stranger, JOINER_CONVERSION_PORT: '0' })
-    const log = await world.until('the log tells', async () => {
+    const log = await world.until('the log says', async () => {
       const lines = await world.cluster.supervisor.tail('stranger', 50)
       return lines.includes('Azure gave no access token') ? lines : undefined
     })

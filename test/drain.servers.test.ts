@@ -89,7 +89,7 @@ test('a volume that is still attached holds up the deletion of the VM, and the N
   const claim = await usedClaim()
   await world.apply(attachment('attached', nodeOf(claim)))
   await deleteUsedClaim()
-  const waiting = await world.until('the wait is told', async () => {
+  const waiting = await world.until('the wait is reported', async () => {
     const found = await condition(claim, 'VolumesDetached')
     return found?.status === 'Unknown' && found
   })
@@ -132,19 +132,19 @@ test('what holds up a drain is named with its time everywhere, until the termina
   const byBudget =
     /evicting pod violates a PDB \(Pod=default\/inflate-\S+, PodDisruptionBudget=\[default\/inflate\]\), since 20\S+Z/
   const byAnnotation = /pod default\/guarded has the annotation karpenter.sh\/do-not-disrupt, since 20\S+Z/
-  const waiting = await world.until('the wait is told', async () => {
+  const waiting = await world.until('the wait is reported', async () => {
     const found = await condition(claim, 'Drained')
     return found?.message.includes('PDB') && found
   })
   expect(waiting.status).toBe('Unknown')
   expect(waiting.message).toMatch(/^2 pods are waiting to be evicted: /)
   for (const named of [byBudget, byAnnotation]) expect(waiting.message).toMatch(named)
-  const [event] = await world.until('the Node tells', async () => {
+  const [event] = await world.until('the Node says', async () => {
     const found = await eventsOf('FailedDraining', nodeOf(claim))
     return found.length > 0 && found
   })
   expect(event?.message).toMatch(/^Failed to drain node, 2 pods are waiting to be evicted: .*PDB/)
-  const status = await world.until('the lifecycle tells', async () => {
+  const status = await world.until('the lifecycle says', async () => {
     const found = await lifecycle(claim).query<LifecycleStatus>('status')
     return found.drain !== undefined && found
   })
@@ -259,7 +259,7 @@ test.each([
   await untilGone(claim)
 })
 
-test('a silent node of which Azure tells nothing is drained like any', async () => {
+test('a silent node of which Azure says nothing is drained like any', async () => {
   const cluster = 'unreadable'
   const calls: string[] = []
   const activities: Partial<KubernetesActivities & AzureActivities> = {

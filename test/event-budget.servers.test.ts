@@ -4,7 +4,7 @@ import type { Condition } from '../core/objects.ts'
 import { standaloneClaim } from './applied-objects.ts'
 import { claimsPath, type Seen, World } from './world.ts'
 
-/** Most events that a life may have in Temporal: without trouble, and with an API server that is away for a minute in it. */
+/** Most events that a lifecycle may have in Temporal: without trouble, and with an API server that is away for a minute in it. */
 const budget = { untroubled: 38, withOutage: 80 } as const
 const outageMs = 60_000
 
@@ -36,14 +36,14 @@ const untilGone = (name: string) =>
   world.until(`NodeClaim ${name} is gone`, async () => (await claimOf(name)) === undefined, patienceMs)
 
 async function eventsOf(...names: readonly string[]): Promise<readonly number[]> {
-  return world.until(`the lives of ${names.join(', ')} are closed`, async () => {
+  return world.until(`the lifecycles of ${names.join(', ')} are closed`, async () => {
     const closed = await world.lifecycles("ExecutionStatus = 'Completed'")
     const own = names.map((name) => closed.find(({ id }) => id.includes(`/${name}/`))?.events)
     return own.every((events) => events !== undefined) && own
   })
 }
 
-test('an untroubled life stays within its events', async () => {
+test('an untroubled lifecycle stays within its events', async () => {
   const names = ['calm', 'quiet', 'still']
   for (const name of names) {
     await create(name)
@@ -51,11 +51,11 @@ test('an untroubled life stays within its events', async () => {
     await remove(name)
     await untilGone(name)
   }
-  // A machine that is too busy to answer in time troubles a life: it costs a task more.
+  // A machine that is too busy to answer in time troubles a lifecycle: it costs a task more.
   expect(Math.min(...(await eventsOf(...names)))).toBeLessThanOrEqual(budget.untroubled)
 })
 
-test('so do lives that begin and end while the API server is away for a minute', async () => {
+test('so do lifecycles that begin and end while the API server is away for a minute', async () => {
   await create('ends')
   await untilInitialized('ends')
   await create('begins')

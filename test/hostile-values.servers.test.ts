@@ -21,7 +21,7 @@ const term = (key: string, operator: string, ...values: readonly string[]) => ({
 })
 
 /** A deployment of one pod with a node affinity. */
-function wishing(
+function podWith(
   name: string,
   nodeAffinity: object,
   { cpu = '100m', ...more }: { readonly cpu?: string; readonly volumes?: readonly object[] } = {},
@@ -35,12 +35,12 @@ function wishing(
 }
 
 const preferring = (name: string, ...terms: readonly object[]) =>
-  wishing(name, {
+  podWith(name, {
     preferredDuringSchedulingIgnoredDuringExecution: terms.map((preference) => ({ weight: 100, preference })),
   })
 /** Of a pod that has no room on nodes that exist. */
 const requiring = (name: string, ...terms: readonly object[]) =>
-  wishing(name, { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } }, { cpu: '3' })
+  podWith(name, { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } }, { cpu: '3' })
 
 const runs = (app: string) => world.until(`${app} runs`, async () => (await world.running(app)) === 1)
 
@@ -126,7 +126,7 @@ describe('beside pods that want nothing special', () => {
           resources: { requests: { storage: '1Gi' } },
         },
       },
-      wishing('disk', {}, { volumes: [{ name: 'disk', persistentVolumeClaim: { claimName: 'hostile' } }] }),
+      podWith('disk', {}, { volumes: [{ name: 'disk', persistentVolumeClaim: { claimName: 'hostile' } }] }),
     )
     expect(await reported('FailedScheduling', 'disk')).toMatch(/"x\\nKUBELET_FLAGS=.*" is no label value/)
   })

@@ -90,7 +90,7 @@ test('each node gets its billing extension once, by a sweep that a refusal only 
   expect(calls['PUT extensions']).toBe(5)
 })
 
-test('a backend pool that is gone is looked up anew, within the same attempt', async () => {
+test('a backend pool that is gone is looked up again, within the same attempt', async () => {
   const pool = `/subscriptions/${azureIds.subscriptionId}/resourceGroups/${azureIds.nodeResourceGroup}/providers/Microsoft.Network/loadBalancers/kubernetes/backendAddressPools/kubernetes`
   await world.fault({
     kind: 'failSync',

@@ -88,7 +88,7 @@ async function untilStamped(before: Seen): Promise<Seen> {
 }
 
 /** Runs the pass over node classes at once, and lets it look at the galleries. */
-async function lookAnew(): Promise<void> {
+async function evaluateAgain(): Promise<void> {
   await world.operator.kubectl(['-n', 'joiner', 'delete', 'configmap', 'joiner-image-versions', '--ignore-not-found'])
   await world.trigger('nodeClassStatus')
 }
@@ -133,7 +133,7 @@ test('an update that a crash cut off is found again, and what was done is not do
   expect((await patches())[1]).toBe(2)
 })
 
-test('a refusal is told on the claim and tried again', async () => {
+test('a refusal is reported on the claim and tried again', async () => {
   const before = await theClaim()
   const message = 'it is out of order'
   await world.fault({
@@ -154,7 +154,7 @@ test('a refusal is told on the claim and tried again', async () => {
 test('a newly published image is taken, and nodes of the one before say that they have drifted', async () => {
   expect(conditionOf(await theClaim(), 'Drifted')).toBeUndefined()
   await world.operator.simulator('POST', '/images', { version: '202611.15.0' })
-  await lookAnew()
+  await evaluateAgain()
   const drifted = await world.until('the claim has drifted', async () => conditionOf(await theClaim(), 'Drifted'))
   expect(drifted).toMatchObject({ status: 'True', reason: 'ImageDrift' })
   expect((await images()).every((id) => id.endsWith('/202611.15.0'))).toBe(true)
@@ -169,7 +169,7 @@ test('outside of the maintenance window images stay, and the class says that new
   const metadata = { name: window, namespace: 'joiner' }
   await world.operator.api('POST', configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: entries(1, 2) })
   await world.operator.simulator('POST', '/images', { version: '202611.16.0' })
-  await lookAnew()
+  await evaluateAgain()
   await world.until('the class says that images wait', async () =>
     (await classCondition('ImagesReady'))?.message.includes('newer images wait for the maintenance window'),
   )

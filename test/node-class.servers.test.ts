@@ -50,7 +50,7 @@ test('an AKSNodeClass in use stays until its last NodeClaim is gone, and says fo
   const claim = await claimOf('leaving')
   expect((await find('aksnodeclasses', 'leaving'))?.metadata.finalizers).toEqual([finalizer])
   await world.operator.kubectl(['delete', 'aksnodeclass', 'leaving', '--wait=false'])
-  const reported = await world.until('the event that tells what is waited for', async () =>
+  const reported = await world.until('the event that says what is waited for', async () =>
     (await world.list('events')).find(({ reason }) => reason === 'WaitingOnNodeClaimTermination'),
   )
   expect(reported.message).toBe(`Waiting on NodeClaim termination for ${claim}`)
@@ -72,7 +72,7 @@ test('an AKSNodeClass that nothing uses goes at once', async () => {
   expect(await find('aksnodeclasses', 'unused')).toBeUndefined()
 })
 
-test('claims of a class whose hash is of another version are stamped anew', async () => {
+test('claims of a class whose hash is of another version are stamped again', async () => {
   const claim = await claimOf('rehashed')
   const before = (await find('nodeclaims', claim))?.metadata.annotations ?? {}
   expect(before[hash]).toMatch(/^\d+$/)

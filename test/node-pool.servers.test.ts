@@ -100,7 +100,7 @@ describe('what a pool counts', () => {
     await changes('general', ({ status }) => status?.resources?.['cpu'] === String(total.cpu))
     // Without news from the cluster the next count would be an hour away.
     expect(Date.now() - runningAt).toBeLessThan(30_000)
-    // What registrations say is a write of its own, and until a Node tells its memory the pool counts with the size's.
+    // What registrations say is a write of its own, and until a Node says its memory the pool counts with the size's.
     const memory = /^[1-9]\d*(Ki|Mi|Gi)$/
     const pool = await world.until('registrations are healthy, and memory is what the Nodes tell', async () => {
       const found = await poolOf('general')
@@ -121,7 +121,7 @@ describe('what a pool counts', () => {
     await untilGone('general')
   })
 
-  test('another spec of the pool or of its node class begins the registrations anew', async () => {
+  test('another spec of the pool or of its node class begins the registrations again', async () => {
     expect(health(await poolOf('general'))?.status).toBe('True')
     await patch(`${pools}/general`, { spec: { limits: { cpu: '1000' } } })
     await world.until('Unknown', async () => health(await poolOf('general'))?.status === 'Unknown')
@@ -166,7 +166,7 @@ describe('registration health', () => {
       return found?.status === 'False' && found
     })
     expect(condition).toMatchObject({ reason: 'RegistrationFailed', message: 'Failed to register node' })
-    await world.until('an event tells it', async () =>
+    await world.until('an event says it', async () =>
       (await world.list('events')).some(
         ({ reason, involvedObject, message }) =>
           reason === 'NodeRegistrationHealthy' &&
@@ -277,7 +277,7 @@ describe('what disruption goes by', () => {
   const lastEvents = async (pool: string) =>
     (await claimsOf(pool)).map(({ status }) => (status as { lastPodEventTime?: string } | undefined)?.lastPodEventTime)
 
-  test('a restart is no pod event, and pods are told what their annotation does', async () => {
+  test('a restart is no pod event, and pods are reported what their annotation does', async () => {
     const before = await world.until('pods were bound', async () => {
       const times = await lastEvents('hashed')
       return times.every((time) => time !== undefined) && times

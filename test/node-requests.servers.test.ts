@@ -36,7 +36,7 @@ beforeEach(async () => {
 
 const name = () => claim.metadata.name
 const vm = () => `aks-${name()}`
-const life = () => world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name()}/${claim.metadata.uid}`)
+const lifecycle = () => world.temporal.workflow.getHandle(`nodeclaim/${clusterName}/${name()}/${claim.metadata.uid}`)
 
 /** An event of a reason on a NodeClaim, by default the story's, whose message holds a text. */
 async function reported(reason: string, text: string, about = name()): Promise<string> {
@@ -91,14 +91,14 @@ async function hangInDeletion(): Promise<void> {
   await world.scale('inflate', 0)
   await world.operator.kubectl(['delete', 'nodeclaim', name(), '--wait=false', '--ignore-not-found'])
   await world.until('the deletion of the VM is refused', async () => {
-    const { pendingActivities } = (await life().describe()).raw
+    const { pendingActivities } = (await lifecycle().describe()).raw
     return pendingActivities?.some(
       ({ activityType, lastFailure }) => activityType?.name === 'deleteInstance' && lastFailure,
     )
   })
 }
 
-test('holds keep empty nodes, are told wherever somebody looks, and end by a release or by their time', async () => {
+test('holds keep empty nodes, are reported wherever somebody looks, and end by a release or by their time', async () => {
   const node = vm()
   const held = await world.joiner('node', 'hold', node, '--until', '2h', '--reason', 'core dump', '--by', 'alice')
   expect(held).toMatch(new RegExp(`^NodeClaim ${name()} is held until .* by alice: core dump\n$`))
@@ -117,7 +117,7 @@ test('holds keep empty nodes, are told wherever somebody looks, and end by a rel
   expect(await reported('NodeHeld', 'by alice: core dump')).toContain('is held until')
   expect(await world.joiner('node')).toMatch(new RegExp(`${name()} .*HELD until .* by alice: core dump`))
   expect(await world.joiner('why', 'node', node)).toContain('by alice: core dump')
-  expect((await life().query(lifecycleStatusQuery)).hold).toContain('by alice: core dump')
+  expect((await lifecycle().query(lifecycleStatusQuery)).hold).toContain('by alice: core dump')
   expect((await world.list('nodeclaims')).length).toBe(2)
   expect(await world.joiner('node', 'release', name(), '--by', 'bob')).toMatch(
     /is released by bob; it was held until .* by alice: core dump\n$/,
@@ -127,7 +127,7 @@ test('holds keep empty nodes, are told wherever somebody looks, and end by a rel
   await world.untilNothingLeft()
 })
 
-test('without Temporal the cluster tells what it knows; what cannot be read on the command line ends with 2', async () => {
+test('without Temporal the cluster says what it knows; what cannot be read on the command line ends with 2', async () => {
   const listing = await failure('node', 'list', '--temporal-address', '127.0.0.1:1')
   expect(listing).toMatchObject({
     code: 1,
@@ -139,23 +139,23 @@ test('without Temporal the cluster tells what it knows; what cannot be read on t
 })
 
 test('the same through Temporal: hold and release, and what cannot be read is refused', async () => {
-  await expect(life().executeUpdate(holdUpdate, { args: [{ until: 'tomorrow' }] })).rejects.toMatchObject({
+  await expect(lifecycle().executeUpdate(holdUpdate, { args: [{ until: 'tomorrow' }] })).rejects.toMatchObject({
     cause: { message: expect.stringContaining('not an RFC 3339 time') },
   })
-  const answer = await life().executeUpdate(holdUpdate, { args: [{ reason: 'audit', expiry: true }] })
+  const answer = await lifecycle().executeUpdate(holdUpdate, { args: [{ reason: 'audit', expiry: true }] })
   expect(answer).toEqual({
     kind: 'done',
     message: `NodeClaim ${name()} is held until released, with its expiry: audit`,
   })
-  await life().signal('release', { by: 'carol' })
+  await lifecycle().signal('release', { by: 'carol' })
   await reported('NodeReleased', 'is released by carol')
-  expect(await life().executeUpdate(releaseUpdate, { args: [null] })).toEqual({
+  expect(await lifecycle().executeUpdate(releaseUpdate, { args: [null] })).toEqual({
     kind: 'done',
     message: `NodeClaim ${name()} was not held`,
   })
 })
 
-test('a step that waits a minute for its next attempt begins anew at once', async () => {
+test('a step that waits a minute for its next attempt starts again at once', async () => {
   await hangInDeletion()
   const { phase, attempt, lastFailure, again } = await listed()
   expect({ phase, lastFailure }).toEqual({
@@ -167,12 +167,12 @@ test('a step that waits a minute for its next attempt begins anew at once', asyn
   await world.operator.simulator('DELETE', '/faults')
   const began = Date.now()
   const printed = await world.joiner('node', 'retry', name(), '--reason', 'the role is there', '--by', 'dave')
-  expect(printed).toMatch(/: Terminating \(it waited for the VM to be gone since .*\) is begun anew\n$/)
+  expect(printed).toMatch(/: Terminating \(it waited for the VM to be gone since .*\) is started again\n$/)
   await world.untilNothingLeft(Date.parse(again ?? '') - began)
   expect(await reported('RetryNow', 'by dave: the role is there')).toContain('Terminating')
 })
 
-test('a life is not ended by force while it need not be; with --leave-vm its VM is tagged, told and collected', async () => {
+test('a lifecycle is not ended by force while it need not be; with --leave-vm its VM is tagged, told and collected', async () => {
   const reason = ['--reason', 'Azure refuses, case 42', '--yes']
   const living = await failure('node', 'force-finish', name(), ...reason)
   expect(living).toMatchObject({ code: 1, stderr: expect.stringContaining('is not being deleted') })
@@ -189,7 +189,7 @@ test('a life is not ended by force while it need not be; with --leave-vm its VM 
   await reported('ForceFinished', `VM ${answer.vm} is left to garbage collection`)
   expect(await isThere()).toBe(false)
   expect((await world.list('nodes')).length).toBe(0)
-  expect((await life().describe()).status.name).toBe('COMPLETED')
+  expect((await lifecycle().describe()).status.name).toBe('COMPLETED')
   interface State {
     readonly virtualMachines: readonly { readonly name: string; readonly tags: Readonly<Record<string, string>> }[]
   }
@@ -202,39 +202,39 @@ test('a life is not ended by force while it need not be; with --leave-vm its VM 
   })
 })
 
-test('a life whose VM is gone is ended by force without more, and a pod that nothing may move goes with it', async () => {
+test('a lifecycle whose VM is gone is ended by force without more, and a pod that nothing may move goes with it', async () => {
   const [pod] = await world.list('pods')
   await world.operator.kubectl(['annotate', 'pod', pod?.metadata.name ?? '', 'karpenter.sh/do-not-disrupt=true'])
   await world.operator.kubectl(['delete', 'nodeclaim', name(), '--wait=false'])
-  await world.until('the drain waits', async () => (await life().query(lifecycleStatusQuery)).phase === 'Draining')
+  await world.until('the drain waits', async () => (await lifecycle().query(lifecycleStatusQuery)).phase === 'Draining')
   const arm = await ArmSession.open(world.cluster)
   await arm.deleteVm(vm())
   await arm.close()
   await world.until('the VM is gone', async () =>
     (await world.azure()).virtualMachines.every((one) => one.name !== vm()),
   )
-  const answer = await life().executeUpdate(forceFinishUpdate, { args: [{ reason: 'its VM is gone', by: 'fay' }] })
-  expect(answer).toEqual({ kind: 'done', message: `the life of NodeClaim ${name()} is ended; its VM is gone` })
+  const answer = await lifecycle().executeUpdate(forceFinishUpdate, { args: [{ reason: 'its VM is gone', by: 'fay' }] })
+  expect(answer).toEqual({ kind: 'done', message: `the lifecycle of NodeClaim ${name()} is ended; its VM is gone` })
   await reported('ForceFinished', 'by fay: its VM is gone')
   expect(await isThere()).toBe(false)
   const uids = (await world.list('pods')).map(({ metadata }) => metadata.uid)
   expect(uids).not.toContain(pod?.metadata.uid)
 })
 
-test('the same through Temporal: a step begun anew, a life ended by force, and nothing of it without a reason', async () => {
+test('the same through Temporal: a step started again, a lifecycle ended by force, and nothing of it without a reason', async () => {
   await hangInDeletion()
   const noReason = { args: [{ reason: ' ' }] as [{ reason: string }] }
-  await expect(life().executeUpdate(forceFinishUpdate, noReason)).rejects.toMatchObject({
-    cause: { message: expect.stringContaining('say why') },
+  await expect(lifecycle().executeUpdate(forceFinishUpdate, noReason)).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('state why') },
   })
-  await life().signal(forceFinishSignal, { reason: '' })
+  await lifecycle().signal(forceFinishSignal, { reason: '' })
   await reported('ForceFinishRefused', 'gives no reason')
-  const answer = await life().executeUpdate(retryNowUpdate, { args: [{ by: 'erin' }] })
-  expect(answer.message).toContain('is begun anew')
+  const answer = await lifecycle().executeUpdate(retryNowUpdate, { args: [{ by: 'erin' }] })
+  expect(answer.message).toContain('is started again')
   await reported('RetryNow', 'by erin')
-  const forced = await life().executeUpdate(forceFinishUpdate, { args: [{ reason: 'case 43', leaveVm: true }] })
+  const forced = await lifecycle().executeUpdate(forceFinishUpdate, { args: [{ reason: 'case 43', leaveVm: true }] })
   expect(forced).toMatchObject({ kind: 'done', vm: expect.stringContaining(vm()) })
-  await life().result()
+  await lifecycle().result()
   expect(await isThere()).toBe(false)
   const late = await failure('node', 'retry', name())
   expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('no lifecycle of a Node or NodeClaim') })

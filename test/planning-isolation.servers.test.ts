@@ -100,7 +100,7 @@ test('16 NodeClaims that are refused keep none of 50 others of their pass from b
   const created = (await world.list('nodeclaims')).map(({ metadata }) => Date.parse(metadata.creationTimestamp))
   expect(created).toHaveLength(50)
   expect(created.filter((time) => time > nextPass)).toEqual([])
-  await reported('the refused pods are told why', 'FailedScheduling', 'no red nodes here', 16)
+  await reported('the refused pods are reported why', 'FailedScheduling', 'no red nodes here', 16)
   expect(await world.running('red')).toBe(0)
 })
 

@@ -24,7 +24,7 @@ interface Waiting {
   readonly call: Call
   /** Carries it out, without telling who asked for it. */
   readonly send: () => Promise<Answer>
-  /** Tells who asked for it. Resolves when the connection has taken the answer. */
+  /** Reports who asked for it. Resolves when the connection has taken the answer. */
   readonly reply: (answer: Answer) => Promise<void>
   /** Lets it through as if it had never waited. */
   readonly pass: () => void
@@ -32,7 +32,7 @@ interface Waiting {
   readonly isAwaited: () => boolean
 }
 
-/** What a proxy tells of requests. */
+/** What a proxy reports requests. */
 export interface Listener {
   /** Before anything is done with it. */
   readonly asked?: (call: Call) => void

@@ -62,7 +62,7 @@ describe('docs/security.md', () => {
     expect(said.toSorted()).toEqual((await rowsOf(everyRight, laterVersion)).toSorted())
   })
 
-  test('tells of rights that are granted only where a setting needs them', async () => {
+  test('reports rights that are granted only where a setting needs them', async () => {
     const withoutSettings = { ...smallestValues, azure: { ...smallestValues.azure, dnsServiceIp: '10.0.0.10' } }
     const always = rights.filter(({ when }) => when === undefined)
     expect(always.length).toBeLessThan(rights.length)
@@ -370,7 +370,7 @@ describe('by the API server', () => {
   test('a right that is missing is found in the log', async () => {
     await world.operator.kubectl(['delete', 'rolebinding', 'joiner-conversion', '--namespace', 'joiner'])
     world.startApart()
-    const found = await world.until('the log tells', async () => {
+    const found = await world.until('the log says', async () => {
       const reasons = await world.forbidden()
       return reasons.length > 0 && reasons
     })

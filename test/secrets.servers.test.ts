@@ -84,7 +84,7 @@ test('no log line, history, event, condition or object holds a token, custom dat
   const log = await readFile(world.cluster.supervisor.logFile('joiner'), 'utf8')
   const objects = JSON.stringify([...during, ...(await kubernetes())])
   const reported = [...(await world.histories()).values()]
-  // All of it happened and is told, so that there is something to look into.
+  // All of it happened and is reported, so that there is something to look into.
   expect([tokens.size > 0, data.length > 0, reported.length >= 5]).toEqual([true, true, true])
   const all = `${log}\n${reported.join('\n')}\n${objects}`.toLowerCase()
   expect(

@@ -1,4 +1,4 @@
-// What processes tell of a node's life: metrics, as a monitoring system reads them, and traces, as a collector gets them.
+// What processes tell of a node's lifecycle: metrics, as a monitoring system reads them, and traces, as a collector gets them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { OtlpReceiver } from './otlp-receiver.ts'
@@ -44,12 +44,12 @@ function sum(values: ReadonlyMap<string, number>, name: string, labels: Readonly
   return found.length === 0 ? undefined : found.reduce((total, [, value]) => total + value, 0)
 }
 
-test('a life in metrics: a pod waits, its node comes, is used, is empty and goes', async () => {
+test('a lifecycle in metrics: a pod waits, its node comes, is used, is empty and goes', async () => {
   await world.scale('inflate', 1)
   await world.untilRunning(1)
   const [node] = await world.list('nodes')
   const node_name = node?.metadata.name ?? ''
-  const up = await world.until('the node and its pod are told', async () => {
+  const up = await world.until('the node and its pod are reported', async () => {
     const values = await scrape('joiner')
     const isUp = sum(values, 'karpenter_pods_state', { node: node_name, phase: 'Running', ready: 'true' }) === 1
     const usage = { nodepool: 'general', resource_type: 'nodes' }
@@ -74,7 +74,7 @@ test('a life in metrics: a pod waits, its node comes, is used, is empty and goes
 
   await world.scale('inflate', 0)
   await world.untilNothingLeft()
-  const down = await world.until('the end is told', async () => {
+  const down = await world.until('the end is reported', async () => {
     const values = await scrape('joiner')
     return sum(values, 'operator_nodeclaim_termination_duration_seconds_count') === 1 && values
   })
@@ -116,7 +116,7 @@ test('a drained pod and the words of its budget are counted', async () => {
   expect(sum(await scrape('joiner'), 'karpenter_pods_drained_total', { reason: 'Forceful Termination' })).toBe(1)
 })
 
-test('each process tells its own part: the planner what it planned, and only one the cluster', async () => {
+test('each process says its own part: the planner what it planned, and only one the cluster', async () => {
   const planner = await scrape('planner')
   expect(sum(planner, 'karpenter_nodeclaims_created_total', { reason: 'provisioned' })).toBeGreaterThan(0)
   expect(sum(planner, 'karpenter_pods_provisioning_bound_duration_seconds_count')).toBeGreaterThan(0)
@@ -139,7 +139,7 @@ test('the metrics of Temporal’s library stand beside them', async () => {
 })
 
 test('a trace of each launch, from the plan for a pod to the ready node, across processes', async () => {
-  const launches = await world.until('the launches are told', async () => {
+  const launches = await world.until('the launches are reported', async () => {
     const found = collector.spans.filter(({ name }) => name === 'nodeClaimLifecycle')
     return found.length >= 2 && found
   })
@@ -168,7 +168,7 @@ test('a trace of each launch, from the plan for a pod to the ready node, across 
     expect(named('launch').attributes['joiner.outcome']).toBe('launched')
     expect(named('awaitInitialization').attributes['joiner.outcome']).toBe('initialized')
     expect(named('awaitInitialization').endMs).toBeGreaterThan(named('PUT virtualMachine').endMs)
-    // The planner tells of the plan, another process of the launch.
+    // The planner reports the plan, another process of the launch.
     expect(of.every(({ resource }) => resource['service.name'] === 'joiner')).toBe(true)
   }
 })

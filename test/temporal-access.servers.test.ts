@@ -252,7 +252,7 @@ describe("without administrator's rights", () => {
     await untilLogged('search attributes NodePool: have another type than Keyword')
   })
 
-  test('a caller that may do nothing is told what it lacks', async () => {
+  test('a caller that may do nothing is reported what it lacks', async () => {
     temporal.denied = new Set([...administration, 'DescribeNamespace'])
     await start(settings())
     expect(await untilLogged('refuses the caller')).toContain('role \\"write\\"')

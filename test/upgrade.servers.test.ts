@@ -25,7 +25,7 @@ const kept = await keptVersions()
 
 beforeAll(async () => {
   quietRuntime()
-  // By default the server tells of a stuck run after five failures, which takes it most of a minute.
+  // By default the server reports a stuck run after five failures, which takes it most of a minute.
   const reportedAfter = 'system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2'
   world = await World.start({ temporalArgs: ['--dynamic-config-value', reportedAfter] })
   await world.apply(nodePool({ consolidateAfter: 'Never' }), nodeClass(), deployment({ apart: true }))
@@ -70,11 +70,11 @@ async function ready(count: number): Promise<readonly Seen[]> {
   })
 }
 
-/** The phases of all lives that run. */
+/** The phases of all lifecycles that run. */
 async function phases(): Promise<readonly string[]> {
-  const lives = await world.lifecycles("ExecutionStatus = 'Running'")
+  const lifecycles = await world.lifecycles("ExecutionStatus = 'Running'")
   return Promise.all(
-    lives.map(async ({ id }) => (await world.temporal.workflow.getHandle(id).query(lifecycleStatusQuery)).phase),
+    lifecycles.map(async ({ id }) => (await world.temporal.workflow.getHandle(id).query(lifecycleStatusQuery)).phase),
   )
 }
 
@@ -128,7 +128,7 @@ test('a version is kept', () => {
 })
 
 describe.each(kept)('what version $version began goes on with the current one:', ({ version, bundle }) => {
-  test('lives, whatever they were at, and they end with nothing left', async () => {
+  test('lifecycles, whatever they were at, and they end with nothing left', async () => {
     const startedMs = Date.now()
     await startWith(bundle)
     await world.scale('inflate', 2)
@@ -141,7 +141,7 @@ describe.each(kept)('what version $version began goes on with the current one:',
       metadata: { name: 'attached' },
       spec: { attacher: 'disk.csi.azure.com', nodeName: `aks-${name}`, source: { persistentVolumeName: 'data' } },
     })
-    // Its pod is planned anew, onto a node that takes long to join.
+    // Its pod is planned again, onto a node that takes long to join.
     await world.timing({ bootMs: 15_000 })
     await world.operator.kubectl(['delete', 'nodeclaim', name, '--wait=false'])
     await world.until('one drains, one registers', async () => {
@@ -150,7 +150,7 @@ describe.each(kept)('what version $version began goes on with the current one:',
     })
     await world.fault({ kind: 'latency', ms: 10_000, count: 1 })
     await world.scale('inflate', 3)
-    await world.until('there is a life in each phase', async () => {
+    await world.until('there is a lifecycle in each phase', async () => {
       const now = await phases()
       return ['Launching', 'Registering', 'Ready', 'Draining'].every((phase) => now.includes(phase))
     })
@@ -207,10 +207,10 @@ async function changedBundle(name: string, change: (code: string) => string): Pr
   return path
 }
 
-/** Every life and loop begins with a timer, which no other version knows of. */
+/** Every lifecycle and loop begins with a timer, which no other version knows of. */
 function withTimers(code: string): string {
   const begins = [
-    'await life.run();',
+    'await lifecycle.run();',
     'if (input.state === undefined) await pause.recover();',
     'if (_class_private_field_get(this, _input).state === undefined) await',
   ]
@@ -220,17 +220,17 @@ function withTimers(code: string): string {
   }, code)
 }
 
-function isAnew(run: string, before: string | undefined): boolean {
+function isNewRun(run: string, before: string | undefined): boolean {
   return run.startsWith('RUNNING') && run !== before
 }
 
-test('runs that the current version cannot go on with are ended and begun anew, and cost no node', async () => {
+test('runs that the current version cannot go on with are ended and started again, and cost no node', async () => {
   await startWith(await changedBundle('incompatible.js', withTimers))
   await world.scale('inflate', 1)
   await world.untilRunning(1)
   const [claim] = await ready(1)
-  const life = `nodeclaim/${clusterName}/${claim?.metadata.name}/${claim?.metadata.uid}`
-  const ids = [world.loop('provisioning').workflowId, world.loop('disruption').workflowId, life]
+  const lifecycle = `nodeclaim/${clusterName}/${claim?.metadata.name}/${claim?.metadata.uid}`
+  const ids = [world.loop('provisioning').workflowId, world.loop('disruption').workflowId, lifecycle]
   const before = await Promise.all(ids.map(runOf))
   const [vm] = (await world.azure()).virtualMachines
   const [pod] = await world.list('pods')
@@ -238,17 +238,17 @@ test('runs that the current version cannot go on with are ended and begun anew, 
   await upgrade()
   // Each of them has something to do, so that its history is replayed.
   await world.scale('inflate', 2)
-  for (const id of ids) await world.temporal.workflow.getHandle(id).signal(id === life ? pokeSignal : resumeSignal)
+  for (const id of ids) await world.temporal.workflow.getHandle(id).signal(id === lifecycle ? pokeSignal : resumeSignal)
   await world.until(
-    'all three run anew',
+    'all three run again',
     async () => {
       const now = await Promise.all(ids.map(runOf))
-      return now.every((run, at) => isAnew(run, before[at]))
+      return now.every((run, at) => isNewRun(run, before[at]))
     },
     180_000,
   )
   await world.untilRunning(2)
-  await world.until('both lives rest', async () => (await phases()).join(' ') === 'Ready Ready')
+  await world.until('both lifecycles rest', async () => (await phases()).join(' ') === 'Ready Ready')
   expect((await world.azure()).virtualMachines.map(({ name }) => name)).toContain(vm?.name)
   expect((await world.list('pods')).map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid)
   await endAll()
@@ -270,7 +270,7 @@ async function diagnosed(versioning: string) {
   )
 }
 
-async function lives(): Promise<readonly string[]> {
+async function runningLifecycles(): Promise<readonly string[]> {
   return (await world.lifecycles("ExecutionStatus = 'Running'")).map(({ id }) => id)
 }
 
@@ -285,8 +285,8 @@ test('with worker versioning, two workflow codes run side by side and only the c
   world.startJoiner('joiner', { ...versioned, JOINER_WORKFLOW_BUNDLE: bundle })
   await world.scale('inflate', 1)
   await ready(1)
-  const [life = ''] = await lives()
-  expect(await buildOf(life)).toBe(first)
+  const [lifecycle = ''] = await runningLifecycles()
+  expect(await buildOf(lifecycle)).toBe(first)
   expect((await diagnosed('true')).summary).toContain(`worker version ${first} of joiner-${clusterName} is current`)
 
   world.startJoiner('second', versioned)
@@ -295,20 +295,20 @@ test('with worker versioning, two workflow codes run side by side and only the c
   )
   await world.scale('inflate', 3)
   await ready(3)
-  expect(new Set(await Promise.all((await lives()).map(buildOf)))).toEqual(new Set([first]))
+  expect(new Set(await Promise.all((await runningLifecycles()).map(buildOf)))).toEqual(new Set([first]))
 
   await world.cluster.supervisor.stop('joiner')
   await world.scale('inflate', 4)
   await ready(4)
-  const all = [...(await lives()), world.loop('provisioning').workflowId]
-  await world.temporal.workflow.getHandle(life).signal(pokeSignal)
-  await world.until('what goes on does so with the second code', async () => (await buildOf(life)) === second)
+  const all = [...(await runningLifecycles()), world.loop('provisioning').workflowId]
+  await world.temporal.workflow.getHandle(lifecycle).signal(pokeSignal)
+  await world.until('what goes on does so with the second code', async () => (await buildOf(lifecycle)) === second)
   expect(await buildOf(all.at(-1) ?? '')).toBe(second)
 
   await world.cluster.supervisor.stop('second')
   world.startJoiner()
   await endAll()
-  expect(await buildOf(life)).toBe('')
+  expect(await buildOf(lifecycle)).toBe('')
   expect(await diagnosed('true')).toMatchObject({ status: 'warn' })
   expect(new Set(await endings(startedMs))).toEqual(new Set(['COMPLETED, 0 tasks failed']))
 }, 300_000)

@@ -25,7 +25,7 @@ interface Stored {
 
 const stored = async (path: string) => (await world.operator.api<{ items: readonly Stored[] }>('GET', path)).items
 
-test('settings of v1beta1 reach NodeClaim, plan and node, and its life is told by events', async () => {
+test('settings of v1beta1 reach NodeClaim, plan and node, and its lifecycle is told by events', async () => {
   const kubelet = '{"maxPods":42,"kubeReserved":{"cpu":"500m"}}'
   await world.apply(pool('old', kubelet))
   await world.untilReady('old')

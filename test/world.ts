@@ -151,7 +151,7 @@ export class World {
 
   /**
    * `kill -9` of a server, which starts again at once or after a while. Returns when it did, in epoch ms. kwok stands for kubelets, which find an
-   * API server again within seconds; kwok takes up to half a minute, so it starts anew with it.
+   * API server again within seconds; kwok takes up to half a minute, so it starts again with it.
    */
   async restartServer(name: string, awayMs = 0): Promise<number> {
     const { supervisor } = this.cluster
@@ -291,7 +291,7 @@ export class World {
     return found
   }
 
-  /** A Node whose VM is gone, as the controller manager tells of it after its kubelet was silent for most of a minute. */
+  /** A Node whose VM is gone, as the controller manager reports it after its kubelet was silent for most of a minute. */
   async untilSilent(node: string): Promise<void> {
     await this.until(`the kubelet of ${node} is silent`, async () => {
       const { metadata } = (await this.list('nodes')).find(({ metadata: { name } }) => name === node) ?? {}
@@ -333,7 +333,7 @@ export class World {
     return this.temporal.workflow.getHandle(`${name}/${clusterName}`)
   }
 
-  /** The memo that tells whose a loop is. A loop without it is another cluster's. */
+  /** The memo that says whose a loop is. A loop without it is another cluster's. */
   async clusterMemo(): Promise<{ readonly clusterUid: string }> {
     const { metadata } = await this.operator.api<Seen>('GET', '/api/v1/namespaces/kube-system')
     return { clusterUid: metadata.uid }

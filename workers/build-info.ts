@@ -9,7 +9,7 @@ export const { version } = JSON.parse(readFileSync(new URL('../package.json', im
 /** `x64` by the name that Kubernetes, and with it Karpenter, has for it. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64' }
 
-/** Tells what runs here, by Karpenter's labels; where it names the version of Go, this names that of Node.js. */
+/** Reports what runs here, by Karpenter's labels; where it names the version of Go, this names that of Node.js. */
 export function reportBuild(commit: string): void {
   const gauge = new Gauge({
     name: 'karpenter_build_info',

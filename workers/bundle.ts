@@ -30,7 +30,7 @@ export async function buildWorkflowBundle(kind: BundleKind = 'plain'): Promise<s
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     ...(kind === 'encrypted' ? { failureConverterPath } : {}),
-    // No module of the workflows keeps anything between two calls, so all lives share one copy of them (docs/adr/0015).
+    // No module of the workflows keeps anything between two calls, so all lifecycles share one copy of them (docs/adr/0015).
     preloadModules: [workflowsPath],
     // Modules are called by their paths from here: the same text comes out wherever the process was started.
     webpackConfigHook: (config) => ({ ...config, context: root }),
@@ -65,7 +65,7 @@ export async function readBundle(path: string): Promise<string> {
 }
 
 /**
- * The bundle that was built last, unless a source is younger; then it is built anew and kept for the next process. With a path, the bundle that
+ * The bundle that was built last, unless a source is younger; then it is built again and kept for the next process. With a path, the bundle that
  * lies there.
  */
 export async function workflowBundle(path?: string, kind: BundleKind = 'plain'): Promise<{ code: string }> {

@@ -36,7 +36,7 @@ function reported(config: Partial<Config>, isReported: () => boolean) {
 
 const names = (observer: ReturnType<typeof reported>) => observer.families().map(({ name }) => name)
 
-test('only the process that bridges tells of the cluster, from the moment on when it does', () => {
+test('only the process that bridges reports the cluster, from the moment on when it does', () => {
   let isLeader = false
   const observer = reported({ JOINER_ROLES: ['bridge'] }, () => isLeader)
   expect(names(observer)).toEqual([])
@@ -51,7 +51,7 @@ test('only the process that bridges tells of the cluster, from the moment on whe
 test.each([
   ['a process that never bridges', { JOINER_ROLES: ['planner'] }],
   ['one that is told not to', { JOINER_ROLES: ['bridge'], DISABLE_CLUSTER_STATE_OBSERVABILITY: true }],
-] as const)('%s tells nothing of nodes and pods', (_, config) => {
+] as const)('%s says nothing of nodes and pods', (_, config) => {
   expect(names(reported(config as never, () => true))).toEqual([])
 })
 

@@ -20,7 +20,7 @@ export interface ClusterObserverDeps {
   readonly catalogue: Catalogue
 }
 
-/** What tells of the cluster, until it is stopped. */
+/** What reports the cluster, until it is stopped. */
 export interface ClusterObserver {
   readonly families: () => readonly GaugeFamily[]
   stop(): void

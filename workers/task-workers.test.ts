@@ -33,13 +33,16 @@ function missing(text: string): readonly string[] {
   })
 }
 
-test.each(await keptVersions())('lives and loops of version $version find every activity that they ask for', (kept) => {
-  expect(kept.histories.length).toBeGreaterThan(5)
-  expect(kept.histories.flatMap(({ text }) => missing(text))).toEqual([])
-})
+test.each(await keptVersions())(
+  'lifecycles and loops of version $version find every activity that they ask for',
+  (kept) => {
+    expect(kept.histories.length).toBeGreaterThan(5)
+    expect(kept.histories.flatMap(({ text }) => missing(text))).toEqual([])
+  },
+)
 
 test('an activity that is gone is missed', async () => {
   const [kept] = await keptVersions()
-  const life = kept?.histories.find(({ name }) => name === 'nodeClaimLifecycle.plain')?.text ?? ''
-  expect(missing(life.replaceAll('"name":"drain"', '"name":"drainSlowly"'))).toEqual(['drainSlowly on wait'])
+  const lifecycle = kept?.histories.find(({ name }) => name === 'nodeClaimLifecycle.plain')?.text ?? ''
+  expect(missing(lifecycle.replaceAll('"name":"drain"', '"name":"drainSlowly"'))).toEqual(['drainSlowly on wait'])
 })

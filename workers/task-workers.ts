@@ -16,8 +16,8 @@ import type { ProcessDeps } from './dependencies.ts'
 const azureActivitiesPerSecond = armLimits.armWrites.burst
 
 /**
- * Workflows that a worker keeps in memory. One that was dropped is replayed, 40 events, when something happens to it; lives at rest hear of nothing
- * for days, so the cache is for those that launch or end: with fewer places than lives under way each task replays. Each costs some 80 KiB.
+ * Workflows that a worker keeps in memory. One that was dropped is replayed, 40 events, when something happens to it; lifecycles at rest hear of nothing
+ * for days, so the cache is for those that launch or end: with fewer places than lifecycles under way each task replays. Each costs some 80 KiB.
  */
 const maxCachedWorkflows = 1200
 
@@ -56,7 +56,7 @@ export async function createTaskWorkers({
     namespace,
     dataConverter,
     identity,
-    // Waits end as soon as they are told, so that another replica takes them up; writes are not interrupted and finish.
+    // Waits end as soon as they are reported, so that another replica takes them up; writes are not interrupted and finish.
     shutdownGraceTime: '100ms',
     shutdownForceTime: '20s',
   } satisfies Partial<WorkerOptions>

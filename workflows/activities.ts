@@ -24,7 +24,7 @@ export const kubernetes = () =>
   })
 
 /** Observations that cost one event. They are retried briefly: the ordinary activity covers longer failures. */
-export const looks = () =>
+export const localReads = () =>
   proxyLocalActivities<Pick<KubernetesActivities, 'observe'>>({
     startToCloseTimeout: '2s',
     retry: { initialInterval: '100ms', maximumAttempts: 3 },
@@ -91,7 +91,7 @@ export const forcedEnds = () =>
   proxyActivities<Pick<KubernetesActivities, 'finalize'>>({ ...answeredSoon, taskQueue: queueOf('core') })
 
 /** Checks of one VM. They give up soon: the caller goes on without an answer. */
-export const instanceLooks = () =>
+export const instanceReads = () =>
   proxyActivities<Pick<AzureActivities, 'findInstance'>>({
     taskQueue: queueOf('azure'),
     startToCloseTimeout: '10s',

@@ -134,7 +134,7 @@ test('a lifecycle that continued as new keeps its attempts and the last capacity
   expect(attempts).toEqual([1, 2, 3])
 
   const before = (await handle.describe()).runId
-  await world.until('pokes make the resting life continue as new', async () => {
+  await world.until('pokes make the resting lifecycle continue as new', async () => {
     await handle.signal(pokeSignal)
     return (await handle.describe()).runId !== before
   })
@@ -148,7 +148,7 @@ test('a lifecycle that continued as new keeps its attempts and the last capacity
 
   await world.scale('inflate', 0)
   await world.operator.kubectl(['delete', 'nodeclaims', '--all', '--wait=false'])
-  await world.until('the life has ended', async () => (await handle.describe()).status.name === 'COMPLETED')
+  await world.until('the lifecycle has ended', async () => (await handle.describe()).status.name === 'COMPLETED')
   await world.untilNothingLeft()
 })
 

@@ -146,7 +146,7 @@ class DisruptionLoop {
       once: false,
       forced: false,
       ...(abandoned.length === 0 ? {} : { abandoned }),
-      ...(waiting.length === 0 ? {} : { validating: spokenFor(waiting) }),
+      ...(waiting.length === 0 ? {} : { validating: validatingOf(waiting) }),
     }
     return untilCommand(
       this.#pause,
@@ -287,7 +287,7 @@ function inParts(proposals: readonly DisruptionProposal[]): readonly (readonly D
 
 type DoneAnswer = Extract<RequestAnswer, { readonly kind: 'done' }>
 
-function spokenFor(waiting: readonly Validating[]): NonNullable<DisruptionInput['validating']> {
+function validatingOf(waiting: readonly Validating[]): NonNullable<DisruptionInput['validating']> {
   return {
     nodeClaims: waiting.flatMap(({ proposal }) => proposal.candidates.map(({ name }) => name)),
     methods: [...new Set(waiting.map(({ proposal }) => proposal.method))],

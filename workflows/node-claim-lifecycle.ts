@@ -18,7 +18,7 @@ import type {
 } from '../activities/kubernetes/contract.ts'
 import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/drain-waits.ts'
 import type { Wake } from '../core/node-claim/lifecycle.ts'
-import { azure, instanceLooks, kubernetes, launching, looks, waits } from './activities.ts'
+import { azure, instanceReads, kubernetes, launching, localReads, waits } from './activities.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
@@ -48,10 +48,10 @@ const launchLimitMs = 15 * 60_000
  * and acts; this function holds only the order.
  */
 export async function nodeClaimLifecycle(input: LifecycleInput): Promise<void> {
-  const life = new Lifecycle(input)
-  setHandler(pokeSignal, () => life.poke(), { description: 'Look at the NodeClaim, its Node and its VM again.' })
-  setHandler(lifecycleStatusQuery, () => life.status(), { description: 'Phase, attempt and what is waited for.' })
-  await life.run()
+  const lifecycle = new Lifecycle(input)
+  setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
+  setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
+  await lifecycle.run()
 }
 
 class Lifecycle {
@@ -101,20 +101,21 @@ class Lifecycle {
       createdAtMs === undefined || state !== undefined ? undefined : { kind: 'launch', startedAtMs: createdAtMs }
     for (;;) {
       if (workflowInfo().continueAsNewSuggested && !this.#requests.areWaiting) await this.#continueAsNew()
-      step = await this.#takeHearing(step)
-      if (step?.kind === 'finished') return this.#requests.close(`the life of NodeClaim ${this.#claim.name} has ended`)
+      step = await this.#runStep(step)
+      if (step?.kind === 'finished')
+        return this.#requests.close(`the lifecycle of NodeClaim ${this.#claim.name} has ended`)
     }
   }
 
   /** Runs one observation and one step, which an operator's messages may interrupt. */
-  async #takeHearing(step: NextStep | undefined): Promise<NextStep | undefined> {
-    const heard = await this.#requests.beside(
-      async () => this.#take(step ?? (await this.#observe())),
+  async #runStep(step: NextStep | undefined): Promise<NextStep | undefined> {
+    const run = await this.#requests.beside(
+      async () => this.#execute(step ?? (await this.#observe())),
       () => this.#doing(),
     )
-    if (heard.kind === 'done') return heard.result
-    if (heard.kind === 'forced') return this.#take({ kind: 'finished' })
-    this.#retried = heard.retried
+    if (run.kind === 'done') return run.result
+    if (run.kind === 'forced') return this.#execute({ kind: 'finished' })
+    this.#retried = run.retried
     return undefined
   }
 
@@ -123,7 +124,7 @@ class Lifecycle {
   }
 
   /** Runs one step. Returns the next one where the outcome decides it; otherwise the world is observed. */
-  async #take(step: NextStep): Promise<NextStep | undefined> {
+  async #execute(step: NextStep): Promise<NextStep | undefined> {
     switch (step.kind) {
       case 'launch':
         return this.#launch(step.startedAtMs)
@@ -145,10 +146,10 @@ class Lifecycle {
   async #observe(): Promise<NextStep> {
     this.#poked = false
     const retried = this.#retried
-    const look = { claim: this.#claim, ...(retried === undefined ? {} : { retried }) }
+    const request = { claim: this.#claim, ...(retried === undefined ? {} : { retried }) }
     const observation =
-      (await this.#lookAtOnce(look)) ??
-      (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [look]))
+      (await this.#observeLocally(request)) ??
+      (await kubernetes().observe.executeWithOptions({ summary: 'read NodeClaim, Node and deadlines' }, [request]))
     this.#retried = undefined
     this.#hold = observation.hold
     this.#learn(observation)
@@ -156,9 +157,9 @@ class Lifecycle {
   }
 
   /** Observes without a separate activity; undefined when the API server does not answer at once. */
-  async #lookAtOnce(look: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
+  async #observeLocally(request: Parameters<KubernetesActivities['observe']>[0]): Promise<Observation | undefined> {
     try {
-      return await looks().observe(look)
+      return await localReads().observe(request)
     } catch (error) {
       if (isCancellation(error)) throw error
       return undefined
@@ -226,7 +227,7 @@ class Lifecycle {
           outcome.kind === 'failed' ? `${outcome.reason}: ${outcome.message}` : 'the VM vanished'
         return undefined
       case 'claimGone':
-      case 'lookAgain':
+      case 'observeAgain':
         return undefined
     }
   }
@@ -290,7 +291,7 @@ class Lifecycle {
   /** Whether Azure reports that the VM is gone. Without an answer the node is drained as usual. */
   async #isVmGone(): Promise<boolean> {
     try {
-      const found = await instanceLooks().findInstance.executeWithOptions({ summary: 'does the VM exist?' }, [
+      const found = await instanceReads().findInstance.executeWithOptions({ summary: 'does the VM exist?' }, [
         { claim: this.#claim },
       ])
       return !found.exists

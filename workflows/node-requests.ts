@@ -45,7 +45,7 @@ type Wanted =
 type NodeRequest = Wanted & { readonly asked: Asked; answer?: NodeAnswer }
 
 /** How work ended that ran while an operator's messages were handled. */
-export type Heard<Result> =
+export type StepOutcome<Result> =
   | { readonly kind: 'done'; readonly result: Result }
   /** The work was interrupted: the step starts again. */
   | { readonly kind: 'retry'; readonly retried: Asked & { readonly what: string } }
@@ -105,7 +105,7 @@ export class NodeRequests {
   }
 
   /** Runs work and carries out messages meanwhile. `doing`: describes the work in words, at any moment. */
-  async beside<Result>(work: () => Promise<Result>, doing: () => string): Promise<Heard<Result>> {
+  async beside<Result>(work: () => Promise<Result>, doing: () => string): Promise<StepOutcome<Result>> {
     const scope = new CancellationScope()
     let isDone = false
     const running = scope.run(work).finally(() => {
@@ -124,7 +124,7 @@ export class NodeRequests {
         return { kind: 'forced' }
       }
       const what = doing()
-      request.answer = { kind: 'done', message: `NodeClaim ${this.#claim.name}: ${what} is begun anew` }
+      request.answer = { kind: 'done', message: `NodeClaim ${this.#claim.name}: ${what} is started again` }
       this.#waiting.shift()
       await cutShort(scope, running)
       return { kind: 'retry', retried: { ...request.asked, what } }
@@ -171,7 +171,7 @@ export class NodeRequests {
       ])
     return {
       kind: 'done',
-      message: `the life of NodeClaim ${this.#claim.name} is ended; ${left}`,
+      message: `the lifecycle of NodeClaim ${this.#claim.name} is ended; ${left}`,
       ...(vm === undefined ? {} : { vm }),
     }
   }
@@ -199,7 +199,7 @@ const described = [
   {
     signal: retryNowSignal,
     description:
-      'End whatever the life waits for now, a wait between two attempts above all, and begin the step anew with a fresh look: {"reason": "...", "by": "..."}, all optional.',
+      'End whatever the lifecycle waits for now, above all a wait between two attempts, and start the step again from the present state: {"reason": "...", "by": "..."}, all optional.',
   },
   {
     signal: holdSignal,
@@ -210,7 +210,7 @@ const described = [
   {
     signal: forceFinishSignal,
     description:
-      'End the life of a NodeClaim whose deletion hangs, without waiting for pods and volumes: {"reason": "...", "leaveVm": true to leave a VM that exists to garbage collection, "by": "..."}; the reason is needed. Refused while the VM exists, and while the NodeClaim is not being deleted.',
+      'End the lifecycle of a NodeClaim whose deletion hangs, without waiting for pods and volumes: {"reason": "...", "leaveVm": true to leave a VM that exists to garbage collection, "by": "..."}; the reason is needed. Refused while the VM exists, and while the NodeClaim is not being deleted.',
   },
 ] as const
 

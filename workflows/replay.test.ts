@@ -54,8 +54,8 @@ function swapped(one: string, other: string): string {
  * not found.
  */
 function withNewStep(patch?: string): string {
-  const begin = 'await life.run();'
-  const sdk = /\(0,(_temporalio_workflow__\w+)\.setHandler\)\([^;]+pokeSignal, \(\)=>life/.exec(code)?.[1]
+  const begin = 'await lifecycle.run();'
+  const sdk = /\(0,(_temporalio_workflow__\w+)\.setHandler\)\([^;]+pokeSignal, \(\)=>lifecycle/.exec(code)?.[1]
   if (sdk === undefined || code.split(begin).length !== 2)
     throw new Error('the bundle begins lifecycles in another way')
   const isWanted = patch === undefined ? '' : `if ((0,${sdk}.patched)('${patch}')) `
@@ -108,9 +108,9 @@ describe.each(kept)('version $version', ({ bundle, histories: released }: KeptVe
   }, 60_000)
 
   test('is guarded: the gate fails on a change that its lifecycles cannot replay', async () => {
-    const lives = released.filter(({ workflowType }) => workflowType === 'nodeClaimLifecycle')
-    const found = await failures(swapped('drain', 'deleteInstance'), lives)
-    expect(Object.keys(found).toSorted()).toEqual(lives.map(({ name }) => name))
+    const lifecycles = released.filter(({ workflowType }) => workflowType === 'nodeClaimLifecycle')
+    const found = await failures(swapped('drain', 'deleteInstance'), lifecycles)
+    expect(Object.keys(found).toSorted()).toEqual(lifecycles.map(({ name }) => name))
     for (const error of Object.values(found)) expect(error).toBeInstanceOf(DeterminismViolationError)
   }, 60_000)
 
@@ -153,11 +153,11 @@ describe('the gate fails', () => {
   })
 
   test('on a step that is new, unless it is behind patched()', async () => {
-    const lives = histories.filter(({ workflowType }) => workflowType === 'nodeClaimLifecycle')
-    const found = await failures(withNewStep(), lives)
-    expect(Object.keys(found).toSorted()).toEqual(lives.map(({ name }) => name))
+    const lifecycles = histories.filter(({ workflowType }) => workflowType === 'nodeClaimLifecycle')
+    const found = await failures(withNewStep(), lifecycles)
+    expect(Object.keys(found).toSorted()).toEqual(lifecycles.map(({ name }) => name))
     for (const error of Object.values(found)) expect(error).toBeInstanceOf(DeterminismViolationError)
-    expect(await failures(withNewStep('new-step'), lives)).toEqual({})
+    expect(await failures(withNewStep('new-step'), lifecycles)).toEqual({})
   })
 
   test('on a history in which a step was another one', async () => {

@@ -36,7 +36,7 @@ export type InstanceOutcome =
   | { readonly kind: 'vmGone' }
   | { readonly kind: 'claimGone' }
 
-/** What came of an operator's wish to end a life by force. */
+/** Outcome of an operator's request to end a lifecycle by force. */
 export type ForceFinishOutcome =
   /**
    * The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: what became of the VM, in words.
@@ -82,7 +82,7 @@ export interface AzureActivities {
     readonly claim: ClaimRef
     readonly finalize: boolean
   }): Promise<{ readonly existed: boolean }>
-  /** Ends the life of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
+  /** Ends the lifecycle of a claim that is being deleted without waiting for pods and volumes; its VM has to be gone, or is left with `leaveVm`. */
   forceFinish(input: {
     readonly claim: ClaimRef
     readonly asked: Asked
@@ -94,6 +94,6 @@ export interface AzureActivities {
   refreshNodeClasses(): Promise<{ readonly nodeClasses: number; readonly ready: number }>
   /** Tags and identities of VMs and NICs, as node classes and configuration ask for them now. */
   updateInPlace(): Promise<InPlaceReport>
-  /** Instance types, usages and prices, read anew. */
+  /** Instance types, usages and prices, read again. */
   refreshCatalogue(): Promise<{ readonly instanceTypes: number; readonly prices: number }>
 }

@@ -129,7 +129,7 @@ describe('what is left alone', () => {
     expect(cluster.snapshot()).toEqual(before)
   })
 
-  test('what looked abandoned, did not, and does again begins anew', async () => {
+  test('what looked abandoned, did not, and does again starts again', async () => {
     const { cluster, look, lifecycles, traces } = await world({ a: stamped })
     await pass(5000)
     await look()

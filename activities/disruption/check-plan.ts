@@ -21,7 +21,7 @@ export interface CheckPlanDeps extends RequestEventsDeps, EvaluationDeps {
   readonly namespace: string
 }
 
-/** Changes that an answer tells of, and their length: it is kept in a history. */
+/** Changes that an answer reports, and their length: it is kept in a history. */
 const mostChanges = 50
 const longestChange = 300
 

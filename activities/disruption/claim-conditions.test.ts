@@ -199,7 +199,7 @@ describe('Drifted as NodePools say', () => {
     const { writes } = world
     await refreshDrift(world.deps)
     expect([world.writes, reason()]).toEqual([writes, 'NodePoolDrifted'])
-    // The pool's reason goes: what the class says is told at once, without a moment of none.
+    // The pool's reason goes: what the class says is reported at once, without a moment of none.
     world.edit({})
     expect(await world.pass()).toEqual({ writes: 1, drifted: 'NodeClassDrift' })
     world.editClass('1')

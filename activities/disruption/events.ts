@@ -22,7 +22,7 @@ export interface DisruptionEventDeps {
   readonly disruptionMetrics: DisruptionMetrics
 }
 
-/** Tells by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
+/** Reports by events what an evaluation came to (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function publishFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {
   // A burst of new nodes would be a burst of events that say nothing to their owner.
   for (const blocked of evaluation.blocked) if (!isPassing(blocked.cause)) publishBlocked(deps, blocked)
@@ -45,7 +45,7 @@ function publishBlocked(deps: DisruptionEventDeps, { object, reason, cause }: Bl
   }
 }
 
-/** Tells both objects of each candidate. */
+/** Reports both objects of each candidate. */
 function publishToCandidates(
   deps: DisruptionEventDeps,
   candidates: readonly Pick<Candidate, 'node' | 'nodeClaim'>[],
@@ -68,7 +68,7 @@ function publishDecided(deps: DisruptionEventDeps, command: DisruptionCommand): 
   }
 }
 
-/** A proposal did not hold when it was looked at again. Only what had been consolidation is told, as upstream. */
+/** A proposal did not hold when it was looked at again. Only what had been consolidation is reported, as upstream. */
 export function publishRejected(
   deps: DisruptionEventDeps,
   { id, method, decision, savings, candidates: refs, replacements }: DisruptionProposal,

@@ -90,7 +90,7 @@ export class DisruptionMemory {
     this.#claims.failed(nodeClaim, this.#now())
   }
 
-  /** A stamp that goes away from a claim that stays tells of a command that was undone, by whichever process. */
+  /** A stamp that goes away from a claim that stays reports a command that was undone, by whichever process. */
   #learn(before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     const stamp = before?.metadata.annotations[annotations.disruptionCommand]
     if (before === undefined || stamp === undefined || before.metadata.deletionTimestamp !== undefined) return

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { sampleClaim } from '../../core/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
 
-/** What the registry shows after something was told, without help, types and buckets. */
+/** What the registry shows after something was reported, without help, types and buckets. */
 async function shownAfter(act: (metrics: DisruptionMetrics) => void): Promise<readonly string[]> {
   const registry = new Registry()
   act(new DisruptionMetrics(registry))

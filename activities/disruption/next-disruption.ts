@@ -129,7 +129,7 @@ async function evaluated(
     ...(forced ? {} : { resting: memory.resting() }),
     ...(request === undefined ? {} : { scope }),
     ...(budget === undefined ? {} : { mostNodes: budget }),
-    ...(validating === undefined ? {} : { spokenFor: new Set(validating.nodeClaims) }),
+    ...(validating === undefined ? {} : { reserved: new Set(validating.nodeClaims) }),
   }
   const methods = methodsBeside(validating?.methods ?? [])
   if (!forced && methods === methodNames && hasDrifted(deps)) {

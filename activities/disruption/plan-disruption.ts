@@ -21,7 +21,7 @@ export interface PlanDisruptionDeps extends EvaluationDeps {
 
 /**
  * Evaluates the cluster and keeps what was found as a plan. Nodes under a pause of their own stand among those that stay; a pause of all
- * disruption is told, and the plan shows what it holds back. Run again by Temporal, it replaces its own plan.
+ * disruption is reported, and the plan shows what it holds back. Run again by Temporal, it replaces its own plan.
  */
 export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequest): Promise<PlanSummary> {
   const { activityKey } = activityScope()

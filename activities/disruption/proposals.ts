@@ -53,7 +53,7 @@ function proposalOf(command: DisruptionCommand, forced: boolean): DisruptionProp
 
 /**
  * The id follows from the method and from the candidates as they stand: an evaluation that is run twice proposes the same, and what failed and
- * was undone, which changed them, is proposed anew.
+ * was undone, which changed them, is proposed again.
  */
 function commandIdOf({ method, candidates }: Pick<DisruptionCommand, 'method' | 'candidates'>): string {
   const stood = candidates

@@ -41,7 +41,7 @@ const until = 'DoNotDisruptUntil: The karpenter.sh/do-not-disrupt grace period w
 const elapsed =
   'DoNotDisruptGracePeriodElapsed: The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable'
 
-it('a timed protection is told once when it begins and once when it is over', () => {
+it('a timed protection is reported once when it begins and once when it is over', () => {
   const { pod, pass } = setting()
   pod('10m')
   expect(pass(0)).toEqual([until])
@@ -58,7 +58,7 @@ it('one that was over before anybody looked is no news', () => {
   expect([...pass(700_000), ...pass(800_000)]).toEqual([])
 })
 
-it('what cannot be read is told, with what to write instead', () => {
+it('what cannot be read is reported, with what to write instead', () => {
   const { pod, pass } = setting()
   pod('1d')
   expect(pass(0)).toEqual([

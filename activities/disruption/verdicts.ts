@@ -33,7 +33,7 @@ export interface VerdictsDeps extends StoreDeps, CatalogueOfPools {
 const writeEveryMs = 30_000
 /** The time of the last evaluation is written this often where nothing else is. */
 const lastPassEveryMs = 60_000
-/** What other processes, or people, wrote is looked at again after this time, and when this process has not evaluated for a while. */
+/** What other processes, or people, wrote is read again after this time, and when this process has not evaluated for a while. */
 const readEveryMs = 10 * 60_000
 const longestGapMs = 30_000
 /** The longest text of a verdict, and how much of the megabyte that a ConfigMap may hold its verdicts take. */

@@ -25,20 +25,20 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
 interface WorldOptions {
   readonly pauses: Pauses
   /** Names of NodeClaims that proposals speak for. */
-  readonly spokenFor?: ReadonlySet<string>
+  readonly reserved?: ReadonlySet<string>
 }
 
 /** What of the cluster is evaluated, and how. */
 export interface EvaluationInput
   extends Pick<EvaluationSettings, 'forced' | 'scope' | 'resting' | 'mostNodes' | 'methods'>,
-    Pick<WorldOptions, 'pauses' | 'spokenFor'> {}
+    Pick<WorldOptions, 'pauses' | 'reserved'> {}
 
 /** All that can be disrupted now, by the cache at this moment. */
 export async function evaluateCluster(
   deps: EvaluationDeps,
-  { pauses, spokenFor, ...settings }: EvaluationInput,
+  { pauses, reserved, ...settings }: EvaluationInput,
 ): Promise<Evaluation> {
-  const request = { ...requestFor(deps, pauses), ...settings, ...(spokenFor && { spokenFor }) }
+  const request = { ...requestFor(deps, pauses), ...settings, ...(reserved && { reserved }) }
   return blaming(deps, deps.evaluator.evaluate(request))
 }
 

@@ -54,13 +54,13 @@ export type RegistrationOutcome =
   | { readonly kind: 'timeout'; readonly message: string }
   | { readonly kind: 'claimGone' }
   /** The claim expired, or its VM is about to end: observe again. */
-  | { readonly kind: 'lookAgain' }
+  | { readonly kind: 'observeAgain' }
 
 export type InitializationOutcome =
   | ({ readonly kind: 'initialized' } & Wake)
   | { readonly kind: 'claimGone' }
   /** The claim expired, its VM is about to end, or its Node was sick for too long: observe again. */
-  | { readonly kind: 'lookAgain' }
+  | { readonly kind: 'observeAgain' }
 
 export type DrainOutcome =
   | { readonly kind: 'drained'; readonly pods: number }
@@ -153,7 +153,7 @@ export interface KubernetesActivities {
   }): Promise<GiveUpOutcome>
   /** Taints the Nodes, evicts their pods tier by tier and waits for the volumes. `reported`: what the caller knows, so that it hears of news only. */
   drain(input: { readonly claim: ClaimRef; readonly reported: DrainReported }): Promise<DrainOutcome>
-  /** Removes the finalizers of Nodes and claim; the last step of a life. `isVmGone`: before that, the pods that were not drained. */
+  /** Removes the finalizers of Nodes and claim; the last step of a lifecycle. `isVmGone`: before that, the pods that were not drained. */
   finalize(input: { readonly claim: ClaimRef; readonly isVmGone: boolean }): Promise<void>
   /** Writes or clears pauses where every planner reads them, and shows them on the objects that they cover. */
   writePause(input: PauseChange): Promise<PausesWritten>

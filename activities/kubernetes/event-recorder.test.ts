@@ -22,7 +22,7 @@ interface Written {
   readonly involvedObject: { readonly name: string }
 }
 
-/** An API server that answers as it is told and keeps what it was sent. */
+/** An API server that answers as it is reported and keeps what it was sent. */
 function api(answer: () => Promise<Json> = () => Promise.resolve({})) {
   const written: Written[] = []
   const paths: string[] = []
@@ -44,7 +44,7 @@ afterEach(() => {
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('deduplication', () => {
-  test('the same reason about the same object is told once in its time, whatever the message', async () => {
+  test('the same reason about the same object is reported once in its time, whatever the message', async () => {
     const server = api()
     const recorder = new EventRecorder(server, log)
     const fail = (message: string) => recorder.record({ about: pod('a'), reason: 'FailedScheduling', message })
@@ -182,7 +182,7 @@ test('an event has its type from the table and stands in the namespace of its ob
   ])
 })
 
-test('transitions are told each time', async () => {
+test('transitions are reported each time', async () => {
   const server = api()
   const recorder = new EventRecorder(server, log)
   const is = (status: 'True' | 'False') => [{ type: 'Ready', status, reason: 'R', message: '' }]

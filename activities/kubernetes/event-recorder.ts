@@ -75,7 +75,7 @@ export class EventRecorder {
     this.#enqueue({ about, type, reason, message, at })
   }
 
-  /** Tells of conditions whose status changed. Each change is news, so nothing is deduplicated. */
+  /** Reports of conditions whose status changed. Each change is news, so nothing is deduplicated. */
   recordTransitions(about: EventSubject, before: readonly Condition[], after: readonly Condition[]): void {
     const at = this.#now()
     for (const event of transitions(before, after)) this.#enqueue({ about, type: 'Normal', ...event, at })

@@ -86,7 +86,7 @@ test('two processes with any interleaving of tries and pauses never hold it at o
   expect(changes).toBeGreaterThan(100)
 })
 
-test('a holder that was away for longer than the duration takes the lease anew, though nobody else did', async () => {
+test('a holder that was away for longer than the duration takes the lease again, though nobody else did', async () => {
   const api = new FakeApi()
   const lease = processOf(api, 'first')
   expect(await lease.tryHold()).toBe('taken')

@@ -93,7 +93,7 @@ describe('a planned claim', () => {
 describe('a claim that the API server refuses', () => {
   const tooMany = () => new ApiError(422, 'Invalid', 'NodeClaim is invalid: spec.requirements: Too many')
 
-  test('fails alone: the others are created, and its pods wait and are told', async () => {
+  test('fails alone: the others are created, and its pods wait and are reported', async () => {
     const { cluster, create, claims, deps, reported } = await world()
     const bad = plannedClaim({ pods: [samplePod('bad', { nodeSelector: { bad: 'x' } })], labels: { bad: 'x' } })
     cluster.intercept(({ verb, body }) => {

@@ -193,7 +193,7 @@ function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, messag
   }
 }
 
-/** The pods stay pending and are planned anew, with the limits as they are now. */
+/** The pods stay pending and are planned again, with the limits as they are now. */
 function reportOverLimit(
   { log, events }: CreateClaimsDeps,
   { nodePool, pods }: PlannedNodeClaim,
@@ -205,7 +205,7 @@ function reportOverLimit(
   }
 }
 
-/** Notes and tells where a pod should go. */
+/** Notes and says where a pod should go. */
 export function nominate(
   { nominations, events, now }: CreateClaimsDeps,
   pod: Pod,

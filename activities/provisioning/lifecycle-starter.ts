@@ -76,7 +76,7 @@ export class LifecycleStarter {
           ...(isNew ? { createdAtMs: Date.parse(claim.metadata.creationTimestamp) } : {}),
         },
       ] as Parameters<typeof nodeClaimLifecycle>,
-      // A life that ended in failure (a terminated run) goes on in a new run; the claim's objects say where it stands.
+      // A lifecycle that ended in failure (a terminated run) goes on in a new run; the claim's objects say where it stands.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       staticSummary: `NodeClaim ${name}${nodePool === undefined ? '' : ` of NodePool ${nodePool}`}`,
       typedSearchAttributes: [

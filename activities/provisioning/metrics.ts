@@ -25,7 +25,7 @@ export class PlanningMetrics {
   readonly #all: ReturnType<typeof create>
   /** Pods that need a place, by UID, from the moment on when they were seen first. */
   readonly #waiting = new Map<string, Waiting>()
-  /** When a plan had a place for a pod first, by UID in epoch ms, until the pod is ready; a plan without one for it begins anew. */
+  /** When a plan had a place for a pod first, by UID in epoch ms, until the pod is ready; a plan without one for it starts again. */
   readonly #plannedAt = new Map<string, number>()
   readonly #waits: readonly PodWaits[]
 
@@ -61,7 +61,7 @@ export class PlanningMetrics {
     return since
   }
 
-  /** Tells of a pass that begins. Returns the function that tells of its end. */
+  /** Reports of a pass that begins. Returns the function that reports its end. */
   passBegins(id: string, pods: number): () => void {
     const of = { controller, scheduling_id: id }
     const startedAt = this.#now()

@@ -150,7 +150,7 @@ function placeOf({ cache }: NextProvisioningDeps, node: string, nodeClaim: strin
 
 function publishUnschedulable(deps: NextProvisioningDeps, pod: Pod, message: string): void {
   deps.log.debug({ pod: podName(pod), why: message }, 'could not schedule pod')
-  // Whoever keeps a pod from our nodes on purpose need not be told.
+  // Whoever keeps a pod from our nodes on purpose need not be reported.
   if (message.includes(notOnOurNodes)) return
   deps.events.record({
     about: subject(pod),

@@ -9,7 +9,7 @@ interface PricedCluster {
   readonly nodeClaims: () => Iterable<NodeClaim>
   /** By NodePool; the same arrays until something changes. */
   readonly instanceTypes: () => ReadonlyMap<string, readonly InstanceType[]>
-  /** Whether it is this process that tells. */
+  /** Whether it is this process that says. */
   readonly isReported: () => boolean
 }
 

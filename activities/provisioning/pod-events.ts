@@ -41,7 +41,7 @@ export function trackPodEvents(deps: PodEventsDeps): () => void {
 class PodEventTracker {
   readonly #deps: PodEventsDeps
   readonly #pending = new Set<string>()
-  /** Pods may be known before their nodes are: until all are, nothing can be told. */
+  /** Pods may be known before their nodes are: until all are, nothing can be reported. */
   #hasBegun = false
 
   constructor(deps: PodEventsDeps) {
@@ -105,7 +105,7 @@ function isEvent(before: Pod | undefined, after: Pod | undefined): boolean {
   return (isTerminal(after) && !isTerminal(before)) || (isTerminating(after) && !isTerminating(before))
 }
 
-/** When a pod that is bound was last bound, ended or began to end, in epoch ms, as far as it tells. */
+/** When a pod that is bound was last bound, ended or began to end, in epoch ms, as far as it says. */
 function lastEventOf(pod: Pod): number {
   const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
   const ended = isTerminal(pod) ? pod.conditions : pod.conditions.filter(({ type }) => type === 'PodScheduled')

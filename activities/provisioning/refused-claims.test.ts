@@ -85,7 +85,7 @@ describe('pods whose NodeClaim was refused', () => {
     expect(waits).toEqual([10, 20, 40, 80, 160, 320, 600, 600])
   })
 
-  it('wait no longer when their spec, the NodePool or its class changes, and then the waits begin anew', () => {
+  it('wait no longer when their spec, the NodePool or its class changes, and then the waits begin again', () => {
     const refused = new RefusedClaims()
     refused.refuse(providers, claim(odd), 0)
     refused.refuse(providers, claim(odd), 10_000)

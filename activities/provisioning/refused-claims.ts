@@ -25,7 +25,7 @@ type Providers = RefusedClaimsDeps
 /**
  * Pods whose planned NodeClaim was refused. They share no new NodeClaim with other pods any more, so that a claim shows whose fault it is. Pods that
  * shared the refused one are planned again at once; pods that had it for themselves wait, from 10 s to 10 minutes. A change of the pods' spec, of the
- * NodePool or of its class ends this. Times are epoch ms. Kept in memory: after a restart the first refusal begins anew.
+ * NodePool or of its class ends this. Times are epoch ms. Kept in memory: after a restart the first refusal starts again.
  */
 export class RefusedClaims {
   /** By the fingerprint of the pods. */

@@ -66,8 +66,8 @@ export async function podsNeedPlace(
     deps.metrics.waiting(pods)
     deps.quarantine.report(pods)
     if (pods.some((pod) => needsPlan(deps, pod, tried))) return true
-    const lookAgain = pods.length > 0 ? deps.now() + retryMs : untilMs
-    const next = Math.min(untilMs, lookAgain, ...[...tried.values()].filter((at) => at > deps.now()))
+    const retryAt = pods.length > 0 ? deps.now() + retryMs : untilMs
+    const next = Math.min(untilMs, retryAt, ...[...tried.values()].filter((at) => at > deps.now()))
     const changed = await changeOrClear(deps, { tried, ms: Math.max(next - deps.now(), 10), concerns }, signal)
     // A burst of changes is looked at once.
     if (changed) await pauseFor(burstMs, signal)
@@ -109,7 +109,7 @@ function isAnother(before: Provider | undefined, after: Provider | undefined): b
   )
 }
 
-/** Whether a node or claim is on its way out by now and was not before. Of what is interrupted the Node tells first. */
+/** Whether a node or claim is on its way out by now and was not before. Of what is interrupted the Node says first. */
 function beginsToLeave(before: unknown, after: unknown): boolean {
   if (after === undefined || annotations.interrupted in (after as Node | NodeClaim).metadata.annotations) return false
   const isGoing = (object: unknown) => isDeleting(object) || (object as Partial<Node>).isInterrupted === true

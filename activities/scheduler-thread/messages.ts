@@ -36,7 +36,7 @@ export interface PlanRequest {
 export interface EvaluationRequest
   extends Pick<PlanRequest, 'now' | 'typeLists' | 'options' | 'defaultSpread'>,
     Omit<EvaluationSettings, 'instanceTypes' | 'wellKnown' | 'scheduling' | 'policy' | 'clock'>,
-    Pick<DisruptionView, 'nominated' | 'spokenFor'> {
+    Pick<DisruptionView, 'nominated' | 'reserved'> {
   /** Pauses in force. */
   readonly pauses: readonly Pause[]
   /** Present: only which of these still hold, each with those before it decided that do. */

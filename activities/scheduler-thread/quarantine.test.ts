@@ -268,7 +268,7 @@ it('a pod that runs still fills its node, which stays', async () => {
   })
 })
 
-it('nobody is held for what the cluster does, and the error is told', async () => {
+it('nobody is held for what the cluster does, and the error is reported', async () => {
   for (const name of ['a', 'b', 'c']) addPod(name, {})
   cache.upsert('Namespace', { metadata: metadata('broken') })
   const planner = start()

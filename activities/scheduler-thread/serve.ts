@@ -24,7 +24,7 @@ const heavyLimitMs = 500
 const index = new ClusterIndex()
 const memory = new SolverMemory()
 const typeLists = new Map<number, readonly InstanceType[]>()
-/** Types by pool, the same map as long as nothing changed: places know by it that they need not be made anew. */
+/** Types by pool, the same map as long as nothing changed: places know by it that they need not be made again. */
 let typesByPool: ReadonlyMap<string, readonly InstanceType[]> = new Map()
 /** What the thread is at work on. */
 let breadcrumb = new Breadcrumb()
@@ -85,7 +85,7 @@ function handle(message: ToSolver, scheduler: Schedule): FromSolver | undefined 
 }
 
 function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
-  const { now, typeLists: lists, options, defaultSpread, nominated, spokenFor, pauses, ...own } = request
+  const { now, typeLists: lists, options, defaultSpread, nominated, reserved, pauses, ...own } = request
   typesByPool = typesOf(lists)
   const source = index.source(typesByPool, { now, defaultSpread, inHand }, ({ metadata }) => lists.has(metadata.name))
   const world = disruptionWorld(source, typesByPool, {
@@ -96,7 +96,7 @@ function evaluated({ together, ...request }: EvaluationRequest): FromSolver {
     forced: own.forced === true,
     view: {
       pauses: new Pauses(pauses),
-      ...(spokenFor && { spokenFor }),
+      ...(reserved && { reserved }),
     },
   })
   const settings = {

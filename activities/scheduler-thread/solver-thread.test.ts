@@ -172,7 +172,7 @@ it('finds what to disrupt, with the objects that the cache has, and says whether
   const proposed = { method: 'emptiness', decision: 'delete', candidates: ['uid-a-claim'], replacements: 0 } as const
   expect(await thread.validateTogether(evaluation, [proposed, proposed])).toMatchObject([
     { kind: 'valid' },
-    // The first one has spoken for the node.
+    // The first one has reserved the node.
     { kind: 'invalid', reason: 'churn' },
   ])
   cache.upsert('Pod', {

@@ -172,7 +172,7 @@ export class SolverThread {
     }
   }
 
-  /** Another thread would have to be told everything. */
+  /** Another thread would have to be reported everything. */
   #forget(): void {
     this.#unsubscribe()
     clearImmediate(this.#flushing)

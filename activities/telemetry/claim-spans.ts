@@ -36,7 +36,7 @@ export async function claimSpan<T extends { readonly kind: string }>(
   )
 }
 
-/** Tells that a claim's launch is over: its Node is ready, or it was given up for `error`. */
+/** Reports that a claim's launch is over: its Node is ready, or it was given up for `error`. */
 export async function launchEnds(deps: ClaimSpansDeps, ref: ClaimRef, error?: string): Promise<void> {
   const claim = await tracedClaim(deps, ref)
   if (claim === undefined) return
@@ -51,7 +51,7 @@ async function tracedClaim(deps: ClaimSpansDeps, ref: ClaimRef): Promise<NodeCla
   return claim?.metadata.annotations[annotations.traceParent] === undefined ? undefined : claim
 }
 
-/** Everybody finds the same id for the span of a launch, long before it is told. */
+/** Everybody finds the same id for the span of a launch, long before it is reported. */
 function launchSpanId({ metadata }: NodeClaim): string {
   return createHash('sha256').update(metadata.uid).digest('hex').slice(0, 16)
 }

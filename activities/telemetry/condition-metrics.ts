@@ -8,7 +8,7 @@ import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 
 type Conditioned = NodeClaim | NodePool | NodeClass | Node
 
-/** A kind of which conditions and terminations are told, by the names of AWS' operatorpkg, from which Karpenter has them. */
+/** A kind of which conditions and terminations are reported, by the names of AWS' operatorpkg, from which Karpenter has them. */
 interface ConditionedKind {
   readonly kind: Conditioned['kind']
   /** API group, for the older names that tell kinds apart by labels; absent: there are none of it. */
@@ -101,7 +101,7 @@ function conditionsOf(object: Conditioned): readonly Condition[] {
   return object.kind === 'NodeClaim' || object.kind === 'AKSNodeClass' ? object.status.conditions : object.conditions
 }
 
-/** Tells of one change of an object; the second is undefined when it is gone. */
+/** Reports of one change of an object; the second is undefined when it is gone. */
 type Reported = (before: Conditioned | undefined, after: Conditioned | undefined) => void
 
 /** Counts and measures transitions of conditions and ends of objects, as changes tell of them. Answers who is to be told of the changes of a kind. */

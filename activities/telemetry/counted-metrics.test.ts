@@ -18,7 +18,7 @@ async function shown(registry: Registry): Promise<readonly string[]> {
     .filter((line) => /^(karpenter|operator)/.test(line) && !/_bucket|quantile/.test(line))
 }
 
-test('the end of a life: drained, VM gone, Node and NodeClaim gone, each counted once', async () => {
+test('the end of a lifecycle: drained, VM gone, Node and NodeClaim gone, each counted once', async () => {
   const registry = new Registry()
   const metrics = new LifecycleMetrics(now, registry)
   const meta = { creationTimestamp: at(0), deletionTimestamp: at(90), finalizers: [terminationFinalizer] }

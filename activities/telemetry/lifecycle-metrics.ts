@@ -4,7 +4,7 @@ import type { Node, NodeClaim } from '../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../core/requirements/labels.ts'
 import { doublingBuckets, lifetimeBuckets, summaryQuantiles } from './buckets.ts'
 
-/** What is told of the lives of NodeClaims and nodes as it happens, by Karpenter's names (reference/karpenter-core.md 6.1, counted as in 5.1, 5.4 to 5.6). */
+/** What is told of the lifecycles of NodeClaims and nodes as it happens, by Karpenter's names (reference/karpenter-core.md 6.1, counted as in 5.1, 5.4 to 5.6). */
 export class LifecycleMetrics {
   readonly #all: ReturnType<typeof create>
   readonly #now: () => number

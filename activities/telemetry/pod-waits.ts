@@ -5,7 +5,7 @@ import { isTerminal } from '../../core/pods/pod-rules.ts'
 import { durationBuckets, summaryQuantiles } from './buckets.ts'
 import { type GaugeFamily, labelPairs, labelText } from './gauge-family.ts'
 
-/** What a wait of pods is called in metrics, and how it is told. */
+/** What a wait of pods is called in metrics, and how it is reported. */
 interface Wait {
   /** The condition that ends it. */
   readonly condition: 'PodScheduled' | 'Ready'
@@ -15,7 +15,7 @@ interface Wait {
 }
 
 /**
- * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is told once, by the time of the condition
+ * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is reported once, by the time of the condition
  * that ends it; one that goes on is a gauge.
  */
 export class PodWaits {
@@ -167,7 +167,7 @@ export function waitsFromPlan(
   ]
 }
 
-/** Whether nothing of a pod's start is left to be told. */
+/** Whether nothing of a pod's start is left to be reported. */
 export function hasStarted(pod: Pod): boolean {
   return isTerminal(pod) || isTrue(pod.conditions, 'Ready')
 }

@@ -9,7 +9,7 @@ export interface SpanOptions {
   readonly startMs?: number
 }
 
-/** A span that is over when it is told. */
+/** A span that is over when it is reported. */
 interface PastSpan extends SpanOptions {
   readonly startMs: number
   /** Its own id, where others were told of it before: 16 hexadecimal digits. */

@@ -22,7 +22,7 @@ import {
 } from './shape.ts'
 
 /** As commands show it; undefined: nothing is wrong. */
-function told(...[shape, value]: Parameters<typeof problemOf>): string | undefined {
+function problemText(...[shape, value]: Parameters<typeof problemOf>): string | undefined {
   const problem = problemOf(shape, value)
   return problem && `${pathText(problem.path)} ${valueText(problem.value)}; ${problem.remedy}`.trim()
 }
@@ -52,7 +52,7 @@ describe('a shape', () => {
     [record({ a: text }), [], 'is []; write a map'],
     [strictRecord({ a: text, b: text }), { c: 3 }, 'c is 3; use one of the fields a, b'],
   ])('%# says what is wrong, where, and what would be right', (shape, value, message) => {
-    expect(told(shape, value)).toBe(message)
+    expect(problemText(shape, value)).toBe(message)
   })
 
   it('shows of a long value the beginning, on one line', () => {
@@ -79,7 +79,7 @@ describe('the shape of a schema', () => {
     [nodePoolSpec, {}, 'template is missing; add it'],
     [nodePoolSpec, { template: { spec: { nodeClassRef: {} } } }, 'template.spec.nodeClassRef.name is missing; add it'],
   ])('%# is lenient with manifests', (schema, value, message) => {
-    expect(told(shapeOf(schema), value)).toBe(message)
+    expect(problemText(shapeOf(schema), value)).toBe(message)
   })
 })
 
@@ -103,6 +103,6 @@ describe('an object', () => {
     [{ options: { featureGates: { A: 'on' } } }, 'options.featureGates.A is "on"; write true or false'],
     [{ objects: [{ kind: 'Unknown' }] }, undefined],
   ])('of a scenario is named by its place: %#', (scenario, message) => {
-    expect(told(scenarioShape, scenario)).toBe(message)
+    expect(problemText(scenarioShape, scenario)).toBe(message)
   })
 })

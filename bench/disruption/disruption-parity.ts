@@ -4,14 +4,14 @@ import { runToEnd } from '../run-to-end.ts'
 import { disruptionParity } from '../workloads/disruption-parity.ts'
 import { disruptionPeer, joinerSimulate } from './disruption-solvers.ts'
 
-/** So often the peer decides anew, to find out what it leaves to chance: the order of pools, of equal zones, of pods in a message. */
+/** So often the peer decides again, to find out what it leaves to chance: the order of pools, of equal zones, of pods in a message. */
 const rounds = 64
 
 interface Answer {
   readonly blocked: readonly { readonly reason: string }[]
 }
 
-/** Has both decide about random clusters and compares all that a result tells. Sets the exit status if one differs. */
+/** Has both decide about random clusters and compares all that a result says. Sets the exit status if one differs. */
 export async function disruptionParityReport(wanted: number, first: number): Promise<void> {
   const peer = await disruptionPeer()
   let equal = 0

@@ -20,7 +20,7 @@ export async function driftRollout(options: RolloutOptions): Promise<void> {
 
 function text(report: RolloutReport, { nodes, percent, least }: RolloutOptions): string {
   const { tookMs, firstMs, facts, health, commands } = report
-  const lives = commands.flatMap(({ stampedAtMs, goneAtMs }) =>
+  const lifecycles = commands.flatMap(({ stampedAtMs, goneAtMs }) =>
     goneAtMs === undefined ? [] : [goneAtMs - stampedAtMs],
   )
   const rows = [
@@ -35,7 +35,7 @@ function text(report: RolloutReport, { nodes, percent, least }: RolloutOptions):
     [`... time with fewer than ${least}, of`, `${seconds(facts.belowMs)}, ${seconds(facts.betweenMs)}`],
     [
       'from stamped to gone: median, 95 %',
-      lives.length === 0 ? '' : `${seconds(percentile(lives, 50))}, ${seconds(percentile(lives, 95))}`,
+      lifecycles.length === 0 ? '' : `${seconds(percentile(lifecycles, 50))}, ${seconds(percentile(lifecycles, 95))}`,
     ],
     ['from a NodeClaim gone to the next stamp: median, 95 %', gaps(report)],
     ['commands, replacements late', `${commands.length}, ${commands.flatMap(({ tooLate }) => tooLate).length}`],

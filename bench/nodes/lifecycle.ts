@@ -14,14 +14,14 @@ export const withoutArmLimits = {
 } as const
 
 /** A claim's times, in epoch ms of this machine. */
-interface Life {
+interface NodeTimes {
   readonly name: string
   readonly uid: string
   /** When the request that created it was sent. */
   readonly createdMs: number
 }
 
-type TimeOf = (life: Life) => number | undefined
+type TimeOf = (lifecycle: NodeTimes) => number | undefined
 
 interface Half {
   readonly tookMs: number
@@ -34,7 +34,7 @@ interface Measured {
   readonly baseline: { readonly upMs: number; readonly downMs: number }
   readonly up: Half
   readonly down: Half
-  /** Milliseconds of each life, by phase. */
+  /** Milliseconds of each lifecycle, by phase. */
   readonly phases: ReadonlyMap<string, readonly number[]>
   readonly events: readonly number[]
   readonly rss: ReadonlyMap<string, number>
@@ -61,11 +61,11 @@ interface Asked extends Pick<Measured, 'nodes' | 'baseline'> {
 }
 
 async function measure(world: World, timeline: Timeline, { nodes, baseline, limitMs }: Asked): Promise<Measured> {
-  const lives: Life[] = []
+  const lifecycles: NodeTimes[] = []
   const deletedMs = new Map<string, number>()
-  const names = Array.from({ length: nodes }, (_, index) => `life-${index}`)
+  const names = Array.from({ length: nodes }, (_, index) => `lifecycle-${index}`)
   const up = await half(world, async () => {
-    await forAll(names, async (name) => void lives.push(await create(world, name)))
+    await forAll(names, async (name) => void lifecycles.push(await create(world, name)))
     return timeline.until(
       'every NodeClaim is initialized',
       () => timeline.now('nodeClaims', 'claimInitialized') === nodes,
@@ -88,20 +88,20 @@ async function measure(world: World, timeline: Timeline, { nodes, baseline, limi
     baseline,
     up,
     down,
-    phases: phasesOf(lives, timeline, { puts: await putTimes(world), deletedMs }),
+    phases: phasesOf(lifecycles, timeline, { puts: await putTimes(world), deletedMs }),
     events: await eventsOfLives(world, nodes),
     rss: new Map([...used].map(([name, { peakRssMiB }]) => [name, peakRssMiB])),
   }
 }
 
 /** Creates a claim of its own. */
-async function create(world: World, name: string): Promise<Life> {
+async function create(world: World, name: string): Promise<NodeTimes> {
   const createdMs = Date.now()
   const { metadata } = await world.operator.api<Seen>('POST', claimsPath, standaloneClaim(name))
   return { name, uid: metadata.uid, createdMs }
 }
 
-/** Runs one half of all lives; `work` returns when it was over. */
+/** Runs one half of all lifecycles; `work` returns when it was over. */
 async function half(world: World, work: () => Promise<number>): Promise<Half> {
   const [before, machineBefore] = [await allUsages(world), await machineCpuSeconds()]
   const startMs = Date.now()
@@ -127,12 +127,12 @@ export async function putTimes(world: World): Promise<ReadonlyMap<string, number
 }
 
 function phasesOf(
-  lives: readonly Life[],
+  lifecycles: readonly NodeTimes[],
   timeline: Timeline,
   { puts, deletedMs }: { readonly puts: ReadonlyMap<string, number>; readonly deletedMs: ReadonlyMap<string, number> },
 ): ReadonlyMap<string, readonly number[]> {
-  const seen = (stage: Stage) => (life: Life) => timeline.at(stage, life.uid)
-  const put = ({ name }: Life) => puts.get(name)
+  const seen = (stage: Stage) => (lifecycle: NodeTimes) => timeline.at(stage, lifecycle.uid)
+  const put = ({ name }: NodeTimes) => puts.get(name)
   const phases: readonly (readonly [string, TimeOf, TimeOf])[] = [
     ['claim created -> VM PUT', ({ createdMs }) => createdMs, put],
     ['VM PUT -> launched', put, seen('claimLaunched')],
@@ -140,21 +140,24 @@ function phasesOf(
     ['registered -> initialized', seen('claimRegistered'), seen('claimInitialized')],
     ['deleted -> gone', ({ name }) => deletedMs.get(name), seen('claimGone')],
   ]
-  const lasted = (phase: string, start: number | undefined, end: number | undefined, { name }: Life) => {
+  const lasted = (phase: string, start: number | undefined, end: number | undefined, { name }: NodeTimes) => {
     if (start === undefined || end === undefined) throw new Error(`NodeClaim ${name}: "${phase}" was not seen`)
-    // Watches of this process may be told a moment before the simulator's clock is read.
+    // Watches of this process may be reported a moment before the simulator's clock is read.
     return Math.max(end - start, 0)
   }
   return new Map(
-    phases.map(([phase, from, to]) => [phase, lives.map((life) => lasted(phase, from(life), to(life), life))]),
+    phases.map(([phase, from, to]) => [
+      phase,
+      lifecycles.map((lifecycle) => lasted(phase, from(lifecycle), to(lifecycle), lifecycle)),
+    ]),
   )
 }
 
-/** How many events each life had. Visibility lags behind the end of a life. */
+/** How many events each lifecycle had. Visibility lags behind the end of a lifecycle. */
 async function eventsOfLives(world: World, nodes: number): Promise<readonly number[]> {
-  return world.until('every life is closed', async () => {
-    const lives = await world.lifecycles("ExecutionStatus = 'Completed'")
-    return lives.length >= nodes && lives.map(({ events }) => events)
+  return world.until('every lifecycle is closed', async () => {
+    const lifecycles = await world.lifecycles("ExecutionStatus = 'Completed'")
+    return lifecycles.length >= nodes && lifecycles.map(({ events }) => events)
   })
 }
 
@@ -173,7 +176,7 @@ function report({ nodes, baseline, up, down, phases, events, rss }: Measured): s
     ['**deleted to last gone**', `**${seconds(down.tookMs)}**, ${rate(down.tookMs)}`],
     ['baseline: those Nodes deleted, to the last gone', seconds(baseline.downMs)],
     ...[...phases].map(([phase, times]) => [`${phase}: median, 99 %`, two(times, seconds)]),
-    ['events of a life: median, 99 %', two(events, String)],
+    ['events of a lifecycle: median, 99 %', two(events, String)],
     ['CPU seconds, up', cpu(up)],
     ['CPU seconds, down', cpu(down)],
     ['CPU per node of all these, up; down', `${perNode(up)}; ${perNode(down)}`],

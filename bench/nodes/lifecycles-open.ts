@@ -5,7 +5,7 @@ import { claimsPath, type Seen, World } from '../../test/world.ts'
 import { circumstances, seconds, table } from '../report.ts'
 import { type Usage, usages } from '../usage.ts'
 
-/** What one worker with 5,000 open lives may have. */
+/** What one worker with 5,000 open lifecycles may have. */
 const goalMiB = 700
 /** What is left of the start, and of the last tasks, is given back in this time. */
 const settleMs = 20_000
@@ -26,7 +26,7 @@ export async function lifecyclesOpen(count: number): Promise<void> {
     console.error(`${count} NodeClaims are there`)
     const startMs = Date.now()
     world.startJoiner()
-    await world.until('every life rests', async () => (await resting(world)) >= count, 60_000 + count * 100)
+    await world.until('every lifecycle rests', async () => (await resting(world)) >= count, 60_000 + count * 100)
     const tookMs = Date.now() - startMs
     await pause(settleMs)
     console.log(report({ count, tookMs, idle, after: await joinerUsage(world), events: await eventsOf(world) }))
@@ -81,13 +81,13 @@ interface Measured {
 function report({ count, tookMs, idle, after, events }: Measured): string {
   const perLife = ((after.rssMiB - idle.rssMiB) * 1024) / count
   const rows = [
-    ['start of Joiner to the last life at rest', seconds(tookMs)],
+    ['start of Joiner to the last lifecycle at rest', seconds(tookMs)],
     ['CPU of Joiner meanwhile, all', `${after.cpuSeconds.toFixed(1)} s`],
-    ['events of a life that was taken over', String(events)],
-    ['RSS of Joiner without a life', `${idle.rssMiB.toFixed(0)} MiB`],
+    ['events of a lifecycle that was taken over', String(events)],
+    ['RSS of Joiner without a lifecycle', `${idle.rssMiB.toFixed(0)} MiB`],
     [`**RSS of Joiner with ${count}** (goal for 5000: under ${goalMiB} MB)`, `**${after.rssMiB.toFixed(0)} MiB**`],
     ['... peak', `${after.peakRssMiB.toFixed(0)} MiB`],
-    ['... for each life', `${perLife.toFixed(0)} KiB`],
+    ['... for each lifecycle', `${perLife.toFixed(0)} KiB`],
   ]
-  return `### Open lifecycles, ${circumstances()}\n\n${table(['', `${count} lives`], rows)}\n`
+  return `### Open lifecycles, ${circumstances()}\n\n${table(['', `${count} lifecycles`], rows)}\n`
 }

@@ -31,7 +31,7 @@ interface Measured {
   /** Milliseconds after the scale request, in the order in which they are reached. */
   readonly stages: Readonly<Record<string, number | undefined>>
   readonly plans: { readonly count: number; readonly solveMs: number }
-  /** Pods that were deleted before all ran, and made anew by their ReplicaSet. */
+  /** Pods that were deleted before all ran, and made again by their ReplicaSet. */
   readonly replaced: number
   /** CPU seconds of the scale-up, by process. */
   readonly cpuUp: readonly (readonly [string, number])[]
@@ -149,7 +149,7 @@ function report(results: readonly Measured[]): string {
     row("ratio to Karpenter's", ({ upMs }, known) => ratio(upMs, known?.upMs)),
     ...stageNames.map((stage) => row(`... ${stage}`, ({ stages }) => seconds(stages[stage]))),
     row('... plans, time in the planner', ({ plans }) => `${plans.count}, ${seconds(plans.solveMs)}`),
-    row('... pods deleted and made anew meanwhile', ({ replaced }) => String(replaced)),
+    row('... pods deleted and made again meanwhile', ({ replaced }) => String(replaced)),
     row('**scale to 0 until no node is left**', ({ downMs }) => `**${seconds(downMs)}**`),
     row('Karpenter 1.14 + kwok (measured elsewhere)', (_, known) => seconds(known?.downMs)),
     row("ratio to Karpenter's", ({ downMs }, known) => ratio(downMs, known?.downMs)),

@@ -26,7 +26,7 @@ export interface DisruptionView {
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
   /** Names of NodeClaims that are reserved: they are no candidates, and use up budgets. */
-  readonly spokenFor?: ReadonlySet<string>
+  readonly reserved?: ReadonlySet<string>
   /** Epoch ms. */
   readonly now: number
   /** Pauses that operators requested; unset when there are none. */
@@ -130,8 +130,8 @@ function candidateOf(one: StateNode, view: DisruptionView): Candidate | Cause {
 }
 
 /** Whether a node is terminating or reserved. */
-export function isMarked(claim: NodeClaim, node: Node, { spokenFor }: Pick<DisruptionView, 'spokenFor'>): boolean {
-  return spokenFor?.has(claim.metadata.name) === true || isLeaving(claim, node)
+export function isMarked(claim: NodeClaim, node: Node, { reserved }: Pick<DisruptionView, 'reserved'>): boolean {
+  return reserved?.has(claim.metadata.name) === true || isLeaving(claim, node)
 }
 
 /** Daemon and mirror pods that must not be disrupted block as well. */
@@ -176,7 +176,7 @@ type BudgetUse = 'none' | 'counted' | 'disrupted'
  */
 export function budgetUses(
   nodes: readonly StateNode[],
-  view: Pick<DisruptionView, 'spokenFor'>,
+  view: Pick<DisruptionView, 'reserved'>,
 ): ReadonlyMap<StateNode, BudgetUse> {
   const replacements = replacementsInUse(nodes.flatMap(({ claim }) => claim ?? []))
   return new Map(
@@ -187,7 +187,7 @@ export function budgetUses(
   )
 }
 
-function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'spokenFor'>): BudgetUse {
+function budgetUse({ node, claim }: StateNode, view: Pick<DisruptionView, 'reserved'>): BudgetUse {
   if (node === undefined || claim === undefined) return 'none'
   const isRebooting = isTrue(claim.status.conditions, 'Rebooting')
   if (node.metadata.labels[labels.initialized] !== 'true' && !isRebooting) return 'none'

@@ -158,8 +158,8 @@ describe('evaluate', () => {
     const of = (budget: string, view: WorldSettings['view'] = {}) =>
       found(world(nodes, { pods, nodePools: [pool({ budgets: [{ nodes: budget }] })] }, view))
     expect(of('10')).toEqual(['drift replace n00 by four|eight', 'drift replace n01 by four|eight'])
-    expect(of('3', { spokenFor: new Set(['n00-claim', 'n01-claim']) })).toEqual(['drift replace n02 by four|eight'])
-    expect(of('2', { spokenFor: new Set(['n00-claim', 'n01-claim']) })).toEqual([])
+    expect(of('3', { reserved: new Set(['n00-claim', 'n01-claim']) })).toEqual(['drift replace n02 by four|eight'])
+    expect(of('2', { reserved: new Set(['n00-claim', 'n01-claim']) })).toEqual([])
     expect(of('0')).toEqual([])
   })
 
@@ -280,7 +280,7 @@ describe('validate', () => {
       'churn',
     ],
     ['the budget is used up', about({ nodePools: [pool({ budgets: [{ nodes: '0' }] })] }), 'budget'],
-    ['the node is spoken for', about({}, nodes, { spokenFor: new Set(['a-claim']) }), 'churn'],
+    ['the node is reserved', about({}, nodes, { reserved: new Set(['a-claim']) }), 'churn'],
     ['an operator holds the node by now', about({}, [holding(nodes[0]), ...nodes.slice(1)]), 'churn'],
     ['its pods need another node after all', about({ pods: [...pods, pod('r', 'b', '2500m')] }), 'scheduling'],
   ] as const)('refuses when %s', (_, answer, reason) => {

@@ -25,7 +25,7 @@ export interface WorldSettings extends Pick<SnapshotSettings, 'now'> {
   /** An operator requested it: consolidateAfter counts as over. */
   readonly forced?: boolean
   /** Facts that the cluster's objects do not hold. */
-  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'spokenFor'>
+  readonly view?: Pick<DisruptionView, 'deletionCosts' | 'pauses' | 'reserved'>
   readonly memory?: SolverMemory
   /** Names of Nodes and NodeClaims on which pending pods are expected. */
   readonly nominated: ReadonlySet<string>
@@ -81,7 +81,7 @@ export function disruptionWorld(
     options: { ...scheduling, reservedOfferings: 'Fallback' },
     movable,
     closed: forced ? new Set() : openWindows(view),
-    leaving: new Set([...spokenFor(view), ...keptForOthers(view)]),
+    leaving: new Set([...reservedNodes(view), ...keptForOthers(view)]),
     ...(memory === undefined ? {} : { memory }),
   })
   return { view, simulator }
@@ -93,9 +93,9 @@ export function worldAfter(
   { candidates, plan = nothingMoves }: Pick<DisruptionCommand, 'candidates' | 'plan'>,
 ): DisruptionWorld {
   const names = candidates.map(({ nodeClaim }) => nodeClaim.metadata.name)
-  const spokenFor = new Set([...(view.spokenFor ?? []), ...names])
+  const reserved = new Set([...(view.reserved ?? []), ...names])
   const nominated = new Set([...view.nominated, ...plan.existing.map(({ node }) => node)])
-  return { view: { ...view, spokenFor, nominated }, simulator: simulator.after(candidates, plan) }
+  return { view: { ...view, reserved, nominated }, simulator: simulator.after(candidates, plan) }
 }
 
 const nothingMoves = { newNodeClaims: [], existing: [], unschedulable: [], stopped: false }
@@ -106,7 +106,7 @@ function inOrder<T extends { readonly node?: Node; readonly claim?: NodeClaim }>
 }
 
 /** Returns names of nodes that a proposal would remove. */
-function spokenFor({ nodes, spokenFor: claims }: DisruptionView): ReadonlySet<string> {
+function reservedNodes({ nodes, reserved: claims }: DisruptionView): ReadonlySet<string> {
   if (claims === undefined || claims.size === 0) return new Set()
   return new Set(
     nodes.flatMap(({ node, claim }) => (node && claim && claims.has(claim.metadata.name) ? [node.metadata.name] : [])),

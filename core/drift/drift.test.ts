@@ -22,11 +22,11 @@ describe('the condition Drifted by the AKSNodeClass', () => {
     ['takes another message', [launched, before('ImageDrift', 'other')], image, set('ImageDrift')],
     ['goes', [launched, before('ImageDrift')], none, cleared],
     ['does not come', [launched], none, undefined],
-    ['stays when it cannot be told', [launched, before('ImageDrift')], unknown, undefined],
+    ['stays when it cannot be reported', [launched, before('ImageDrift')], unknown, undefined],
     ["stays when it is the pool's", [launched, before('NodePoolDrifted')], none, undefined],
     ["does not take the place of the pool's", [launched, before('RequirementsDrifted')], image, undefined],
     ['goes when nobody knows its reason', [launched, before('SomethingElse')], none, cleared],
-    ['goes when the claim is launched anew', [relaunching, before('ImageDrift')], image, cleared],
+    ['goes when the claim is launched again', [relaunching, before('ImageDrift')], image, cleared],
     ['goes then, whoever set it', [relaunching, before('NodePoolDrifted')], none, cleared],
     ['does not come before the launch', [], image, undefined],
   ])('%s', (_, conditions, drift, expected) => {
@@ -44,11 +44,11 @@ describe('the condition Drifted by the NodePool', () => {
     ['does not come', [launched], none, image, undefined],
     ['goes', [launched, before('NodePoolDrifted')], none, none, cleared],
     ["gives way to Azure's", [launched, before('NodePoolDrifted')], none, image, set('ImageDrift')],
-    ["goes when Azure's cannot be told", [launched, before('NodePoolDrifted')], none, unknown, cleared],
+    ["goes when Azure's cannot be reported", [launched, before('NodePoolDrifted')], none, unknown, cleared],
     ['stays while types are not known', [launched, before('InstanceTypeNotFound')], unknown, none, undefined],
     ['goes although types are not known', [launched, before('NodePoolDrifted')], unknown, none, cleared],
     ['does not come while types are not known', [launched], unknown, image, undefined],
-    ['goes when the claim is launched anew', [relaunching, before('NodePoolDrifted')], hash, none, cleared],
+    ['goes when the claim is launched again', [relaunching, before('NodePoolDrifted')], hash, none, cleared],
     ['does not come before the launch', [], hash, none, undefined],
   ])('%s', (_, conditions, pool, azure, expected) => {
     expect(poolDriftChange(claim(conditions), pool, () => azure)).toEqual(expected)
@@ -95,7 +95,7 @@ describe('drift in all', () => {
     ["the pool's comes first", hash, image, hash],
     ["then Azure's", none, image, image],
     ['what is not known hides nothing', unknown, image, image],
-    ['one that cannot be told leaves all open', unknown, none, unknown],
+    ['one that cannot be reported leaves all open', unknown, none, unknown],
     ['neither can the other', none, unknown, unknown],
     ['none', none, none, none],
   ])('%s', (_, pool, azure, expected) => {

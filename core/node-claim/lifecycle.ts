@@ -108,7 +108,7 @@ export function wakeOf(claim: NodeClaim, now: number, { node, rules }: NodeView)
  * Returns when a claim without an initialized node must be evaluated, whatever it waits for: it expires, its VM is about to end, or its Node has been
  * unhealthy for too long. For a condition that was already due at `sinceMs` without action, it is later. Undefined: never.
  */
-export function lookAgainAt(
+export function nextObservationAt(
   claim: NodeClaim,
   { now, sinceMs }: { readonly now: number; readonly sinceMs: number },
   { node, rules }: NodeView,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Condition } from '../objects.ts'
 import { sampleClaim, sampleCondition, sampleNode, sampleTime } from '../sample-objects.ts'
-import { lookAgainAt, nextStep, wakeOf } from './lifecycle.ts'
+import { nextObservationAt, nextStep, wakeOf } from './lifecycle.ts'
 import { areTooManySick, interruptionOf, type NodeRules, needsLook, repairOf } from './node-health.ts'
 
 const minute = 60_000
@@ -146,7 +146,7 @@ describe('a claim that waits to become a node', () => {
   const claim = sampleClaim('a', { spec: { expireAfter: '1h' } })
   const sick = node(sampleCondition('Ready', 'False'))
   const lookAt = (seen: typeof sick, now: number, since: number) => {
-    const time = lookAgainAt(claim, { now: sampleTime + now, sinceMs: sampleTime + since }, { node: seen, rules })
+    const time = nextObservationAt(claim, { now: sampleTime + now, sinceMs: sampleTime + since }, { node: seen, rules })
     return time === undefined ? undefined : time - sampleTime
   }
 

@@ -26,9 +26,9 @@ describe('an update is refused', () => {
   })
 
   test.each<[unknown, string]>([
-    [undefined, 'forceFinish: reason: say why'],
-    [{}, 'forceFinish: reason: say why'],
-    [{ reason: '  ' }, 'forceFinish: reason: say why'],
+    [undefined, 'forceFinish: reason: state why'],
+    [{}, 'forceFinish: reason: state why'],
+    [{ reason: '  ' }, 'forceFinish: reason: state why'],
     [{ reason: 'a', leaveVm: 'true' }, 'forceFinish: leaveVm "true": not true or false'],
     [{ reason: 'a', leave: true }, 'forceFinish: leave: not a field; use reason, by, leaveVm'],
   ])('forceFinish %j', (request, message) => {

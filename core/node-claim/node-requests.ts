@@ -65,7 +65,7 @@ export function forceFinishRefusal(request: unknown): string | undefined {
   if (read.kind === 'refused') return read.message
   const { reason, leaveVm } = read.value
   if (typeof reason !== 'string' || reason.trim() === '')
-    return 'forceFinish: reason: say why the life is cut short; it is recorded in an event'
+    return 'forceFinish: reason: state why the lifecycle is ended early; an event records it'
   if (isGiven(leaveVm) && typeof leaveVm !== 'boolean')
     return `forceFinish: leaveVm ${shown(leaveVm)}: not true or false`
   return undefined

@@ -78,7 +78,7 @@ describe('healthAfter', () => {
   it.each<[string, PoolState, boolean, ReturnType<typeof healthAfter>]>([
     ['the first success', { health: 'Unknown' }, T, { condition: { type: registrationHealthy, status: 'True' } }],
     ['success upon success: nothing to write', { health: 'True' }, T, {}],
-    ['one failure tells nothing yet', { health: 'Unknown' }, F, { annotation: stored('failed uid-n-claim') }],
+    ['one failure says nothing yet', { health: 'Unknown' }, F, { annotation: stored('failed uid-n-claim') }],
     ['one failure after successes', { health: 'True' }, F, { annotation: stored('failed uid-n-claim') }],
     [
       'the second failure',

@@ -98,12 +98,12 @@ describe('while a container is resized', () => {
       '900m',
     ],
     [
-      'a status without resources tells nothing',
+      'a status without resources says nothing',
       pod({ containerStatuses: [{ name: 'c', allocatedResources: { cpu: '900m' } }] }),
       '100m',
     ],
     [
-      'the status of another container tells nothing',
+      'the status of another container says nothing',
       pod({ containerStatuses: [{ name: 'x', resources: { requests: { cpu: '900m' } } }] }),
       '100m',
     ],

@@ -28,7 +28,7 @@ export interface Service {
   readonly selector?: Readonly<Record<string, string>>
 }
 
-/** What makes pods of one kind, as far as it tells which pods are its own. */
+/** What makes pods of one kind, as far as it says which pods are its own. */
 export interface PodController {
   readonly kind: 'ReplicaSet' | 'StatefulSet' | 'ReplicationController'
   readonly metadata: ObjectMeta
@@ -48,7 +48,7 @@ export interface PersistentVolume {
   readonly metadata: ObjectMeta
   /** The CSI driver that serves it, in-tree disks of a known driver included. */
   readonly driver?: string
-  /** Whether it lies on one machine, so that its hostname says nothing about where it may be made anew. */
+  /** Whether it lies on one machine, so that its hostname says nothing about where it may be made again. */
   readonly isLocal: boolean
   readonly nodeSelectorTerms: readonly { readonly matchExpressions?: readonly RequirementSpec[] }[]
 }

@@ -27,7 +27,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Nobody logs in to a simulated VM. */
 const sshPublicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpvaW5lci1sb2NhbC1jbHVzdGVyLWtleS0wMDAwMDAw joiner-local'
 const tokenSeconds = 600
-/** Tokens are made anew long before they end, as the kubelet does for pods. */
+/** Tokens are made again long before they end, as the kubelet does for pods. */
 const renewMs = 120_000
 
 /** Joiner as it is installed in a local cluster: CRDs, RBAC and policies of its chart, and tokens of its ServiceAccounts, kept fresh. */

@@ -23,7 +23,7 @@ export interface TemporalServerOptions {
 
 /**
  * The whole Temporal server, all services in one process, which speaks TLS by itself, demands client certificates, and knows tokens where asked to. The
- * services speak mutual TLS among themselves as well. It has connections made anew after 10 s, so that certificates are judged again soon.
+ * services speak mutual TLS among themselves as well. It has connections made again after 10 s, so that certificates are judged again soon.
  */
 export async function temporalServerSpec(options: TemporalServerOptions): Promise<ProcessSpec> {
   const { folder, binary } = options

@@ -40,7 +40,7 @@ export interface BridgeInput {
 const leaseSeconds = 10
 const renewMs = 3000
 /** How often runs are looked for that this version of the workflow code cannot go on with: one list request. */
-const mendMs = 30_000
+const retryStuckMs = 30_000
 /** How long a planner is given to start the lifecycle of a claim that it made. */
 const plannersOwnMs = 1000
 /** Passes over all objects that a change asks for at once; keys of the work queue beside those of claims. */
@@ -89,7 +89,7 @@ export class Bridge {
     this.#timers.push(
       setInterval(() => void this.#holdLease(), renewMs),
       setInterval(() => void this.#resync(), resyncMs),
-      setInterval(() => void this.#beginStuckAnew(), mendMs),
+      setInterval(() => void this.#restartStuck(), retryStuckMs),
     )
   }
 
@@ -153,7 +153,7 @@ export class Bridge {
     for (const node of deps.cache.nodes.values()) this.#onNode(undefined, node)
   }
 
-  async #beginStuckAnew(): Promise<void> {
+  async #restartStuck(): Promise<void> {
     if (this.#stopped || !this.isLeader) return
     const { client, deps } = this.#input
     try {
@@ -162,7 +162,7 @@ export class Bridge {
       for (const name of ended.map(claimOfLifecycle)) if (name !== undefined) this.#queue.add(`start/${name}`)
       this.#failedLooks = 0
     } catch (error) {
-      // A Temporal that is too old refuses the question each time: it is told once in ten minutes.
+      // A Temporal that is too old refuses the question each time: it is reported once in ten minutes.
       if (this.#failedLooks++ % 20 === 0)
         deps.log.warn({ err: error }, 'failed to search for stuck workflow runs (needs Temporal 1.30), retrying')
     }

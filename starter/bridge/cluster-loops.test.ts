@@ -100,7 +100,7 @@ test('a name is freed of the loops of others, and of none of its own', async () 
   expect(await freeName(input)).toEqual([])
 })
 
-test('the problem is told with both UIDs and the remedy, and only where there is one', async () => {
+test('the problem is reported with both UIDs and the remedy, and only where there is one', async () => {
   const { input } = temporal({ [provisioning]: { uid: 'other' } })
   const problem = nameProblem(await nameOwner(input), input, 'default')
   for (const part of ['"c"', '"default"', 'UID other', 'UID own', 'joiner takeover --temporal --cluster c'])

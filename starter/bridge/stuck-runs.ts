@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { taskQueue } from '../../core/task-queues.ts'
 
-/** What the server tells of a run whose workflow code cannot go on: its history asks for another code, or the code throws. */
+/** What the server reports a run whose workflow code cannot go on: its history asks for another code, or the code throws. */
 const problems = ['NonDeterministicError', 'WorkflowWorkerUnhandledFailure'].map(
   (cause) => `'cause=WorkflowTaskFailedCause${cause}'`,
 )
@@ -15,7 +15,7 @@ export interface StuckRunsInput {
 
 /**
  * Ends the runs of this cluster that the workflow code cannot go on with, after the server has seen five failures in a row. All that they knew
- * can be rebuilt from Kubernetes objects, so a run that is begun anew costs time and no node (ADR 12). Returns the ids of their workflows.
+ * can be rebuilt from Kubernetes objects, so a run that is started again costs time and no node (ADR 12). Returns the ids of their workflows.
  */
 export async function endStuckRuns({ client, cluster, log }: StuckRunsInput): Promise<readonly string[]> {
   const query = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue('core', cluster)}' AND TemporalReportedProblems IN (${problems.join(', ')})`
@@ -25,7 +25,7 @@ export async function endStuckRuns({ client, cluster, log }: StuckRunsInput): Pr
     // Of this run alone: another replica may have begun the next one.
     await client.workflow
       .getHandle(workflowId, runId)
-      .terminate('this version of the workflow code cannot go on with it; begun anew (docs/workflow-versions.md)')
+      .terminate('this version of the workflow code cannot go on with it; started again (docs/workflow-versions.md)')
       .catch((error: unknown) => log.debug({ workflowId, err: error }, 'stuck run had already ended'))
     ended.push(workflowId)
   }

@@ -90,7 +90,7 @@ describe('a work queue', () => {
     expect(errors.map(([, attempt]) => attempt)).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('begins anew with short waits after a success', async () => {
+  test('starts again with short waits after a success', async () => {
     const { queue, runs } = queueOf({ fails: (_, run) => run !== 3 && run < 5 })
     queue.add('a')
     await pass(5000)

@@ -154,7 +154,7 @@ describe('is told by the server', () => {
     expect(text).toMatch(expected)
   })
 
-  test('a file that cannot be read is all that is told', async () => {
+  test('a file that cannot be read is all that is reported', async () => {
     const error = new TemporalFileError('TEMPORAL_TLS_CLIENT_KEY_PATH "/x": cannot be read')
     const load = () => {
       throw error

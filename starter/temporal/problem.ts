@@ -81,7 +81,7 @@ function expiryOfKey(apiKey: string, now: number): string {
     const { exp } = JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as { readonly exp?: unknown }
     if (typeof exp === 'number' && exp * 1000 < now) return `, which expired at ${new Date(exp * 1000).toISOString()}`
   } catch {
-    // Another kind of key tells nothing.
+    // Another kind of key says nothing.
   }
   return ''
 }

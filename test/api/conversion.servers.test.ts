@@ -218,7 +218,7 @@ describe('what the conversion needs', () => {
     await converts(5000)
   })
 
-  it('is made anew, certificate and path, when somebody empties the Secret', async () => {
+  it('is made again, certificate and path, when somebody empties the Secret', async () => {
     const read = () => world.operator.api<{ data?: Record<string, string> }>('GET', `${secretPath}/joiner-conversion`)
     const { data: before = {} } = await read()
     await world.operator.kubectl([

@@ -58,7 +58,7 @@ describe('CRDs beside upstream’s', () => {
   const all = upstreamFacts()
   const own = new Map(compared.flatMap((crd) => [...factsOf(crd)]))
   const { upstream, ours, met } = withoutSameRules(all, digested(own))
-  // Our own rules are told in words; upstream's are known by their digests only.
+  // Our own rules are reported in words; upstream's are known by their digests only.
   const words = new Map([...own.keys()].map((fact) => [digestedPlace(fact), fact]))
 
   it('say the same, but for the differences listed', () => {

@@ -41,7 +41,7 @@ async function create(name: string, spec: object = {}): Promise<void> {
 const read = async (name: string): Promise<Node> => decodeNode(await operator.api('GET', path(name)))
 const keys = ({ taints }: Node) => taints.map(({ key }) => key)
 
-/** Adds our taint and more, by a Node as it was before `meanwhile`. Returns it afterwards, and how often it was read anew. */
+/** Adds our taint and more, by a Node as it was before `meanwhile`. Returns it afterwards, and how often it was read again. */
 async function taintedBy(
   name: string,
   meanwhile: () => Promise<unknown>,
@@ -86,7 +86,7 @@ test('other fields that were written meanwhile neither get lost nor cost another
 test.each<[string, object, object]>([
   ['grew', { taints: [theirs] }, { spec: { taints: [theirs, { key: 'late', effect: 'NoExecute' }] } }],
   ['began', {}, { spec: { taints: [{ key: 'late', effect: 'NoExecute' }] } }],
-])('a list that %s meanwhile is decided on anew', async (name, spec, change) => {
+])('a list that %s meanwhile is decided on again', async (name, spec, change) => {
   await create(name, spec)
   const { reads } = await taintedBy(name, () => operator.api('PATCH', path(name), change))
   expect(reads).toBeGreaterThan(0)
@@ -102,7 +102,7 @@ test('a list is emptied, and what the API server finds invalid is no conflict', 
   await expect(updateNode({ client, cache } as never, 'emptied', wrong)).rejects.toMatchObject({ code: 422 })
 })
 
-test('another Node of the name is decided on anew, and one that is being deleted by now', async () => {
+test('another Node of the name is decided on again, and one that is being deleted by now', async () => {
   await create('again')
   const { after } = await taintedBy('again', async () => {
     await operator.api('DELETE', path('again'))

@@ -144,7 +144,7 @@ function crdRequests(crd: Crd): readonly PrivilegedRequest[] {
   const [first, ...others] = crd.spec.versions
   return [
     ['a CRD that stays', update({}), false],
-    ['a CRD at another path of its host', update(converted({ url: `${url}-anew` })), false],
+    ['a CRD at another path of its host', update(converted({ url: `${url}-again` })), false],
     ['a CRD at another host', update(converted({ url: 'https://elsewhere.example/convert' })), true],
     ['a CRD at the Service', update(converted({ service })), false],
     ['a CRD at another Service', update(converted({ service: { ...service, name: 'other' } })), true],

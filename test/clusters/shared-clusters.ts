@@ -1,5 +1,5 @@
 // Suites that run one after the other in a process share the servers of a cluster: etcd goes back to what it held when Joiner had just been
-// installed, and Temporal and the simulator begin anew with nothing.
+// installed, and Temporal and the simulator begin again with nothing.
 import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

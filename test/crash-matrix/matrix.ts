@@ -91,7 +91,7 @@ export class Matrix {
       })
   }
 
-  /** Untroubled lives of a node: two, since what is created in the first is only changed in the second. */
+  /** Untroubled lifecycles of a node: two, since what is created in the first is only changed in the second. */
   async record(): Promise<readonly Recorded[]> {
     const [slot] = this.#slots
     if (slot === undefined) throw new Error('a matrix has a slot at least')
@@ -172,7 +172,7 @@ export class Matrix {
     return withMissed(await this.#judge(placed, restartedAtMs), new Map(missed))
   }
 
-  /** Ends the lives that are there, and tells what is left in the whole cluster. */
+  /** Ends the lifecycles that are there, and says what is left in the whole cluster. */
   async end(): Promise<Readonly<Record<string, number>>> {
     const whole = this.#slots.filter(({ state }) => state === 'whole')
     // What does not go is in the counts, beside the results of all rows.

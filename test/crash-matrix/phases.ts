@@ -10,7 +10,7 @@ interface PhaseMark {
   readonly step?: Step
 }
 
-/** How a claim is kept in each phase of its life. */
+/** How a claim is kept in each phase of its lifecycle. */
 export const phases = {
   launching: { stage: 'launch', step: { kind: 'PUT Microsoft.Compute/virtualMachines', changes: [] } },
   registering: { stage: 'launch', step: { kind: 'PATCH nodes', changes: ['labels'] } },

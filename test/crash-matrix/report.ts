@@ -10,7 +10,7 @@ export interface Report {
   readonly phases: readonly Result<PhaseRow>[]
   /** Kinds of writes that came in these runs only, with no row. */
   readonly unrecorded: readonly string[]
-  /** Steps of recorded kinds that no untroubled life has. */
+  /** Steps of recorded kinds that no untroubled lifecycle has. */
   readonly onlyInRecovery: readonly string[]
   readonly left: Readonly<Record<string, number>>
   readonly minutes: number
@@ -32,7 +32,7 @@ export function asMarkdown(report: Report): string {
     '# Crash matrix',
     '',
     'Made by `npm run crash-matrix`. A proxy before the API server and another before Azure recorded one untroubled launch, replacement and termination of a node. Each write that they saw, by method, resource and what it changes, has a row for each of three points: the worker is killed with SIGKILL before the write is forwarded, after the',
-    'server has answered and nobody was told, and after the answer was relayed. Joiner is started again, and from that start the seconds count until the NodePool is in the same end state as without the kill: the same nodes, VMs, NICs, disks, tokens and lifecycles, no running command, and no taint, condition or stamp of one. Several rows share one kill.',
+    'server has answered and no client got the answer, and after the answer was relayed. Joiner is started again, and from that start the seconds count until the NodePool is in the same end state as without the kill: the same nodes, VMs, NICs, disks, tokens and lifecycles, no running command, and no taint, condition or stamp of one. Several rows share one kill.',
     '',
     `${circumstances()}. The recording gave ${rows} rows; ${results.length} of them, and ${phases.length} with servers, were run in ${minutes.toFixed(0)} minutes, with ${limitSeconds} s for each: **${counts}**. In the end there are ${rest}.`,
     '',
@@ -60,7 +60,7 @@ export function asMarkdown(report: Report): string {
     '',
     '## Writes without a row',
     '',
-    'Seen in recovery and at the start of a process only, since no untroubled life has them:',
+    'Seen in recovery and at the start of a process only, since no untroubled lifecycle has them:',
     '',
     ...[...unrecorded, ...onlyInRecovery].map((step) => `- \`${step}\``),
     '',

@@ -31,7 +31,7 @@ test('each distinct write has a row for each point, in the first stage that has 
   expect(rows.filter(({ step: { kind }, stage }) => kind.startsWith('PUT') && stage !== 'launch')).toEqual([])
 })
 
-test('every recorded write has a row; what is seen besides is told', () => {
+test('every recorded write has a row; what is seen besides is reported', () => {
   const seen = recorded.map((one) => one.step)
   expect(withoutRow(rows, seen)).toEqual([])
   expect(withoutRow(rows, [...seen, step('DELETE nodes')])).toEqual(['DELETE nodes'])

@@ -125,7 +125,7 @@ export function sample(rows: readonly Row[], count: number, seed: number): reado
   return [...creates, ...others].slice(0, count)
 }
 
-/** Creates and deletes before changes, and what lives need before what is only remembered. */
+/** Creates and deletes before changes, and what lifecycles need before what is only remembered. */
 function weight({ step }: Row): number {
   if (/ (configmaps|leases|events)/.test(step.kind)) return 2
   return step.kind.startsWith('PATCH') ? 1 : 0

@@ -13,13 +13,13 @@ export interface RunOptions extends MatrixOptions {
   readonly phases: boolean
 }
 
-/** Records one life, runs the rows that follow from it, and ends with an empty cluster. Errors: an untroubled stage does not end. */
+/** Records one lifecycle, runs the rows that follow from it, and ends with an empty cluster. Errors: an untroubled stage does not end. */
 export async function runMatrix(faulty: FaultyWorld, options: RunOptions): Promise<Report> {
   const startedAtMs = Date.now()
   const { say } = options
   const matrix = new Matrix(faulty, options)
   faulty.startJoiner()
-  say('recording one untroubled life')
+  say('recording one untroubled lifecycle')
   const rows = rowsOf(await matrix.record())
   const selected = options.select(rows)
   say(`${rows.length} rows, ${selected.length} of them now`)
@@ -35,7 +35,7 @@ export async function runMatrix(faulty: FaultyWorld, options: RunOptions): Promi
       phases.push(result)
       say(`${server} killed while ${result.row.phase}: ${reported(result)}`)
     })
-  say('ending all lives')
+  say('ending all lifecycles')
   const left = await matrix.end()
   return {
     rows: rows.length,

@@ -3,9 +3,9 @@ import type { FaultyWorld } from '../faulty-world.ts'
 import type { Room, Stage } from './rows.ts'
 import type { Surroundings } from './surroundings.ts'
 
-let lives = 0
+let lifecycles = 0
 
-/** A place for one node at a time, with a NodePool, a node class and a workload of its own, new in each life. */
+/** A place for one node at a time, with a NodePool, a node class and a workload of its own, new in each lifecycle. */
 export class Slot {
   readonly #faulty: FaultyWorld
   state: keyof Room = 'gone'
@@ -21,8 +21,8 @@ export class Slot {
   /** What the pool will be called in the next stage. */
   prepare(stage: Stage): string {
     if (stage === 'launch') {
-      lives += 1
-      this.pool = `m${String(lives).padStart(3, '0')}`
+      lifecycles += 1
+      this.pool = `m${String(lifecycles).padStart(3, '0')}`
     }
     this.#stage = stage
     return this.pool

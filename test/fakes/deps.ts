@@ -8,7 +8,7 @@ import { noTracing } from '../../activities/telemetry/tracing.ts'
 import { noNodeRules } from '../../core/node-claim/node-health.ts'
 import type { FakeCluster } from './cluster.ts'
 
-/** Events as they were recorded, for a look at who was told what. */
+/** Events as they were recorded, for a look at who was reported what. */
 interface ReportedEvent {
   readonly reason: string
   readonly about: string

@@ -5,7 +5,7 @@ import { FakeCluster } from './cluster.ts'
 import { kubernetesDeps } from './deps.ts'
 import { condition, goingClaim, nodeJson } from './objects.ts'
 
-/** What a lifecycle knows that was told so often that it hears of nothing for 15 minutes. */
+/** What a lifecycle knows that was reported so often that it hears of nothing for 15 minutes. */
 export const deaf: DrainReported = { ...nothingReported, reports: 100, vmLooks: 100 }
 
 export const ref = { name: 'a', uid: 'uid-a' }

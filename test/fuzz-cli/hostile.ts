@@ -98,7 +98,7 @@ export const longTexts: readonly ((characters: number) => string)[] = [
     JSON.stringify(Array.from({ length: characters / 60 }, () => ({ path: ['spec'], keys: ['a'], from: {}, to: {} }))),
 ]
 
-/** Values of other types than any field has, made anew each time. */
+/** Values of other types than any field has, made again each time. */
 export const oddValues: readonly (() => unknown)[] = [
   () => null,
   () => true,

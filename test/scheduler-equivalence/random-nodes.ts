@@ -23,7 +23,17 @@ import {
   zones,
 } from './vocabulary.ts'
 
-const states = ['ready', 'ready', 'ready', 'starting', 'joining', 'launched', 'planned', 'unmanaged', 'untold'] as const
+const states = [
+  'ready',
+  'ready',
+  'ready',
+  'starting',
+  'joining',
+  'launched',
+  'planned',
+  'unmanaged',
+  'unlabelled',
+] as const
 const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
 
 interface Facts {
@@ -34,7 +44,7 @@ interface Facts {
   readonly taints: readonly Json[]
 }
 
-/** 0 to 5 nodes in any stage of their lives, with what runs on them. */
+/** 0 to 5 nodes in any stage of their lifecycles, with what runs on them. */
 export function randomNodes(
   draw: Draw,
   about: Subjects,
@@ -127,7 +137,7 @@ function claimOf(
 function nodeOf(draw: Draw, { name, state, labels, amounts: own, taints }: Facts, leaving: boolean): Json {
   const { [poolKey]: _pool, ...withoutPool } = labels
   const reported =
-    state === 'untold' ? { [poolKey]: labels[poolKey] ?? '' } : state === 'unmanaged' ? withoutPool : labels
+    state === 'unlabelled' ? { [poolKey]: labels[poolKey] ?? '' } : state === 'unmanaged' ? withoutPool : labels
   const stage = {
     ...(state === 'ready' || state === 'starting' ? { 'karpenter.sh/registered': 'true' } : {}),
     ...(state === 'ready' ? { 'karpenter.sh/initialized': 'true' } : {}),

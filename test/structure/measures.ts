@@ -9,7 +9,7 @@ export interface Measure {
   readonly name: string
   readonly value: number
   readonly limit: { readonly atMost: number } | { readonly atLeast: number }
-  /** What makes up the value, worst first, for a person to mend. */
+  /** What makes up the value, worst first, for a person to fix. */
   readonly offenders: readonly string[]
 }
 

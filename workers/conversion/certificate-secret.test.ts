@@ -37,7 +37,7 @@ describe('the keys of the conversion webhook', () => {
     expect((await due(one, later(320))).path).toBe(one.path)
   })
 
-  it('are announced anew when the one to come is too old itself', async () => {
+  it('are announced again when the one to come is too old itself', async () => {
     const announced = await due(await due(undefined, now), later(320))
     const again = await due(announced, later(700))
     expect(again.served).toBe(announced.served)

@@ -43,7 +43,7 @@ export async function dueKeys(
 }
 
 /**
- * Reads the keys of a Secret; undefined when it lacks one, or when one is not of its form: such a Secret is written anew, as is the empty one that
+ * Reads the keys of a Secret; undefined when it lacks one, or when one is not of its form: such a Secret is written again, as is the empty one that
  * the chart makes.
  */
 export function keysOf(secret: Json): Keys | undefined {

@@ -40,7 +40,7 @@ export async function makeCertificate(names: readonly string[], now: Date): Prom
   }
 }
 
-/** Whether a certificate is to be made anew: it ends soon, lacks a name, or cannot be read at all. */
+/** Whether a certificate is to be made again: it ends soon, lacks a name, or cannot be read at all. */
 export function isDue(pem: string, names: readonly string[], now: Date): boolean {
   try {
     const certificate = new x509.X509Certificate(pem)

@@ -8,10 +8,10 @@ export interface ThreadInput {
   readonly limits: WebhookLimits
 }
 
-/** What the thread is told while it runs. */
+/** What the thread is reported while it runs. */
 export type ToWebhook = { readonly kind: 'use'; readonly serving: Serving }
 
-/** What it tells: where it listens, and, at most once a second, what became of requests since. */
+/** What it says: where it listens, and, at most once a second, what became of requests since. */
 export type FromWebhook =
   | { readonly kind: 'listening'; readonly port: number }
   | {

@@ -53,7 +53,7 @@ const review = (objects: string) =>
   `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"karpenter.sh/v1","objects":[${objects}]}}`
 const object = '{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"a"}}'
 
-it('serves from a thread, and tells what was asked of it', async () => {
+it('serves from a thread, and says what was asked of it', async () => {
   const { post, registry, served } = await start(webhookLimits.heapMiB)
   expect(await post(review(object))).toMatchObject({
     status: 200,

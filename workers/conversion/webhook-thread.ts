@@ -110,7 +110,7 @@ export class WebhookThread {
     )
   }
 
-  /** Errors come before the exit, which tells of the same end. */
+  /** Errors come before the exit, which reports the same end. */
   #ended(worker: Worker, error: Error): void {
     if (this.#worker !== worker || this.#isStopped) return
     this.#worker = undefined

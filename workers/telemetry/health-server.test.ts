@@ -40,7 +40,7 @@ const scrape = (url: string) =>
   fetch(`${url}/metrics`).then(async (answer) => [answer.status, await answer.text()] as const)
 
 describe('/metrics', () => {
-  it('is computed once for all who ask at a time, refuses more than it can hold, and health is told all the while', async () => {
+  it('is computed once for all who ask at a time, refuses more than it can hold, and health is reported all the while', async () => {
     const { url, letGo, computed, mostAtOnce } = await start()
     let refused = 0
     const asked = Array.from({ length: 20 }, async () => {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { register } from 'prom-client'
 import { exposition, type GaugeFamily } from '../../activities/telemetry/gauge-family.ts'
 
-/** Answers what this process tells of the cluster at this moment. */
+/** Answers what this process reports the cluster at this moment. */
 export type GaugeSource = () => readonly GaugeFamily[]
 
 interface MetricSources {

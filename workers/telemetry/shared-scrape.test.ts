@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { SharedScrape } from './shared-scrape.ts'
 
-it('is the same for as long as it took to compute, and then computed anew', async () => {
+it('is the same for as long as it took to compute, and then computed again', async () => {
   let [now, computed] = [1000, 0]
   const shared = new SharedScrape(
     async function* () {

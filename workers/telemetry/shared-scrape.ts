@@ -19,7 +19,7 @@ export class SharedScrape {
     this.#now = now
   }
 
-  /** The text of all metrics, by gzip. Errors: those of the metrics; whoever asks next begins anew. */
+  /** The text of all metrics, by gzip. Errors: those of the metrics; whoever asks next starts again. */
   gzipped(): Promise<Buffer> {
     const begunAtMs = this.#now()
     if (this.#scrape === undefined || begunAtMs > this.#isFreshUntilMs) {

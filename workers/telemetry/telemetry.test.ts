@@ -51,7 +51,7 @@ async function thrown(error: unknown): Promise<unknown> {
 }
 
 describe.each([...refusals, ['a connection that breaks', new Error('socket hang up')] as const])('%s', (_, answer) => {
-  it('is told without the body of its request', async () => {
+  it('is reported without the body of its request', async () => {
     const error = await failure(answer)
     expect(error).toBeInstanceOf(Error)
     const failed = (await thrown(error)) as ApplicationFailure

@@ -31,7 +31,7 @@ export async function findClusterUid(kubernetes: Pick<KubernetesClient, 'get'>):
   return (namespace['metadata'] as { readonly uid: string }).uid
 }
 
-/** Whether nodes need to be told the GUID of their virtual network, and nobody configured it (reference/azure-provider.md 9.1). */
+/** Whether nodes need to be reported the GUID of their virtual network, and nobody configured it (reference/azure-provider.md 9.1). */
 export function needsVnetGuid(config: Config): boolean {
   return config.VNET_GUID === '' && config.NETWORK_PLUGIN === 'azure' && config.NETWORK_PLUGIN_MODE === 'overlay'
 }

@@ -126,7 +126,7 @@ it('shares with the other replicas what Azure says is left', async () => {
   expect(budget.levels().get('armReads')).toBe(20)
 })
 
-it('tells in metrics what was sent, answered and waited for', async () => {
+it('says in metrics what was sent, answered and waited for', async () => {
   const { send, registry } = client([refused(2), [404]])
   const sent = send('GET', 'vm')
   await vi.runAllTimersAsync()

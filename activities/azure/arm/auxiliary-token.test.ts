@@ -69,7 +69,7 @@ describe('the token for shared galleries', () => {
     [{ status: 503, body: {} }, /HTTP 503.*SIG_ACCESS_TOKEN_SERVER_URL/],
     [{ body: { ExpiresOn: timeOf(minute) } }, /no token/],
     [{ body: { Token: 't' } }, /no token with an end/],
-  ])('missing fails the request, which is tried anew the next time: %j', async (answer, why) => {
+  ])('missing fails the request, which is tried again the next time: %j', async (answer, why) => {
     const { send } = setup((asked) => (asked === 1 ? answer : hour(asked)))
     await expect(send('PUT')).rejects.toThrow(why)
     expect(await send('PUT')).toBe('Bearer t2')

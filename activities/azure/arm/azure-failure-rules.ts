@@ -77,7 +77,7 @@ export const rules: readonly Rule[] = [
     ],
     also: ({ code, status }) => status === 401 || /^(Aggregate)?AuthenticationError|CredentialUnavailable/.test(code),
     remedy: () =>
-      'Azure does not accept the identity; check AZURE_CLIENT_ID, AZURE_TENANT_ID and the federated credential of the ServiceAccount ("joiner doctor" tells which)',
+      'Azure does not accept the identity; check AZURE_CLIENT_ID, AZURE_TENANT_ID and the federated credential of the ServiceAccount ("joiner doctor" says which)',
   },
   {
     reason: 'SubnetFull',
@@ -93,7 +93,7 @@ export const rules: readonly Rule[] = [
     retry: 'retrySoon',
     codes: ['InvalidResourceReference'],
     onlyIf: ({ text }) => text.includes('backendAddressPools'),
-    remedy: () => 'a backend pool of the load balancer is gone; the pools are read anew and the VM is asked for again',
+    remedy: () => 'a backend pool of the load balancer is gone; the pools are read again and the VM is asked for again',
   },
   {
     reason: 'ReferenceMissing',
@@ -120,7 +120,7 @@ export const rules: readonly Rule[] = [
       'SharedGalleryImageNotFound',
     ],
     remedy: ({ text }) =>
-      `the node image ${imageIn(text)}is not there (any more); status.images of the AKSNodeClass is read anew every 5 minutes. If it lasts, check spec.imageFamily and the access to the gallery`,
+      `the node image ${imageIn(text)}is not there (any more); status.images of the AKSNodeClass is read again every 5 minutes. If it lasts, check spec.imageFamily and the access to the gallery`,
   },
   {
     reason: 'DiskEncryptionSetNotUsable',
@@ -199,7 +199,7 @@ export const rules: readonly Rule[] = [
     reason: 'Conflict',
     retry: 'retryLater',
     also: ({ status }) => status === 409 || status === 404 || status === 412,
-    remedy: () => 'the resource is in another state than expected; it is looked at anew and tried again',
+    remedy: () => 'the resource is in another state than expected; it is read again and tried again',
   },
   {
     reason: 'ArmUnreachable',

@@ -117,7 +117,7 @@ const cases: readonly (readonly [what: string, FailureFacts, reason: string, ret
     { code: 'InvalidResourceReference', status: 400, text: '/loadBalancers/kubernetes/backendAddressPools/p' },
     'LoadBalancerPoolGone',
     'retrySoon',
-    /read anew/,
+    /read again/,
   ],
   [
     'another reference that is gone',
@@ -197,7 +197,7 @@ const cases: readonly (readonly [what: string, FailureFacts, reason: string, ret
     /end first/,
   ],
   ['what another does', { code: 'ConflictingUserInput', status: 409, text: '' }, 'Conflict', 'retryLater', /end first/],
-  ['an unknown conflict', { code: 'Whatever', status: 409, text: '' }, 'Conflict', 'retryLater', /anew/],
+  ['an unknown conflict', { code: 'Whatever', status: 409, text: '' }, 'Conflict', 'retryLater', /again/],
   [
     'an unknown refusal',
     { code: 'InvalidParameter', status: 400, text: '' },
@@ -223,14 +223,14 @@ describe('a failure', () => {
   it.each([
     ['Retry-After', { code: '', status: 429, text: '', retryAfterMs: 17_000 }, 17_000],
     ['throttling without it', { code: '', status: 429, text: '' }, 10_000],
-    ['what a person mends', { code: 'ScopeLocked', text: '' }, 60_000],
+    ['what a person fixes', { code: 'ScopeLocked', text: '' }, 60_000],
     ['what ends by itself', { code: 'NicReservedForAnotherVm', text: '' }, 15_000],
     ["what is Azure's", { code: '', status: 500, text: '' }, undefined],
   ])('waits for %s', (_what, facts, expected) => {
     expect(failureOf(facts).retryAfterMs).toBe(expected)
   })
 
-  it('is told with what Azure said, in one line', () => {
+  it('is reported with what Azure said, in one line', () => {
     const request = createPipelineRequest({ url: 'https://management.azure.com/' })
     const headers = createHttpHeaders({ 'retry-after': '3', 'x-ms-error-code': 'TooManyRequests' })
     const error = new RestError('slow down\nsecret', {

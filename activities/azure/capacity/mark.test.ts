@@ -73,7 +73,7 @@ describe('a mark', () => {
   it('runs out for the size and for its family on their own', () => {
     const marks = marked([d4, 100], [d8, 10])
     expect([d4, d8, d2].map((offering) => isBlocked(marks, offering, 9))).toEqual([true, true, false])
-    // The family's mark was set anew by the larger size, and shortened.
+    // The family's mark was set again by the larger size, and shortened.
     expect([d4, d8].map((offering) => isBlocked(marks, offering, 10))).toEqual([true, false])
     expect(isBlocked(marks, d4, 100)).toBe(false)
     expect(liveMarks(marks, 10).size).toBe(1)

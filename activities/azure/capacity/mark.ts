@@ -142,7 +142,7 @@ export function offeringMarks(
 }
 
 /**
- * The marks with more of them. Marking again sets the time anew, even when that shortens it; a family keeps the lower threshold while it
+ * The marks with more of them. Marking again sets the time again, even when that shortens it; a family keeps the lower threshold while it
  * is marked. `news` counts what blocks more than before: a family or all spot that was not marked or not from so few vCPUs on, and a size
  * without a family (reference/azure-provider.md 3.8).
  */

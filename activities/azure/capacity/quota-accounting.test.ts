@@ -13,13 +13,13 @@ import {
   shortageText,
   spotPool,
   usagesOf,
-  type VmLife,
+  type VmUse,
 } from './quota-accounting.ts'
 
 const countedAtMs = 1_000_000
 const family = 'standardDSv5Family'
 const pool = family.toLowerCase()
-const life = (change: Partial<VmLife> = {}): VmLife => ({
+const use = (change: Partial<VmUse> = {}): VmUse => ({
   family,
   vCpus: 4,
   capacityType: 'on-demand',
@@ -29,29 +29,29 @@ const life = (change: Partial<VmLife> = {}): VmLife => ({
 const before = countedAtMs - 60_000
 
 describe('vCPUs in flight', () => {
-  it.each<[string, readonly VmLife[], number]>([
-    ['a VM launched since the count takes', [life()], 4],
+  it.each<[string, readonly VmUse[], number]>([
+    ['a VM launched since the count takes', [use()], 4],
     [
       'a VM of the second of the count takes, as conditions have whole seconds',
-      [life({ launchedAtMs: countedAtMs - 999 })],
+      [use({ launchedAtMs: countedAtMs - 999 })],
       4,
     ],
-    ['a VM launched before is counted already', [life({ launchedAtMs: before })], 0],
-    ['a VM that was counted and is gone gives back', [life({ launchedAtMs: before, goneAtMs: countedAtMs + 1 })], -4],
-    ['a VM that was gone before was not counted', [life({ launchedAtMs: before, goneAtMs: before + 1 })], 0],
-    ['a VM that came and went since is nothing', [life({ goneAtMs: countedAtMs + 5000 })], 0],
-    ['several add up', [life(), life({ vCpus: 8 }), life({ launchedAtMs: before, goneAtMs: countedAtMs })], 8],
-  ])('%s', (_what, lives, expected) => {
-    const sums = inFlight(lives, [], countedAtMs)
+    ['a VM launched before is counted already', [use({ launchedAtMs: before })], 0],
+    ['a VM that was counted and is gone gives back', [use({ launchedAtMs: before, goneAtMs: countedAtMs + 1 })], -4],
+    ['a VM that was gone before was not counted', [use({ launchedAtMs: before, goneAtMs: before + 1 })], 0],
+    ['a VM that came and went since is nothing', [use({ goneAtMs: countedAtMs + 5000 })], 0],
+    ['several add up', [use(), use({ vCpus: 8 }), use({ launchedAtMs: before, goneAtMs: countedAtMs })], 8],
+  ])('%s', (_what, uses, expected) => {
+    const sums = inFlight(uses, [], countedAtMs)
     expect([sums.get(pool) ?? 0, sums.get(regionalPool) ?? 0, sums.get(spotPool) ?? 0]).toEqual([expected, expected, 0])
   })
 
   it('of spot count in the spot pool alone', () => {
-    expect(inFlight([life({ capacityType: 'spot' })], [], countedAtMs)).toEqual(new Map([[spotPool, 4]]))
+    expect(inFlight([use({ capacityType: 'spot' })], [], countedAtMs)).toEqual(new Map([[spotPool, 4]]))
   })
 
   it('count what is about to be asked for', () => {
-    expect(inFlight([], [life(), life({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
+    expect(inFlight([], [use(), use({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
   })
 })
 
@@ -64,7 +64,7 @@ describe('room', () => {
   ])
   const none = new Map<string, number>()
 
-  it.each<[string, Partial<VmLife>, ReadonlyMap<string, number>, readonly string[]]>([
+  it.each<[string, Partial<VmUse>, ReadonlyMap<string, number>, readonly string[]]>([
     ['is there', { vCpus: 4 }, none, []],
     ['ends at the total of the region', { vCpus: 6 }, none, [regionalPool]],
     ['ends at both', { vCpus: 9 }, none, [pool, regionalPool]],
@@ -83,11 +83,11 @@ describe('room', () => {
     ['of an unknown family ends at the total', { vCpus: 6, family: 'other' }, none, [regionalPool]],
     ['is there in a family of another case', { vCpus: 4, family: 'STANDARDDSv5FAMILY' }, none, []],
   ])('%s', (_what, change, flying, expected) => {
-    expect(shortagesOf(usages, flying, life(change)).map((shortage) => shortage.pool)).toEqual(expected)
+    expect(shortagesOf(usages, flying, use(change)).map((shortage) => shortage.pool)).toEqual(expected)
   })
 
   it('is endless without usages', () => {
-    expect(shortagesOf(new Map(), none, life({ vCpus: 1000 }))).toEqual([])
+    expect(shortagesOf(new Map(), none, use({ vCpus: 1000 }))).toEqual([])
   })
 
   it("is upstream's by the family alone", () => {
@@ -98,8 +98,8 @@ describe('room', () => {
     ])
   })
 
-  it('that is missing is told with numbers and a remedy', () => {
-    const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), life())
+  it('that is missing is reported with numbers and a remedy', () => {
+    const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), use())
     expect(shortage && shortageText(shortage)).toMatch(
       /family standarddsv5family has no room for 4 vCPUs: limit 10, used 2, in flight 6; ask for more/,
     )
@@ -107,7 +107,7 @@ describe('room', () => {
 })
 
 describe('laws of the accounting', () => {
-  const lives = fc.array(
+  const uses = fc.array(
     fc.record({
       family: fc.constantFrom('a', 'b'),
       vCpus: fc.integer({ min: 1, max: 64 }),
@@ -117,7 +117,7 @@ describe('laws of the accounting', () => {
     }),
     { maxLength: 30 },
   )
-  const toLives = (drawn: typeof lives extends fc.Arbitrary<infer T> ? T : never): readonly VmLife[] =>
+  const toUses = (drawn: typeof uses extends fc.Arbitrary<infer T> ? T : never): readonly VmUse[] =>
     drawn.map(({ goneAfterMs, ...rest }) => ({
       ...rest,
       ...(goneAfterMs === undefined ? {} : { goneAtMs: rest.launchedAtMs + goneAfterMs }),
@@ -125,8 +125,8 @@ describe('laws of the accounting', () => {
 
   it('with what Azure counted, gives at least what runs: never more room than there is', () => {
     fc.assert(
-      fc.property(lives, (drawn) => {
-        const all = toLives(drawn)
+      fc.property(uses, (drawn) => {
+        const all = toUses(drawn)
         const sums = inFlight(all, [], countedAtMs)
         for (const name of ['a', 'b', spotPool]) {
           const ofPool = all.filter((one) => poolsOf(one).includes(name))
@@ -134,7 +134,7 @@ describe('laws of the accounting', () => {
             (one) => one.launchedAtMs < countedAtMs && (one.goneAtMs ?? Number.POSITIVE_INFINITY) >= countedAtMs,
           )
           const running = ofPool.filter((one) => one.goneAtMs === undefined)
-          const vCpus = (some: readonly VmLife[]) => some.reduce((sum, one) => sum + one.vCpus, 0)
+          const vCpus = (some: readonly VmUse[]) => some.reduce((sum, one) => sum + one.vCpus, 0)
           expect(vCpus(counted) + (sums.get(name) ?? 0)).toBeGreaterThanOrEqual(vCpus(running))
         }
       }),
@@ -143,8 +143,8 @@ describe('laws of the accounting', () => {
 
   it('does not depend on the order, and a regional sum is that of its families', () => {
     fc.assert(
-      fc.property(lives, (drawn) => {
-        const all = toLives(drawn)
+      fc.property(uses, (drawn) => {
+        const all = toUses(drawn)
         const sums = inFlight(all, [], countedAtMs)
         const reversed = inFlight([...all].reverse(), [], countedAtMs)
         expect(reversed).toEqual(sums)

@@ -55,7 +55,7 @@ export function poolsOf({ family, capacityType }: Omit<Demand, 'vCpus'>): readon
 }
 
 /** A VM of a NodeClaim: when its creation was accepted, and when it was gone. Epoch ms. */
-export interface VmLife extends Demand {
+export interface VmUse extends Demand {
   readonly launchedAtMs: number
   readonly goneAtMs?: number
 }
@@ -64,7 +64,7 @@ export interface VmLife extends Demand {
 const countedLaterMs = 5000
 
 /** Whether Azure's count of this time can lack a VM. A VM that is counted twice until the next poll does less harm than one that is not at all. */
-export function isTakenSince({ launchedAtMs }: Pick<VmLife, 'launchedAtMs'>, countedAtMs: number): boolean {
+export function isTakenSince({ launchedAtMs }: Pick<VmUse, 'launchedAtMs'>, countedAtMs: number): boolean {
   return launchedAtMs >= countedAtMs - countedLaterMs
 }
 
@@ -73,7 +73,7 @@ export function isTakenSince({ launchedAtMs }: Pick<VmLife, 'launchedAtMs'>, cou
  * since, and those of launches that are about to be asked for.
  */
 export function inFlight(
-  lives: Iterable<VmLife>,
+  uses: Iterable<VmUse>,
   reserved: Iterable<Demand>,
   countedAtMs: number,
 ): ReadonlyMap<string, number> {
@@ -81,11 +81,11 @@ export function inFlight(
   const add = (demand: Demand, vCpus: number) => {
     for (const pool of poolsOf(demand)) sums.set(pool, (sums.get(pool) ?? 0) + vCpus)
   }
-  for (const life of lives) {
-    const taken = isTakenSince(life, countedAtMs)
-    const gone = life.goneAtMs !== undefined && life.goneAtMs >= countedAtMs
-    if (taken && life.goneAtMs === undefined) add(life, life.vCpus)
-    if (!taken && gone) add(life, -life.vCpus)
+  for (const use of uses) {
+    const taken = isTakenSince(use, countedAtMs)
+    const gone = use.goneAtMs !== undefined && use.goneAtMs >= countedAtMs
+    if (taken && use.goneAtMs === undefined) add(use, use.vCpus)
+    if (!taken && gone) add(use, -use.vCpus)
   }
   for (const demand of reserved) add(demand, demand.vCpus)
   return sums

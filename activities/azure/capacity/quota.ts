@@ -18,7 +18,7 @@ import {
   shortagesOf,
   type Usages,
   usagesOf,
-  type VmLife,
+  type VmUse,
 } from './quota-accounting.ts'
 
 /** Usages older than this say nothing any more, and quota counts as free (reference/azure-provider.md 3.9). */
@@ -146,7 +146,7 @@ export class Quota {
   get inFlight(): ReadonlyMap<string, number> {
     const now = this.#now()
     for (const [uid, { untilMs }] of this.#reserved) if (untilMs <= now) this.release(uid)
-    this.#sums ??= inFlight(this.#lives(), this.#reserved.values(), this.#countedAtMs)
+    this.#sums ??= inFlight(this.#uses(), this.#reserved.values(), this.#countedAtMs)
     return this.#sums
   }
 
@@ -174,7 +174,7 @@ export class Quota {
     this.#sums = undefined
   }
 
-  /** Azure refused, or the choice begins anew. */
+  /** Azure refused, or the choice starts again. */
   release(uid: string): void {
     if (this.#reserved.delete(uid)) this.#sums = undefined
   }
@@ -196,7 +196,7 @@ export class Quota {
     this.#gone = [...this.#gone, { ...vm, goneAtMs: this.#now() }]
   }
 
-  *#lives(): Generator<VmLife> {
+  *#uses(): Generator<VmUse> {
     for (const { instanceType, ...rest } of [...this.#launched.values(), ...this.#gone]) {
       const size = this.#sizeOf(instanceType)
       if (size !== undefined) yield { ...rest, family: size.family, vCpus: size.vCpus }
@@ -225,7 +225,7 @@ export class Quota {
   }
 }
 
-/** The VM that a claim says it has; undefined while it is being launched, or launched anew. */
+/** The VM that a claim says it has; undefined while it is being launched, or launched again. */
 export function launchedVm({ metadata, status }: NodeClaim): LaunchedVm | undefined {
   const launched = conditionOf(status.conditions, 'Launched')
   const instanceType = metadata.labels[labels.instanceType]

@@ -35,8 +35,8 @@ export class UnavailableOfferings {
   readonly #waiting: Waiting[] = []
   readonly #listeners = new Set<() => void>()
   #stored: StoredMarks | undefined
-  /** The latest version that was heard of, deletions included. */
-  #heard = 0n
+  /** The latest version seen, deletions included. */
+  #latest = 0n
   #marks: Marks = noMarks
   #nextEndMs = Number.POSITIVE_INFINITY
   #version = 0
@@ -55,9 +55,9 @@ export class UnavailableOfferings {
     this.#watch = new ListWatch(
       { client: deps.client, path: this.#store.watchPath, log: deps.log },
       {
-        replaced: ([map], version) => this.#hear(map === undefined ? nothingStored : storedMarks(map), version),
-        changed: (map) => this.#hear(storedMarks(map)),
-        deleted: (map) => this.#hear(nothingStored, storedMarks(map).resourceVersion),
+        replaced: ([map], version) => this.#accept(map === undefined ? nothingStored : storedMarks(map), version),
+        changed: (map) => this.#accept(storedMarks(map)),
+        deleted: (map) => this.#accept(nothingStored, storedMarks(map).resourceVersion),
         reached: () => {},
       },
     )
@@ -142,7 +142,7 @@ export class UnavailableOfferings {
       try {
         const stored = await this.#store.change(this.#stored, (marks) => withMarks(marks, added, this.#now()).marks)
         this.#waiting.splice(0, batch.length)
-        this.#hear(stored)
+        this.#accept(stored)
         for (const { written } of batch) written()
       } catch (error) {
         this.#waiting.splice(0, batch.length)
@@ -153,11 +153,11 @@ export class UnavailableOfferings {
     this.#isWriting = false
   }
 
-  /** Takes what the API server has, unless something newer was heard already. */
-  #hear(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
+  /** Takes what the API server has, unless something newer was seen before. */
+  #accept(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
     const version = BigInt(resourceVersion ?? 0)
-    if (version < this.#heard) return
-    this.#heard = version
+    if (version < this.#latest) return
+    this.#latest = version
     const isFirst = this.#stored === undefined
     this.#stored = stored
     this.#refresh()

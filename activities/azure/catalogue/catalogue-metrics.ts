@@ -26,7 +26,7 @@ export function observeCatalogue(
 }
 
 /**
- * There are thousands of offerings, and a list changes only when something about it does: until then nothing is set anew. Of several node
+ * There are thousands of offerings, and a list changes only when something about it does: until then nothing is set again. Of several node
  * classes each has its types; an offering that one of them can have is available.
  */
 function observeTypes(lists: () => readonly (readonly InstanceType[])[], registry: Registry): void {

@@ -94,7 +94,7 @@ export class Catalogue {
     return this.sizes.answer?.value.get(instanceType)
   }
 
-  /** Reads sizes and prices anew, for all replicas. Errors: what Azure says; the last good answers stay. */
+  /** Reads sizes and prices again, for all replicas. Errors: what Azure says; the last good answers stay. */
   async refresh(): Promise<{ readonly instanceTypes: number; readonly prices: number }> {
     const [sizes, prices] = await Promise.all([
       this.sizes.refresh(),
@@ -152,7 +152,7 @@ function relevant({ name: _name, kubelet: _kubelet, spec, ...rest }: NodeClassSe
   return { ...rest, spec: own }
 }
 
-/** A restart asks for sizes anew, since that is one request and restrictions may have been lifted meanwhile; prices are many pages. */
+/** A restart asks for sizes again, since that is one request and restrictions may have been lifted meanwhile; prices are many pages. */
 function sizeSource({ azure, config, kubernetes, namespace }: CatalogueDeps): AnswerSource<Sizes> {
   const about = { format: sizesFormat, subscription: config.subscriptionId, region: config.location }
   return {

@@ -55,7 +55,7 @@ interface Facts {
 
 /**
  * The lists of one node class, one after another. Of a size of which nothing changed the type is the same object as before: lists are made
- * anew at each refusal, and of thousands of offerings a refusal concerns a few.
+ * again at each refusal, and of thousands of offerings a refusal concerns a few.
  */
 export class InstanceTypeLists {
   readonly #setting: TypeSetting

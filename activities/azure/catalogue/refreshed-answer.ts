@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { DurableDocument, StoredDocument } from './durable-document.ts'
 
 const hourMs = 3_600_000
-/** Answers older than this are asked for anew. */
+/** Answers older than this are asked for again. */
 const lifetimeMs = 12 * hourMs
 /** Replicas do not all ask at the same time: each waits up to this much longer, and finds what another has read meanwhile. */
 const spreadMs = 0.5 * hourMs

@@ -6,7 +6,7 @@ import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
 const fallbackRegion = 'eastus'
 const pageTimeoutMs = 30_000
 const pageAttempts = 4
-/** Who asks for a longer wait is asked anew at the next refresh. */
+/** Who asks for a longer wait is asked again at the next refresh. */
 const longestWaitMs = 60_000
 const mostPages = 1000
 

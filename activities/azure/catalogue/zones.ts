@@ -12,7 +12,7 @@ export function zoneLabelOf(resource: { readonly location: string; readonly zone
   const [zone] = zones
   if (zone === undefined) return regionalZone
   if (zones.length > 1)
-    throw new Error(`zones "${zones.join(', ')}": a VM stands in one zone; delete it and let it be made anew`)
+    throw new Error(`zones "${zones.join(', ')}": a VM stands in one zone; delete it and let it be made again`)
   if (location === '') throw new Error(`location "": zone ${zone} is one of a region; read the resource from ARM again`)
   return zoneLabel(location, zone)
 }

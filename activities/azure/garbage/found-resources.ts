@@ -39,7 +39,7 @@ export interface UnprovenDisk {
 /**
  * Lists VMs, NICs and disks of the node resource group, all pages, and keeps what is provably this cluster's: VMs and NICs by their tags, OS
  * disks by their name, which is made for that. VMs come first, so that what belongs to a listed VM is never taken for a leftover.
- * Errors: the VMs cannot be listed. NICs and disks that cannot be are logged and looked for again by the next pass.
+ * Errors: the VMs cannot be listed. NICs and disks that cannot be are logged and searched again by the next pass.
  */
 export async function findResources(deps: FoundResourcesDeps): Promise<FoundResources> {
   const { azure, config } = deps

@@ -8,7 +8,7 @@ useFakeTime()
 describe('a claim without a VM', () => {
   const silent = { status: { conditions: [condition('Ready', 'Unknown')] } }
 
-  test('whose Node is silent is deleted, so that its pods are planned anew', async () => {
+  test('whose Node is silent is deleted, so that its pods are planned again', async () => {
     const { cluster, add, collect, reported } = world()
     add('other')
     add('gone', { vm: false, node: silent })

@@ -10,7 +10,7 @@ import { ApiError } from '../../kubernetes/client/api-error.ts'
 useFakeTime()
 
 describe('a VM without a claim', () => {
-  test('is deleted with NIC and disk, and an event about its NodePool tells it', async () => {
+  test('is deleted with NIC and disk, and an event about its NodePool says it', async () => {
     const { azure, add, collect, reported, registry } = world()
     add('lost', { claim: false, node: false })
     expect(await collect()).toEqual({ ...nothing, virtualMachines: ['aks-lost'] })
@@ -116,7 +116,7 @@ describe('a VM without a claim', () => {
 })
 
 describe('what is doubtful', () => {
-  test('most claims without a VM: nothing at all is deleted, and it is told', async () => {
+  test('most claims without a VM: nothing at all is deleted, and it is reported', async () => {
     const { azure, cluster, add, collect, reported } = world()
     add('lost', { claim: false, node: false })
     for (const name of ['b', 'c', 'd']) add(name, { vm: false })

@@ -16,7 +16,7 @@ type LaunchChoice =
   | (LaunchOutcome & { readonly kind: 'exhausted' | 'nodeClassNotReady' })
 
 /**
- * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` tells why no
+ * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` says why no
  * offering is left.
  */
 export function chooseLaunch(

@@ -20,7 +20,7 @@ export interface ClaimVmDeps {
   readonly cloudProvider: CloudProviderMetrics
 }
 
-/** A VM that the list does not show and Azure still knows is looked for again after this long. */
+/** A VM that the list does not show and Azure still knows is searched again after this long. */
 const lagMs = 1000
 
 /** Of a Linux VM in Azure. A NodeClaim may have a longer name, and then never has a VM. */

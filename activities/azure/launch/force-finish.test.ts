@@ -7,7 +7,7 @@ import { forceFinish } from './force-finish.ts'
 
 useFakeTime()
 
-describe('ending a life by force', () => {
+describe('ending a lifecycle by force', () => {
   const asked = { atMs: Date.parse(at(30)), by: 'alice', reason: 'stuck' }
   const finish = (deps: ReturnType<typeof world>['deps'], leaveVm: boolean): Promise<ForceFinishOutcome> =>
     ended(forceFinish(deps, { claim: ref, asked, leaveVm }))

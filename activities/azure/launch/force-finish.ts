@@ -19,7 +19,7 @@ export interface ForceFinishDeps extends NodeRequestsDeps, FinalizeDeps, ClaimVm
 type Input = Parameters<AzureActivities['forceFinish']>[0]
 
 /**
- * Ends the life of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM: one that exists, or of
+ * Ends the lifecycle of a claim that hangs in its deletion: pods and volumes are not waited for. It never guesses about the VM: one that exists, or of
  * which Azure does not tell, is left behind only where the operator says so, tagged for garbage collection. Run again it goes on where it stood.
  * Where the VM is gone (`isVmGone`), the lifecycle has the last step done by the role core.
  */
@@ -44,7 +44,8 @@ export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<
 async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
   const refused = (message: string) => ({ kind: 'refused' as const, message })
   // A signal can come without one; an update is refused before.
-  if (asked.reason === undefined) return refused('the message gives no reason, and without one no life is cut short')
+  if (asked.reason === undefined)
+    return refused('the message gives no reason, and without one the lifecycle is not ended')
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'finished' }
   if (claim.metadata.deletionTimestamp === undefined)

@@ -24,7 +24,7 @@ export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, RefusalDeps
 /** Before the registration deadline: when a boot is plainly late, and with time enough for the last look. */
 const evidenceTimes = [10 * 60_000, 60_000] as const
 
-/** The list of VMs may lag behind a PUT; a VM that it does not show is looked for again after this long. */
+/** The list of VMs may lag behind a PUT; a VM that it does not show is searched again after this long. */
 const lagMs = 1000
 
 /**
@@ -68,7 +68,7 @@ async function azureDecides(deps: InstanceDeps, ref: ClaimRef, signal: AbortSign
 }
 
 /**
- * A VM that runs and whose Node does not come: what Azure knows of it is told while somebody can still look into it, and once more before the claim
+ * A VM that runs and whose Node does not come: what Azure knows of it is reported while somebody can still look into it, and once more before the claim
  * is given up. The wait costs a timer; it ends with the first word of the cluster.
  */
 async function watchJoining(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome> {
@@ -109,7 +109,7 @@ async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Pr
   return { kind: 'failed', reason, message: `${instanceType} ${capacityType} in zone ${zone}: ${message}` }
 }
 
-/** The claim is launched anew: the token that the lost VM holds is worthless from now on. */
+/** The claim is launched again: the token that the lost VM holds is worthless from now on. */
 async function fallBack(
   deps: InstanceDeps,
   ref: ClaimRef,

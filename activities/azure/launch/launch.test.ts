@@ -122,7 +122,7 @@ describe('a claim for which nothing is to be launched', () => {
       }),
       /is not Ready: no subnet/,
     ],
-  ])('whose node class %s is told so, and nothing is made', async (_, nodeClass, message) => {
+  ])('whose node class %s is reported so, and nothing is made', async (_, nodeClass, message) => {
     const { azure, launch } = world(newClaim(), nodeClass)
     const outcome = await launch()
     expect(outcome.kind).toBe('nodeClassNotReady')
@@ -158,7 +158,7 @@ describe('a claim for which nothing is to be launched', () => {
     expect(azure.writes).toEqual([])
   })
 
-  test('is not launched from a class without an image for the type, and is told which', async () => {
+  test('is not launched from a class without an image for the type, and is reported which', async () => {
     const { azure, launch } = world(newClaim(), nodeClassJson('default', { status: { images: [] } }))
     expect(await launch()).toMatchObject({ kind: 'nodeClassNotReady' })
     expect(azure.writes).toEqual([])

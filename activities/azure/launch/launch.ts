@@ -67,10 +67,10 @@ async function launchOnce(
   { claim: ref, attempt }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
-  const looks = beginLooking(deps, ref, attempt)
-  const claim = await looks.claim
+  const prefetched = prefetch(deps, ref, attempt)
+  const claim = await prefetched.claim
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) {
-    await looks.token
+    await prefetched.token
     await revokeBootstrapToken(deps.client, ref.uid)
     return { kind: 'claimGone' }
   }
@@ -78,7 +78,7 @@ async function launchOnce(
   if (known !== undefined) return known
   // Without sizes and prices nothing could be chosen, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
-  const vm = await looks.vm
+  const vm = await prefetched.vm
   if (vm !== undefined) {
     const taken = await takeOver(deps, { claim, vm, attempt }, signal)
     if (taken !== undefined) return taken
@@ -89,7 +89,7 @@ async function launchOnce(
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
   await deps.unavailable.synced(signal)
-  return choose(deps, { claim, nodeClass, attempt, token: looks.token })
+  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token })
 }
 
 /**
@@ -110,7 +110,7 @@ function registered({ metadata, status }: NodeClaim): LaunchOutcome | undefined 
   }
 }
 
-interface Looks {
+interface Prefetched {
   readonly claim: Promise<NodeClaim | undefined>
   /** The VM of the claim's name. */
   readonly vm: Promise<VirtualMachine | undefined>
@@ -122,11 +122,11 @@ interface Looks {
  * A pod waits for a launch, so what it has to look at is looked at all at once. An attempt that follows a refusal knows that there is no VM, has
  * its token, and finds in the cache the claim whose condition was written just now. What turns out not to be needed may fail.
  */
-function beginLooking(deps: LaunchDeps, ref: ClaimRef, attempt: number): Looks {
+function prefetch(deps: LaunchDeps, ref: ClaimRef, attempt: number): Prefetched {
   const left = deps.refusedAttempts.take(ref.uid, attempt)
   const isFirst = attempt === 1 && activityScope().isFirst
   const written = left === undefined ? undefined : cachedClaim(deps, ref)
-  const looks: Looks = {
+  const prefetched: Prefetched = {
     claim: written === undefined ? claimToLaunch(deps, ref, isFirst) : Promise.resolve(written),
     vm: left === undefined ? getVm(deps, ref.name) : Promise.resolve(undefined),
     token:
@@ -134,12 +134,12 @@ function beginLooking(deps: LaunchDeps, ref: ClaimRef, attempt: number): Looks {
         ? Promise.resolve(left.token)
         : createBootstrapToken(deps.client, ref.uid, tokenExpiresAtMs(deps)),
   }
-  for (const look of Object.values(looks) as readonly Promise<unknown>[]) look.catch(() => {})
-  return looks
+  for (const promise of Object.values(prefetched) as readonly Promise<unknown>[]) promise.catch(() => {})
+  return prefetched
 }
 
 /**
- * The claim, with its finalizer. A first attempt follows the claim's creation, of which the cache tells; should it be deleted meanwhile, what was
+ * The claim, with its finalizer. A first attempt follows the claim's creation, of which the cache says; should it be deleted meanwhile, what was
  * made for it goes as well.
  */
 async function claimToLaunch(deps: LaunchDeps, ref: ClaimRef, isFirst: boolean): Promise<NodeClaim | undefined> {
@@ -178,7 +178,7 @@ interface ChooseInput {
   readonly claim: NodeClaim
   readonly nodeClass: NodeClass
   readonly attempt: number
-  readonly token: Looks['token']
+  readonly token: Prefetched['token']
 }
 
 async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: ChooseInput): Promise<LaunchOutcome> {

@@ -2,20 +2,20 @@ import type { LoadBalancer, NetworkSecurityGroup } from '@azure/arm-network'
 import type { Logger } from 'pino'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 
-/** The cluster's own security group and what its name tells (reference/azure-provider.md 4.4). */
+/** The cluster's own security group and what its name says (reference/azure-provider.md 4.4). */
 export interface ClusterNetwork {
   readonly securityGroupId: string
   readonly securityGroupName: string
   readonly routeTableName: string
 }
 
-/** The backend pools that a node joins, and of which list they are: pools are asked for anew only by who saw the newest list fail. */
+/** The backend pools that a node joins, and of which list they are: pools are asked for again only by who saw the newest list fail. */
 export interface BackendPools {
   readonly ids: readonly string[]
   readonly generation: number
 }
 
-/** What one node is told and given of the network. */
+/** What one node is reported and given of the network. */
 export type NodeNetwork = ClusterNetwork & { readonly poolIds: readonly string[] }
 
 interface Lists {

@@ -72,7 +72,7 @@ function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
   return { instanceType: typeName, zone, capacityType }
 }
 
-/** The load balancers' pools are known for a while. When Azure does not find one any more, they are read anew and the PUT is repeated, once. */
+/** The load balancers' pools are known for a while. When Azure does not find one any more, they are read again and the PUT is repeated, once. */
 async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
   const pools = await deps.network.pools()
   try {

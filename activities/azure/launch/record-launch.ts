@@ -24,7 +24,7 @@ export interface RecordLaunchDeps extends ObjectWritesDeps {
 /** What a launch writes into its claim. */
 interface LaunchRecord {
   readonly labels: Readonly<Record<string, string>>
-  /** What the node class was when the VM was made from it, by which drift is told. */
+  /** What the node class was when the VM was made from it, by which drift is reported. */
   readonly annotations: Readonly<Record<string, string>>
   readonly status: {
     readonly providerID: string

@@ -26,7 +26,7 @@ export function isAksManaged({ vnet, name, resourceGroup }: SubnetId, nodeResour
   )
 }
 
-/** What ARM tells of a subnet's addresses. */
+/** What ARM reports a subnet's addresses. */
 export interface SubnetAddresses {
   readonly addressPrefix?: string
   readonly addressPrefixes?: readonly string[]

@@ -9,7 +9,7 @@ export const tagKeys = {
   claimUid: 'joiner.sh_nodeclaim-uid',
   /** On machines of AKS (node auto-provisioning), which bear the tags of Karpenter as well. */
   aksMachine: 'karpenter.azure.com_aksmachine_nodeclaim',
-  /** When an operator ended the life of the VM's claim without it: garbage once the claim is gone. */
+  /** When an operator ended the lifecycle of the VM's claim without it: garbage once the claim is gone. */
   abandoned: 'joiner.sh_abandoned',
 } as const
 

@@ -40,7 +40,7 @@ async function refreshClaim(deps: DriftDeps, seen: NodeClaim): Promise<void> {
   )
 }
 
-/** What the AKSNodeClass says of a claim's drift, from the cache. That it cannot be told is logged. */
+/** What the AKSNodeClass says of a claim's drift, from the cache. That it cannot be reported is logged. */
 export function azureDriftOf({ cache, config, log }: DriftDeps, claim: NodeClaim): Drift {
   const nodePool = cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { providerId } = claim.status

@@ -2,7 +2,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { type ConditionChange, isTrueAt } from '../../../core/conditions.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 
-/** What one part of a look at an AKSNodeClass found. What is absent stays as it was; an error is told once all parts have run. */
+/** What one part of a look at an AKSNodeClass found. What is absent stays as it was; an error is reported once all parts have run. */
 export interface Finding {
   readonly conditions?: readonly ConditionChange[]
   readonly status?: {

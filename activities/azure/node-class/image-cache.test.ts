@@ -65,7 +65,7 @@ describe('images that were found', () => {
     expect(await versions()).toEqual(at('2'))
   })
 
-  it('are looked for anew for another version of Kubernetes, and when somebody deletes them', async () => {
+  it('are searched again for another version of Kubernetes, and when somebody deletes them', async () => {
     const { state, versions } = setup()
     await versions()
     state.version = '2'
@@ -88,7 +88,7 @@ describe('images that were found', () => {
   })
 
   it.each(['', '{', '{"readAt":"2026-01-01T00:00:00Z"}', '{"readAt":"1970-01-01T00:00:00Z","images":{}}'])(
-    'are looked for anew when their entry says nothing: %s',
+    'are searched again when their entry says nothing: %s',
     async (entry) => {
       const { state, versions } = setup()
       state.data = { 'community.2404gen2containerd.1.34.0': entry }

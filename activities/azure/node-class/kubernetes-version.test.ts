@@ -37,7 +37,7 @@ describe('the Kubernetes version of new nodes (reference/azure-provider.md 1.6)'
     expect(look('1.33.2', 'v1.32.9', []).status?.kubernetesVersion).toBe('1.32.9')
   })
 
-  it('what tells nothing changes nothing', () => {
+  it('what says nothing changes nothing', () => {
     const failed = new Error('no answer')
     const none = kubernetesVersionFinding({ status: { images: [], conditions: [] } }, { kind: 'error', error: failed })
     expect(none).toEqual({ error: failed })

@@ -9,7 +9,7 @@ export type ServerVersion =
 
 /**
  * The Kubernetes version of new nodes: the API server's, but never an older one than before, as while its replicas are upgraded one by one.
- * With a newer one the images are no longer right (reference/azure-provider.md 1.6). An answer that tells nothing changes nothing.
+ * With a newer one the images are no longer right (reference/azure-provider.md 1.6). An answer that says nothing changes nothing.
  */
 export function kubernetesVersionFinding({ status }: Pick<NodeClass, 'status'>, server: ServerVersion): Finding {
   if (server.kind === 'error') return { error: server.error }
@@ -26,7 +26,7 @@ export function kubernetesVersionFinding({ status }: Pick<NodeClass, 'status'>, 
     type: 'ImagesReady',
     status: 'False',
     reason: 'KubernetesUpgrade',
-    message: `Kubernetes was upgraded from ${before} to ${version}; images are looked for anew`,
+    message: `Kubernetes was upgraded from ${before} to ${version}; images are searched again`,
   } as const
   return { conditions: [upgrade, ready], status: { kubernetesVersion: version } }
 }

@@ -107,7 +107,7 @@ function knownVersion(
   return version === undefined || !isKnown ? undefined : { version, isNew }
 }
 
-/** Writes what was found. A spec that changed meanwhile is looked at anew: what was found is about the one before. */
+/** Writes what was found. A spec that changed meanwhile is read again: what was found is about the one before. */
 async function writeFindings(
   deps: NodeClassStatusDeps,
   nodeClass: NodeClass,

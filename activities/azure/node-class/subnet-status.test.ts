@@ -50,7 +50,7 @@ describe('a subnet that is nearly full', () => {
       1,
       undefined,
     ],
-    ['nothing that ARM tells', {}, 1, undefined],
+    ['nothing that ARM says', {}, 1, undefined],
   ])('%s', (_, subnet, perNode, message) => {
     const reported = scarcityOf(subnet, perNode)
     if (message === undefined) expect(reported).toBeUndefined()

@@ -41,8 +41,8 @@ export async function findSubnet(
 const scarceNodes = 5
 
 /**
- * That a subnet is nearly full, where ARM tells. It is no reason to stop: addresses come back, and Azure refuses what does not fit. The text
- * does not count them, so that the status is not written anew with each node.
+ * That a subnet is nearly full, where ARM says. It is no reason to stop: addresses come back, and Azure refuses what does not fit. The text
+ * does not count them, so that the status is not written again with each node.
  */
 export function scarcityOf(subnet: SubnetAddresses, perNode: number): string | undefined {
   const { size, free } = subnetSpace(subnet)
@@ -59,7 +59,7 @@ function addressesPerNode(
   return networkPlugin === 'azure' && networkPluginMode !== 'overlay' ? Math.max(1, maxPods) : 1
 }
 
-/** A subnet that nodes may be in as far as its id tells, or why not. */
+/** A subnet that nodes may be in as far as its id says, or why not. */
 export type CheckedSubnet =
   | { readonly kind: 'subnet'; readonly subnet: SubnetId }
   | { readonly kind: 'invalid'; readonly message: string }

@@ -10,7 +10,7 @@ export interface TerminationDeps extends StatusWritesDeps {}
 const namesShown = 5
 
 /**
- * Lets an AKSNodeClass that is being deleted go once no NodeClaim names it, since until then it tells what their nodes are like
+ * Lets an AKSNodeClass that is being deleted go once no NodeClaim names it, since until then it says what their nodes are like
  * (reference/azure-provider.md 1.5). The cache must be up to date on NodeClaims. The deletion of the last one starts the next look.
  */
 export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeClass): Promise<void> {

@@ -57,7 +57,7 @@ function valueErrors({ spec }: NodeClass, settings: NodeClassSettings, config: A
   ]
 }
 
-/** What a failed read of a disk encryption set means. Only a refusal tells something about the node class. */
+/** What a failed read of a disk encryption set means. Only a refusal says something about the node class. */
 export function encryptionSetFinding(nodeClass: string, id: string, error: unknown): Finding {
   if (!(error instanceof RestError) || (error.statusCode !== 401 && error.statusCode !== 403)) return { error }
   const message = `AKSNodeClass ${nodeClass}: disk encryption set "${id}" may not be read: ${scrubbedMessage(error)}; give Joiner's identity the role Reader on it`

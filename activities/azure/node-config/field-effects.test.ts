@@ -22,7 +22,7 @@ const config = goldenConfig('westus2', {
 
 const sizes = goldenSizes('eastus')
 
-/** What VM sizes a node may have, and all that Azure and it are told: the body of the PUT, with its custom data in clear. */
+/** What VM sizes a node may have, and all that Azure and it are reported: the body of the PUT, with its custom data in clear. */
 function reportedOf(spec: Json): string {
   const nodeClass = nodeClassSettings(goldenNodeClass(spec), config)
   const body = vmRequest({

@@ -33,7 +33,7 @@ const config: AzureConfig = {
 }
 
 /** All that users and operators decide of a node. */
-interface Wishes {
+interface Settings {
   readonly config?: Partial<AzureConfig>
   readonly nodeClass?: Readonly<Record<string, unknown>>
   readonly kubernetesVersion?: string
@@ -43,10 +43,10 @@ interface Wishes {
   readonly kubelet?: KubeletConversion
 }
 
-function configOf(wishes: Wishes): NodeConfig {
-  const own = { ...config, ...wishes.config }
-  const kubernetesVersion = wishes.kubernetesVersion ?? '1.36.3'
-  const nodeClass = nodeClassSettings(goldenNodeClass(wishes.nodeClass ?? {}), own, wishes.kubelet)
+function configOf(settings: Settings): NodeConfig {
+  const own = { ...config, ...settings.config }
+  const kubernetesVersion = settings.kubernetesVersion ?? '1.36.3'
+  const nodeClass = nodeClassSettings(goldenNodeClass(settings.nodeClass ?? {}), own, settings.kubelet)
   return aksNodeConfig({
     config: own,
     nodeClass,
@@ -60,8 +60,8 @@ function configOf(wishes: Wishes): NodeConfig {
       nodeClass,
       kubernetesVersion,
       imageFamilyResolved: 'Ubuntu2404',
-      claimLabels: wishes.labels ?? {},
-      wanted: requirements(wishes.requirements ?? []),
+      claimLabels: settings.labels ?? {},
+      wanted: requirements(settings.requirements ?? []),
       chosen: { typeName: 'Standard_D4s_v5', zone: 'westus2-1', capacityType: 'spot', ultraSsd: false },
     }),
     kubeletFlags: kubeletFlags({
@@ -70,7 +70,7 @@ function configOf(wishes: Wishes): NodeConfig {
       clusterDnsServiceIp: own.clusterDnsServiceIp,
       kubelet: nodeClass.kubelet,
       v1beta1Kubelet: nodeClass.v1beta1Kubelet,
-      taints: wishes.taints ?? [],
+      taints: settings.taints ?? [],
       startupTaints: [],
       kubeReserved: {},
       systemReserved: {},
@@ -85,7 +85,7 @@ const localDns = (zone: string) => {
 }
 
 describe('custom data is made of', () => {
-  it.each<[string, Wishes]>([
+  it.each<[string, Settings]>([
     ['what AKS nodes have', {}],
     ['an older version', { kubernetesVersion: '1.29.4' }],
     ['labels and taints', { labels: { 'a.b/c': '' }, taints: [{ key: 'a/b', value: 'c', effect: 'NoSchedule' }] }],
@@ -107,15 +107,15 @@ describe('custom data is made of', () => {
     ],
     ['kernel settings', { nodeClass: { linuxOSConfig: { sysctls: { netIPv4IPLocalPortRange: '1024 65535' } } } }],
     ['DNS zones', { nodeClass: localDns('.') }],
-  ])('%s', (_, wishes) => {
-    expect(violationsOf(customData(configOf(wishes)))).toEqual([])
+  ])('%s', (_, settings) => {
+    expect(violationsOf(customData(configOf(settings)))).toEqual([])
   })
 })
 
 describe('custom data is not made of', () => {
   const label = 'kubelet_config.kubelet_node_labels["a"]'
-  const taint = (value: string, key = 'a'): Wishes => ({ taints: [{ key, value, effect: 'NoSchedule' }] })
-  it.each<[Wishes, string, RegExp]>([
+  const taint = (value: string, key = 'a'): Settings => ({ taints: [{ key, value, effect: 'NoSchedule' }] })
+  it.each<[Settings, string, RegExp]>([
     [{ labels: { a: 'x\nKUBELET_FLAGS=--v=9' } }, label, /NodePool or NodeClaim/],
     [{ labels: { a: 'x,b=y' } }, label, /NodePool/],
     [{ requirements: [{ key: 'a', operator: 'In', values: ['x y'] }] }, label, /NodePool/],
@@ -160,8 +160,8 @@ describe('custom data is not made of', () => {
     [{ config: proxies({ httpsProxy: 'http://a`x`' }) }, 'http_proxy_config.https_proxy', /JOINER_NODE_HTTPS_PROXY/],
     [{ config: proxies({ noProxy: ['a', '";x'] }) }, 'no_proxy_entries[]', /JOINER_NODE_NO_PROXY/],
     [{ config: proxies({ trustedCa: '-' }) }, 'proxy_trusted_ca', /JOINER_NODE_PROXY_CA_FILE/],
-  ])('%j: %s', (wishes, path, remedy) => {
-    const message = blockedBy(() => customData(configOf(wishes)))
+  ])('%j: %s', (settings, path, remedy) => {
+    const message = blockedBy(() => customData(configOf(settings)))
     expect(message).toMatch(/^node configuration: /)
     expect(message).toContain(path)
     expect(message).toMatch(remedy)
@@ -191,10 +191,10 @@ function blockedBy(make: () => unknown): string {
 it('for random objects and settings, custom data is within the grammar, or there is none', () => {
   let [made, refused] = [0, 0]
   fc.assert(
-    fc.property(randomWishes(), (wishes) => {
+    fc.property(randomSettings(), (settings) => {
       let data: string
       try {
-        data = customData(configOf(wishes))
+        data = customData(configOf(settings))
       } catch (error) {
         if (!(error instanceof LaunchBlocked)) throw error
         refused += 1
@@ -209,7 +209,7 @@ it('for random objects and settings, custom data is within the grammar, or there
   expect(Math.min(made, refused)).toBeGreaterThan(300)
 }, 60_000)
 
-function randomWishes(): fc.Arbitrary<Wishes> {
+function randomSettings(): fc.Arbitrary<Settings> {
   const hostile = fc.oneof(
     fc.constantFrom(
       'x\ny',

@@ -111,7 +111,7 @@ describe('a later attempt', () => {
     expect(marksOf(cluster)).toEqual(free)
   })
 
-  test('never plans anew: where nothing was done nothing is', async () => {
+  test('never plans again: where nothing was done nothing is', async () => {
     const { cluster, commit, plan } = await world()
     expect(kindsOf(await commit([proposal(names)], 2))).toEqual(['rejected'])
     expect(marksOf(cluster)).toEqual(free)

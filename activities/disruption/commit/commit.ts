@@ -32,7 +32,7 @@ const kinds = ['Pod', 'Node', 'NodeClaim', 'NodePool', 'PodDisruptionBudget'] as
 /**
  * Checks proposals of one evaluation against live state and begins those that still hold: taints and conditions first, then the replacements,
  * and the stamps last, by which nodes count as leaving; before there are replacements, their pods would be given others. What fails on the way
- * is undone. Run again after a crash it finishes what has all its replacements, or undoes what there is; it never plans anew. Proposals of one call are either
+ * is undone. Run again after a crash it finishes what has all its replacements, or undoes what there is; it never plans again. Proposals of one call are either
  * all forced or none is. What they have in common is looked up once, so that many begin about as fast as one.
  */
 export async function commitDisruptions(
@@ -86,7 +86,7 @@ async function look(deps: CommitDeps, commits: readonly Commit[]): Promise<void>
     open.map(({ proposed }) => proposed),
     { pauses, forced: first.isForced },
   )
-  for (const [at, commit] of open.entries()) commit.heed(validations[at] as Validation)
+  for (const [at, commit] of open.entries()) commit.applyValidation(validations[at] as Validation)
 }
 
 /** What was refused is not proposed again at once, whatever an evaluation makes of it. */
@@ -137,7 +137,7 @@ class Commit {
     return this.isOpen
   }
 
-  heed(validation: Validation): void {
+  applyValidation(validation: Validation): void {
     if (validation.kind === 'invalid') {
       this.#refusal = { reason: validation.reason, message: invalidText(validation) }
       return

@@ -88,7 +88,7 @@ describe('a watch', () => {
     expect(asked).toEqual(['list', 'watch 10', 'watch 11', 'watch 40'])
   })
 
-  test('whose version is forgotten lists anew at once', async () => {
+  test('whose version is forgotten lists again at once', async () => {
     const gone = new ApiError(410, 'Expired', 'too old')
     const { reported, asked } = watching([[object('a', 1)], [object('b', 2)]], [[gone], []])
     await pass(0)

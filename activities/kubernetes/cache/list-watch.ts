@@ -13,7 +13,7 @@ export interface ListWatchHandlers {
   /** `size`: its characters as it travelled. */
   readonly changed: (object: Json, size: number) => void
   readonly deleted: (object: Json) => void
-  /** A bookmark: everything up to this version has been told. */
+  /** A bookmark: everything up to this version has been reported. */
   readonly reached: (resourceVersion: string) => void
 }
 
@@ -31,7 +31,7 @@ const maxBackoffMs = 10_000
 
 /**
  * Keeps a local picture of one resource: pages through a list, then watches with bookmarks, for ever. It resumes from the last version
- * it heard of, lists anew when that version is forgotten (410), and backs off with jitter while the server cannot be reached.
+ * it heard of, lists again when that version is forgotten (410), and backs off with jitter while the server cannot be reached.
  * It never stops by itself; the library's informer does, which is why this exists (reference/temporal.md 9.3).
  */
 export class ListWatch {

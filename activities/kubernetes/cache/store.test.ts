@@ -94,7 +94,7 @@ describe('an index', () => {
   })
 })
 
-test('versions up to which all was told are compared as numbers', () => {
+test('versions up to which all was reported are compared as numbers', () => {
   const store = storeOf()
   store.reach('9')
   store.reach('5')

@@ -72,13 +72,13 @@ export class Store<T extends { readonly metadata: ObjectMeta }> {
     return [...this.#objects].filter(([, object]) => BigInt(object.metadata.resourceVersion) <= version)
   }
 
-  /** Notes that everything up to a version has been told. */
+  /** Notes that everything up to a version has been reported. */
   reach(resourceVersion: string): void {
     const version = BigInt(resourceVersion)
     if (version > this.#reached) this.#reached = version
   }
 
-  /** Whether everything up to a version has been told. */
+  /** Whether everything up to a version has been reported. */
   reached(resourceVersion: string): boolean {
     return this.#reached >= BigInt(resourceVersion)
   }

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node'
 import { parse } from 'yaml'
 
-/** A token file is looked at again this often: tokens are renewed well before they end. */
+/** A token file is read again this often: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
 
 /** Certificates of a connection, as client-node gives them. */

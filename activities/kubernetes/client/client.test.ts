@@ -21,7 +21,7 @@ async function clientOf(server: Server): Promise<KubernetesClient> {
   return client
 }
 
-/** Serves objects of these sizes as lists with `limit` and `continue`; tells of each request's limit and of the bytes of its answer. */
+/** Serves objects of these sizes as lists with `limit` and `continue`; reports each request's limit and of the bytes of its answer. */
 function listing(sizes: readonly number[], asked: (limit: number, bytes: number) => void): Server {
   return createServer((request, response) => {
     const query = new URL(request.url ?? '', 'http://server').searchParams

@@ -33,7 +33,7 @@ function versioned(cached: number | undefined, live: number | undefined) {
 describe('a write by what was seen', () => {
   test.each<[string, number | undefined, number | undefined, readonly number[], number | undefined]>([
     ['that the cache is right about needs no read', 7, 7, [7], 8],
-    ['that the cache is late about is decided anew from the live object', 3, 7, [3, 7], 8],
+    ['that the cache is late about is decided again from the live object', 3, 7, [3, 7], 8],
     ['of which the cache knows nothing is decided from the live object', undefined, 7, [7], 8],
     ['of what is gone writes nothing', undefined, undefined, [], undefined],
     ['of what went meanwhile ends', 3, undefined, [3], undefined],
@@ -168,7 +168,7 @@ describe('a change of a claim', () => {
     expect(await claimBeingDeleted(deps, ref)).toMatchObject({ metadata: { deletionTimestamp: at(0) } })
   })
 
-  test('of the Node is decided anew when its taints were changed, and keeps what others wrote', async () => {
+  test('of the Node is decided again when its taints were changed, and keeps what others wrote', async () => {
     const { cluster, deps } = world()
     cluster.lag()
     const theirs = { key: 'example.com/x', effect: 'NoSchedule' }

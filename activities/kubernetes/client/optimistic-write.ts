@@ -15,7 +15,7 @@ export interface Access<T> {
 }
 
 /**
- * A lost lock means that somebody else's write went through, so it is decided anew at once, by the live object, however often that
+ * A lost lock means that somebody else's write went through, so it is decided again at once, by the live object, however often that
  * takes. Time bounds it, below the shortest timeout of an activity: what still loses then says so in its failure, and Temporal retries.
  */
 const conflictsMs = 7000

@@ -1,6 +1,6 @@
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import type { EventRecorder } from '../event-recorder.ts'
-// The one place that tells, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
+// The one place that says, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
 
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
@@ -55,7 +55,7 @@ export function nodeTerminated(deps: DrainRecordDeps, node: Node, claim: NodeCla
   deps.lifecycleMetrics.nodeTerminated(node, claim)
 }
 
-/** A claim's finalizer is gone, the end of its life. `claim`: as it was before. */
+/** A claim's finalizer is gone, the end of its lifecycle. `claim`: as it was before. */
 export function claimTerminated(deps: DrainRecordDeps, claim: NodeClaim): void {
   publishFinalized(deps, claim)
   deps.lifecycleMetrics.nodeClaimTerminated(claim)

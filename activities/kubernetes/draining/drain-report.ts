@@ -21,7 +21,7 @@ export interface DrainReportDeps extends ObjectWritesDeps {}
 /** What is not blocked is worth a write when it takes this long; conditions are written this often at most. */
 const writeEveryMs = 5000
 
-/** The condition of a claim that a wait is told in, and the event about its Nodes. */
+/** The condition of a claim that a wait is reported in, and the event about its Nodes. */
 export interface ReportedAs {
   readonly condition: 'Drained' | 'VolumesDetached'
   readonly reason: string
@@ -30,7 +30,7 @@ export interface ReportedAs {
   readonly text: (named: string) => string
 }
 
-/** Tells what a drain waits for: in a condition, in events, and to the lifecycle. */
+/** Reports what a drain waits for: in a condition, in events, and to the lifecycle. */
 export class DrainReport {
   readonly #deps: DrainReportDeps
   readonly #ref: ClaimRef
@@ -66,7 +66,7 @@ export class DrainReport {
     return isVmLookDue(this.#reported, this.#askedMs, this.#deps.now())
   }
 
-  /** What is blocked is told at once, the rest when it takes its time. */
+  /** What is blocked is reported at once, the rest when it takes its time. */
   #isWriteDue(now: number): boolean {
     const isFirst = this.#written === '' && this.#seen.some(({ isBlocked }) => isBlocked)
     return this.#seen.length > 0 && (isFirst || now >= this.#writtenMs + writeEveryMs)
@@ -88,7 +88,7 @@ export class DrainReport {
   }
 }
 
-/** Other things that block are told anew at once; what merely takes its time is not. */
+/** Other things that block are reported again at once; what merely takes its time is not. */
 function blockedNames(seen: readonly SeenHold[], { on }: DrainWaits): readonly string[] {
   return seen.slice(0, on.length).flatMap(({ isBlocked, what }) => (isBlocked ? [what] : []))
 }

@@ -12,7 +12,7 @@ import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
-import { heedInterruption } from '../lifecycle/node-health.ts'
+import { applyInterruption } from '../lifecycle/node-health.ts'
 import { nodeDrained } from './drain-record.ts'
 import type { DrainReportDeps } from './drain-report.ts'
 import { DrainReport, type ReportedAs } from './drain-report.ts'
@@ -31,7 +31,7 @@ const lateBindingMs = 5000
 /** How long before its VM ends the last pods of an interrupted node are deleted at the latest: two looks. */
 const beforeVmEndsMs = 2000
 /** Between two looks at what a budget, a grace period or a disk holds back; changes end the wait early. */
-const lookAgainMs = 1000
+const pollMs = 1000
 
 /**
  * Takes the Nodes of a claim out of service: taint, eviction tier by tier through the eviction API, then the volumes. What is waited for stands in the
@@ -121,7 +121,7 @@ class Drain {
 
   async #untilEmpty(taintedMs: number): Promise<DrainOutcome | undefined> {
     for (;;) {
-      await heedInterruption(this.#deps, this.#latestClaim(), this.#presentNodes())
+      await applyInterruption(this.#deps, this.#latestClaim(), this.#presentNodes())
       const plan = this.#plan()
       const leftMs = taintedMs + lateBindingMs - this.#deps.now()
       if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
@@ -135,7 +135,7 @@ class Drain {
         const news = await this.#report.waitingFor(holds, nodes, asPods(plan.heldBy.length))
         if (news !== undefined) return news
       }
-      await this.#changeWithin(plan.done && leftMs > 0 ? leftMs : lookAgainMs)
+      await this.#changeWithin(plan.done && leftMs > 0 ? leftMs : pollMs)
     }
   }
 
@@ -146,11 +146,11 @@ class Drain {
       const deadline = this.#deadline()
       if (deadline !== undefined && this.#deps.now() >= deadline) return this.#detached(false)
       const nodes = this.#presentNodes()
-      await heedInterruption(this.#deps, this.#latestClaim(), nodes)
+      await applyInterruption(this.#deps, this.#latestClaim(), nodes)
       if (this.#report.isVmInDoubt(nodes)) return { kind: 'notReady' }
       const news = await this.#report.waitingFor(attachments.map(volumeHold), nodes, asVolumes)
       if (news !== undefined) return news
-      await this.#changeWithin(lookAgainMs)
+      await this.#changeWithin(pollMs)
     }
   }
 
@@ -164,7 +164,7 @@ class Drain {
     return annotations.interrupted in this.#latestClaim().metadata.annotations
   }
 
-  /** The VM is gone when its time is over, so that pods have to be told a little before. */
+  /** The VM is gone when its time is over, so that pods have to be reported a little before. */
   #podDeadline(): number | undefined {
     const deadline = this.#deadline()
     return deadline !== undefined && this.#isInterrupted() ? deadline - beforeVmEndsMs : deadline
@@ -208,7 +208,7 @@ class Drain {
     return conditionOf(this.#latestClaim().status.conditions, 'DisruptionReason')?.reason ?? 'Forceful Termination'
   }
 
-  /** Mostly no volume is attached any more, and one write tells both. A drain that goes on is not told again. */
+  /** Mostly no volume is attached any more, and one write says both. A drain that goes on is not told again. */
   async #drained(): Promise<undefined> {
     if (isTrue(this.#latestClaim().status.conditions, 'Drained')) return
     const isDetached = (await attachmentsInTheWay(this.#deps, this.#names)).length === 0

@@ -76,7 +76,7 @@ describe('an answer to an eviction', () => {
     expect([evictions.refusalOf(web), evictions.count, reported]).toEqual([undefined, 0, []])
   })
 
-  test('that it is taken is told once', async () => {
+  test('that it is taken is reported once', async () => {
     const { evictions, asked, reported, counted } = drainWith(() => undefined)
     for (let look = 0; look < 2; look += 1) await evictions.carryOut(evicting, 'Drifted', undefined)
     expect([evictions.count, asked]).toEqual([1, ['evict web-1']])

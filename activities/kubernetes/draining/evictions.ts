@@ -49,7 +49,7 @@ export class Evictions {
     return this.#refused.get(pod.metadata.uid)
   }
 
-  /** What a budget of this namespace refused is asked for anew at once. Returns whether there is anything. */
+  /** What a budget of this namespace refused is asked for again at once. Returns whether there is anything. */
   budgetChanged(namespace: string | undefined): boolean {
     let found = false
     for (const [uid, refused] of this.#refused) {

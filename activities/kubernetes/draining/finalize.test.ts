@@ -185,7 +185,7 @@ describe('pods of a VM that is gone', () => {
     expect(left()).toEqual({ claims: [], nodes: [] })
   })
 
-  test('of the same name that were made anew are not deleted', async () => {
+  test('of the same name that were made again are not deleted', async () => {
     const { cluster, finalize } = world(goingClaim('a'), [goingNode([ours])], pods)
     cluster.intercept(({ verb, path }) => {
       if (verb === 'delete' && path.endsWith('/pods/web'))

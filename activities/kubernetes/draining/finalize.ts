@@ -23,7 +23,7 @@ export interface FinalizeDeps extends DrainRecordDeps, NodeDeletionDeps {
 
 /** How long one attempt waits for Nodes that others hold; Temporal tries again. Below the limit of the activity. */
 const patienceMs = 5000
-const lookAgainMs = 500
+const pollMs = 500
 
 const never = new AbortController().signal
 
@@ -31,7 +31,7 @@ const never = new AbortController().signal
 const width = 16
 
 /**
- * The last step of a life: every Node of the claim's VM goes, then the claim's finalizer (reference/karpenter-core.md 5.4). Gone already is success.
+ * The last step of a lifecycle: every Node of the claim's VM goes, then the claim's finalizer (reference/karpenter-core.md 5.4). Gone already is success.
  * `isVmGone`: its pods were not drained since they run nowhere any more. They are deleted here, so that their controllers make others now and not when
  * Kubernetes collects them, most of a minute later.
  * Errors: a Node that another finalizer holds, by name; the next attempt looks again.
@@ -48,7 +48,7 @@ export async function finalize(deps: FinalizeDeps, ref: ClaimRef, { isVmGone = f
   claimTerminated(deps, claim)
 }
 
-/** Daemons would be made anew as long as the Node is there. */
+/** Daemons would be made again as long as the Node is there. */
 async function deleteLostPods(deps: FinalizeDeps, nodeName: string): Promise<void> {
   const pods = (await livePodsOn(deps, nodeName)).filter((pod) => !isDaemonPod(pod) && !isMirrorPod(pod))
   const deleteOne = async (pod: Pod) => {
@@ -79,7 +79,7 @@ async function removeNode(
       throw new Error(
         `Node ${node.metadata.name} is not gone: it is held by ${holders.join(', ') || 'the API server'}; whoever set that finalizer has to remove it`,
       )
-    await pauseFor(lookAgainMs, never)
+    await pauseFor(pollMs, never)
   }
 }
 

@@ -29,7 +29,7 @@ export function claimNode(deps: ClaimNodesDeps, claim: NodeClaim): Node | undefi
 }
 
 /**
- * The Nodes of a claim, looked for in the API server before they are said to be missing: what ends a life must not take a watch that lags for a Node
+ * The Nodes of a claim, looked for in the API server before they are said to be missing: what ends a lifecycle must not take a watch that lags for a Node
  * that is gone.
  */
 export async function liveNodes(deps: ClaimNodesDeps, claim: NodeClaim): Promise<readonly Node[]> {

@@ -83,7 +83,7 @@ test('a claim whose launch the cache has not heard of is not given up before its
   const cluster = clusterWith([])
   cluster.launchedLater()
   cluster.clock.now = start + 15 * 60_000 - 100
-  expect(await cluster.outcome()).toEqual({ kind: 'lookAgain' })
+  expect(await cluster.outcome()).toEqual({ kind: 'observeAgain' })
 })
 
 describe('several Nodes with the provider id of one VM', () => {

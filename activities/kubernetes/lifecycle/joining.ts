@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import {
   expiryDue,
-  lookAgainAt,
+  nextObservationAt,
   registrationDeadline,
   registrationFailed,
   wakeOf,
@@ -29,7 +29,7 @@ export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
 const reportAfterMs = 2000
 
 /** How often a node that does not become ready is looked at for what time alone brings about: expiry, and repair. */
-const lookAgainMs = 30_000
+const pollMs = 30_000
 
 /** Whether a change can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
@@ -99,10 +99,10 @@ async function untilRegistrationEnds<T>(
     deps.cache.waitFor(concernsClaim(deps, ref), look, both),
   )
   if (found !== 'timeout') return found
-  if (deadline < limit) return { kind: 'lookAgain' }
+  if (deadline < limit) return { kind: 'observeAgain' }
   // The claim that the wait began with may have been the cache's, from before its launch.
   const current = await liveClaim(deps, ref)
-  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'lookAgain' }
+  if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'observeAgain' }
   return { kind: 'timeout', message: timeoutMessage(deps, ref) }
 }
 
@@ -174,8 +174,8 @@ export async function awaitInitialization(
     if (claim === 'gone') return { kind: 'claimGone' }
     const node = claimNode(deps, claim)
     if (node?.metadata.deletionTimestamp !== undefined) return { kind: 'claimGone' }
-    const due = lookAgainAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
-    if (due !== undefined && due <= deps.now()) return { kind: 'lookAgain' }
+    const due = nextObservationAt(claim, { now: deps.now(), sinceMs: startedAt }, { node, rules: deps.nodeRules })
+    if (due !== undefined && due <= deps.now()) return { kind: 'observeAgain' }
     const state = initializationState(claim, node)
     if (state.initialized) return 'ready'
     // Most nodes are ready at once: what they lack in the first moments is not worth a write.
@@ -202,9 +202,7 @@ export async function awaitInitialization(
   let outcome: 'timeout' | NonNullable<ReturnType<typeof ready>>
   try {
     do
-      outcome = await untilDeadline(lookAgainMs, signal, (both) =>
-        deps.cache.waitFor(concernsClaim(deps, ref), ready, both),
-      )
+      outcome = await untilDeadline(pollMs, signal, (both) => deps.cache.waitFor(concernsClaim(deps, ref), ready, both))
     while (outcome === 'timeout')
   } finally {
     clearTimeout(timer)

@@ -145,10 +145,10 @@ test('nothing is deleted for what only the watch says', async () => {
     })
 })
 
-test('a Node that was mended a moment ago is not replaced, though its peers are well by then as well', async () => {
-  const [node, mended] = [nodeJson('a', [sick]), nodeJson('a', [well])]
-  Object.assign(mended.metadata, { resourceVersion: '2' })
-  const outcome = await observed([node], [node], { listed: [mended] })
+test('a Node that was fixed a moment ago is not replaced, though its peers are well by then as well', async () => {
+  const [node, fixed] = [nodeJson('a', [sick]), nodeJson('a', [well])]
+  Object.assign(fixed.metadata, { resourceVersion: '2' })
+  const outcome = await observed([node], [node], { listed: [fixed] })
   expect(outcome).toMatchObject({ step: { kind: 'steady' }, did: [], counted: [] })
 })
 

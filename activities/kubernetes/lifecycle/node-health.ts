@@ -41,7 +41,7 @@ export async function announceInterruption(
 }
 
 /** Draws the end of a drain nearer where the VM of one of the Nodes ends sooner. Where nothing changed it costs a look at the cache. */
-export async function heedInterruption(deps: NodeHealthDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
+export async function applyInterruption(deps: NodeHealthDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) {
     const interruption = interruptionOf(node, deps.nodeRules, deps.now())
     if (interruption !== undefined) await endWithVm(deps, claim.metadata, interruption)
@@ -68,7 +68,7 @@ async function endWithVm(
   deps.events.record({
     about: subject(written),
     reason: 'Interrupted',
-    message: `Azure ends the VM at ${end}: ${condition}. The node is drained until then, and its pods are planned anew at once`,
+    message: `Azure ends the VM at ${end}: ${condition}. The node is drained until then, and its pods are planned again at once`,
     values: [ref.uid],
   })
   return true

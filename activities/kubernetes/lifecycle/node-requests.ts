@@ -54,7 +54,7 @@ function withAnnotations(
 
 /** An operator cut short what a lifecycle waited for. */
 export function reportRetry(deps: NodeRequestsDeps, ref: ClaimRef, retried: Asked & { readonly what: string }): void {
-  const message = `${retried.what} is begun anew, as asked for${askedText(retried)}`
+  const message = `${retried.what} is started again, as asked for${askedText(retried)}`
   reportAsked(deps, ref, { reason: 'RetryNow', message, asked: retried })
   deps.log.info({ nodeClaim: ref.name, ...retried }, 'retrying step on request')
 }

@@ -31,7 +31,7 @@ export async function stampPoolHash(deps: NodePoolHashDeps, { metadata }: NodePo
   }
 }
 
-/** A claim that has drifted keeps its hash: what it was before the versions changed cannot be told any more. */
+/** A claim that has drifted keeps its hash: what it was before the versions changed cannot be reported any more. */
 async function rehashClaims(deps: NodePoolHashDeps, pool: string, hash: string): Promise<void> {
   await deps.cache.catchUp(['NodeClaim'])
   const claims = [...deps.cache.nodeClaims.values()].filter(({ metadata }) => metadata.labels[labels.nodePool] === pool)

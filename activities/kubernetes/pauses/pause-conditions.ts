@@ -22,8 +22,8 @@ export async function refreshPauses(deps: PauseConditionsDeps): Promise<Pauses> 
 }
 
 /**
- * Keeps the condition DisruptionPaused, and tells by events when it comes and goes. On NodePools it stands for pauses of the cluster, of the
- * pool and of a reason; on NodeClaims for those of the very node, since a NodePool tells of all its nodes at once. `whyLifted` is told where
+ * Keeps the condition DisruptionPaused, and says by events when it comes and goes. On NodePools it stands for pauses of the cluster, of the
+ * pool and of a reason; on NodeClaims for those of the very node, since a NodePool reports all its nodes at once. `whyLifted` is reported where
  * it goes.
  */
 export async function keepPauseConditions(deps: PauseConditionsDeps, pauses: Pauses, whyLifted: string): Promise<void> {

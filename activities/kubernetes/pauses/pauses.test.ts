@@ -181,7 +181,7 @@ describe('the condition DisruptionPaused', () => {
     ['of a reason stands on NodePools', { scope: { kind: 'reason', reason: 'Drifted' } }, 'nodepools', 'default'],
     ['of a Node stands on its NodeClaim', { scope: ofNode }, 'nodeclaims', 'a'],
     ['of a NodeClaim stands on it', { scope: { kind: 'node', name: 'a' } }, 'nodeclaims', 'a'],
-  ])('%s, and an event tells it', async (_, change, resource, name) => {
+  ])('%s, and an event says it', async (_, change, resource, name) => {
     const { deps, paused, reported } = world()
     await changePauses(deps, { loop: 'disruption', pause: pause(change) })
     expect(paused(resource, name)).toContain('upgrade')

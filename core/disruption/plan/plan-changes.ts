@@ -39,7 +39,7 @@ function poolChange(
 ): string | undefined {
   const pool = nodePools.get(name)
   if (pool === undefined) return `NodePool ${name} is gone`
-  if (pool.metadata.uid !== uid) return `NodePool ${name} was deleted and made anew`
+  if (pool.metadata.uid !== uid) return `NodePool ${name} was deleted and made again`
   const now = pool.metadata.generation ?? 0
   return now === generation ? undefined : `NodePool ${name} was edited (generation ${generation} is ${now} now)`
 }

@@ -106,7 +106,7 @@ function moveOf(method: DisruptionMethod, input: MoveInput): Move | undefined {
   const note = own.notes.get(method)
   if (note !== undefined) return noted(method, note, price)
   const block = own.blocked.get(method)
-  if (block === undefined) return { methods: [method], ...untold(method, input) }
+  if (block === undefined) return { methods: [method], ...unexplained(method, input) }
   // A decision of a moment ago for another reason is reported once.
   const isChosen = [...own.notes.values()].some(({ outcome }) => outcome === 'chosen')
   const { cause } = block
@@ -127,7 +127,7 @@ function forgone(method: DisruptionMethod, outcome: MoveOutcome, price: number):
 }
 
 /** Returns why a method found nothing about a node. */
-function untold(method: DisruptionMethod, input: MoveInput): Explanation {
+function unexplained(method: DisruptionMethod, input: MoveInput): Explanation {
   const { claim, own, evaluation, view } = input
   const pool = view.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')
   const { resting } = evaluation.asked

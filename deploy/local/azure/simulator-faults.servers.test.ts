@@ -85,7 +85,7 @@ describe('failAsync', () => {
 })
 
 describe('throttle', () => {
-  test("Joiner's client is told at once, with the time to wait", async () => {
+  test("Joiner's client is reported at once, with the time to wait", async () => {
     await simulator.fault({ kind: 'throttle', retryAfterSeconds: 7 })
     const error = await errorOf(create('told').submitted())
     expect(error).toMatchObject({ statusCode: 429, code: 'TooManyRequests' })

@@ -43,7 +43,7 @@ test('an empty bucket of Compute refuses as Compute does, and the SDK itself com
   expect(createVm?.refused).toBeGreaterThan(0)
 })
 
-test('a client that does not wait is told on', async () => {
+test('a client that does not wait is reported on', async () => {
   await throttle({ listVms: { tokens: 1, refillPerMinute: 1 } })
   await collect(vms().list(group))
   for (let count = 0; count < 3; count += 1)

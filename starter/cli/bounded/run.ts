@@ -79,7 +79,7 @@ function outcomeOf(worker: Worker, bounds: Bounds): Promise<Outcome> {
   })
 }
 
-/** Tells whether the process has used so much processor time since: a busy machine gives it little of each second, and waiting costs nothing. */
+/** Reports whether the process has used so much processor time since: a busy machine gives it little of each second, and waiting costs nothing. */
 export function clock(milliseconds: number): () => boolean {
   const before = process.cpuUsage()
   return () => {

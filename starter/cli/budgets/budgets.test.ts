@@ -78,7 +78,7 @@ describe('what counts', () => {
 describe('the gate', () => {
   const gate = (budgets: readonly Budget[]) => report({ budgets }, ['Empty'])[0]?.reasons[0]?.gate
   const at = (text: string) => Date.parse(text)
-  it('tells when it closes, and of the window after it opens', () => {
+  it('says when it closes, and of the window after it opens', () => {
     expect(gate([{ nodes: '10%' }])).toEqual({ kind: 'open' })
     expect(gate([{ nodes: '0' }])).toEqual({ kind: 'blocked' })
     expect(gate([working])).toEqual({ kind: 'open', untilMs: at('2026-11-23T09:00:00Z') })
@@ -165,7 +165,7 @@ describe('the text', () => {
       'default   Empty   0      1       0       1     10% (budgets[0])',
       '',
       'default:',
-      '  no nodes that count yet; budgets are told as for one node',
+      '  no nodes that count yet; budgets are reported as for one node',
     ])
   })
 

@@ -53,7 +53,7 @@ export interface ReasonBudget {
 export interface PoolBudgets {
   readonly nodePool: string
   readonly budgets: readonly Budget[]
-  /** Nodes that a percentage is of. Budgets of a pool without nodes are told as for one node. */
+  /** Nodes that a percentage is of. Budgets of a pool without nodes are reported as for one node. */
   readonly nodes: number
   readonly consuming: readonly ConsumingNode[]
   readonly findings: readonly BudgetFinding[]

@@ -70,7 +70,7 @@ function detailsOf(pool: PoolBudgets, shown: Shown): readonly string[] {
   const lines: string[] = pool.findings.map(({ isBlocking, message }) => `${isBlocking ? '✗' : '!'} ${message}`)
   const pauses = new Set([...pool.reasons.flatMap((reason) => reason.pauses), ...pool.nodePauses])
   for (const pause of pauses) lines.push(pauseText('disruption', pause))
-  if (pool.nodes === 0) lines.push('no nodes that count yet; budgets are told as for one node')
+  if (pool.nodes === 0) lines.push('no nodes that count yet; budgets are reported as for one node')
   if (pool.consuming.length > 0) {
     const names = pool.consuming.map(({ node, why }) => `${node} (${why})`)
     lines.push(`in use by ${counted(names.length, 'node')}: ${few(names, mostNodes)}`)

@@ -69,7 +69,7 @@ function converted({ value, problems, line, lineOf, tree }: YamlDocument, name: 
 }
 
 /**
- * A document as it stands in the file, without the line that begins it; written anew where it holds what a terminal would obey.
+ * A document as it stands in the file, without the line that begins it; written again where it holds what a terminal would obey.
  * `from`: where the document before it ends.
  */
 function unchanged(tree: YamlDocument['tree'], source: string, from: number): string {

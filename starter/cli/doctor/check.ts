@@ -7,7 +7,7 @@ export interface Finding {
   readonly summary: string
   /** Single things behind the summary, a line each. */
   readonly details?: readonly string[]
-  /** What to run or change to mend it, a line each; none where all is well. */
+  /** What to run or change to fix it, a line each; none where all is well. */
   readonly remedies?: readonly string[]
 }
 

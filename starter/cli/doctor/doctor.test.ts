@@ -38,14 +38,14 @@ describe('checks', () => {
     const results = await runChecks(
       [
         { name: 'hangs', remedy: 'look at it', limitMs: 30, run: () => silent },
-        { name: 'throws', remedy: 'mend it', run: () => Promise.reject(new Error('broken\n  in two')) },
+        { name: 'throws', remedy: 'fix it', run: () => Promise.reject(new Error('broken\n  in two')) },
         { name: 'works', remedy: '', run: () => Promise.resolve(ok('fine')) },
       ],
       ({ name }) => ended.push(name),
     )
     expect(results).toMatchObject([
       { name: 'hangs', status: 'fail', summary: 'did not end within 0.03 s', remedies: ['look at it'] },
-      { name: 'throws', status: 'fail', summary: 'broken in two', remedies: ['mend it'] },
+      { name: 'throws', status: 'fail', summary: 'broken in two', remedies: ['fix it'] },
       { name: 'works', status: 'ok', summary: 'fine' },
     ])
     expect(ended.at(-1)).toBe('hangs')

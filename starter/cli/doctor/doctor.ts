@@ -28,7 +28,7 @@ export interface DoctorInput {
 }
 
 /**
- * Looks at everything that Joiner needs, changes nothing, and says of each thing how it is and how to mend it. Errors: throws what keeps it
+ * Looks at everything that Joiner needs, changes nothing, and says of each thing how it is and how to fix it. Errors: throws what keeps it
  * from looking at all, such as a kubeconfig that cannot be read.
  */
 export async function examine({
@@ -91,7 +91,7 @@ function withToken(check: Check, { owner }: DoctorContext): Check {
     ...check,
     run: async (signal) => {
       if ((await owner) !== undefined) return check.run(signal)
-      return { status: 'fail', summary: 'not looked at: Azure gave no token', remedies: ['mend "identity" first'] }
+      return { status: 'fail', summary: 'not looked at: Azure gave no token', remedies: ['fix "identity" first'] }
     },
   }
 }

@@ -35,7 +35,7 @@ export function clusterIdentityCheck({ kubernetes, config, temporal }: DoctorCon
     const connection = await connectClient(temporal).catch((error: unknown) => messageOf(error))
     if (typeof connection === 'string')
       return warn(`whose the name "${input.cluster}" is in Temporal was not looked at: ${connection}`, [
-        'mend "temporal" first',
+        'fix "temporal" first',
       ])
     try {
       const client = new Client({ connection, namespace: temporal.namespace })

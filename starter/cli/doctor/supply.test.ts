@@ -110,7 +110,7 @@ describe('the subnet', () => {
     expect((finding.remedies ?? []).length > 0).toBe(status !== 'ok')
   })
 
-  test('is mended by commands with its own names', async () => {
+  test('is fixed by commands with its own names', async () => {
     const full = await look(subnetCheck, { used: 251 })
     expect(full.remedies?.[0]).toContain('--resource-group net --vnet-name vnet --name nodes')
     const refused = await look(subnetCheck, { refusal: new ArmRefusal(403, 'AuthorizationFailed', 'no') })

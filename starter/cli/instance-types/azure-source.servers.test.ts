@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => simulator?.stop())
 
-/** No more than what tells how to reach Azure. */
+/** No more than what says how to reach Azure. */
 const environment = () => ({
   ARM_SUBSCRIPTION_ID: ids.subscriptionId,
   AZURE_TENANT_ID: ids.tenantId,
@@ -30,12 +30,12 @@ test('sizes, prices and quota are read with the credential of the environment', 
   expect(sale.hasRoom({ ...demand, vCpus: 1_000_000 })).toBe(false)
 })
 
-test('without a price list that answers, prices are modelled and that is told', async () => {
+test('without a price list that answers, prices are modelled and that is reported', async () => {
   const sale = await readAzure({ ...environment(), JOINER_PRICES_ENDPOINT: 'https://127.0.0.1:9' }, [], ids.location)
   expect(sale.remarks[0]).toMatch(/^prices are modelled: .*ECONNREFUSED/)
 })
 
-test('what the environment lacks, and what Azure refuses, is told in a few words', async () => {
+test('what the environment lacks, and what Azure refuses, is reported in a few words', async () => {
   await expect(readAzure({}, [], undefined)).rejects.toThrow(
     'environment variable ARM_SUBSCRIPTION_ID: is missing: set it to the id of the Azure subscription',
   )

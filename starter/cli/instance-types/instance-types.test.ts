@@ -121,7 +121,7 @@ describe('joiner instance-types', () => {
     expect((await run(...files, '--requirements', wanted, '-o', 'name', '--limit', '1')).out).toBe('Standard_D4s_v5\n')
   })
 
-  it('tells of labels and values that there are not', async () => {
+  it('reports labels and values that there are not', async () => {
     const { code, err } = await run(...files, '--requirements', 'team=a,karpenter.azure.com/sku-family=d')
     expect(code).toBe(0)
     expect(err).toContain('team: no instance type has this label')

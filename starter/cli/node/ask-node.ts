@@ -15,8 +15,8 @@ import {
 import { noAnswer, updateAnswer } from '../operate/ask-loop.ts'
 import type { TemporalAccess } from '../operate/temporal-access.ts'
 import { CommandError } from '../operate/temporal-options.ts'
-import { findLives } from './read.ts'
-import type { LifeFacts } from './report.ts'
+import { findLifecycles } from './read.ts'
+import type { LifecycleFacts } from './report.ts'
 
 /** A lifecycle answers within a second, also where it writes to the API server. */
 const answerMs = 15_000
@@ -32,29 +32,33 @@ export type NodeAsking =
 /** What came of asking; `waiting`: nobody answers now, and the message waits with Temporal. */
 export type NodeAsked = NodeAnswer | { readonly kind: 'waiting'; readonly message: string }
 
-/** The life of the Node or NodeClaim of that name. Errors: there is none, or more than one. */
-export async function findLife(access: TemporalAccess, name: string): Promise<LifeFacts> {
-  const [life, ...others] = await findLives(access, name)
-  if (life === undefined) throw new CommandError(missing(access, name))
+/** The lifecycle of the Node or NodeClaim of that name. Errors: there is none, or more than one. */
+export async function findLifecycle(access: TemporalAccess, name: string): Promise<LifecycleFacts> {
+  const [lifecycle, ...others] = await findLifecycles(access, name)
+  if (lifecycle === undefined) throw new CommandError(missing(access, name))
   if (others.length > 0)
     throw new CommandError(
-      `several lifecycles are of "${name}"; give the NodeClaim's name: ${[life, ...others].map((one) => one.name).join(', ')}`,
+      `several lifecycles are of "${name}"; give the NodeClaim's name: ${[lifecycle, ...others].map((one) => one.name).join(', ')}`,
     )
-  return life
+  return lifecycle
 }
 
 /**
- * Asks a life by an update. When no answer comes the same is left as a signal, which Temporal keeps, except for what cannot be taken back. Errors:
- * a refusal of what was asked, and a life that has ended.
+ * Asks a lifecycle by an update. When no answer comes the same is left as a signal, which Temporal keeps, except for what cannot be taken back. Errors:
+ * a refusal of what was asked, and a lifecycle that has ended.
  */
-export async function askNode(access: TemporalAccess, life: LifeFacts, asking: NodeAsking): Promise<NodeAsked> {
-  const answer = await answerOf(access, life, asking)
+export async function askNode(
+  access: TemporalAccess,
+  lifecycle: LifecycleFacts,
+  asking: NodeAsking,
+): Promise<NodeAsked> {
+  const answer = await answerOf(access, lifecycle, asking)
   if (answer !== undefined) return answer
   const { client, connection, cluster } = access
   const check = 'Check: kubectl get pods --namespace joiner, then joiner status'
   if (asking.what === 'forceFinish')
     throw new CommandError(`${noAnswer(cluster, forceMs)} ${check}. It may still be carried out`)
-  const handle = client.workflow.getHandle(life.workflowId)
+  const handle = client.workflow.getHandle(lifecycle.workflowId)
   await connection.withDeadline(Date.now() + answerMs, () => handle.signal(asking.what, asking.request))
   return {
     kind: 'waiting',
@@ -62,8 +66,12 @@ export async function askNode(access: TemporalAccess, life: LifeFacts, asking: N
   }
 }
 
-function answerOf(access: TemporalAccess, life: LifeFacts, asking: NodeAsking): Promise<NodeAnswer | undefined> {
-  const to = { workflowId: life.workflowId, missing: missing(access, life.name) }
+function answerOf(
+  access: TemporalAccess,
+  lifecycle: LifecycleFacts,
+  asking: NodeAsking,
+): Promise<NodeAnswer | undefined> {
+  const to = { workflowId: lifecycle.workflowId, missing: missing(access, lifecycle.name) }
   const send = <Request>(update: UpdateDefinition<NodeAnswer, [Request]>, request: Request, limitMs = answerMs) =>
     updateAnswer(access, to, { update, request, limitMs })
   switch (asking.what) {

@@ -81,7 +81,7 @@ function registerAsking(node: Command): void {
     .addHelpText(
       'after',
       `
-For a step that failed and would be tried again in a minute only, once its cause is mended. Nothing is lost: the step finds what it had done.
+For a step that failed and would be tried again in a minute only, once its cause is fixed. Nothing is lost: the step finds what it had done.
   joiner node retry general-7kq2x
 ${whereToRun}
 ${exitCodes}`,
@@ -169,13 +169,13 @@ function holdEnd(text: string, now: number): ReturnType<typeof endOf> {
 
 async function forceFinish(name: string, options: ForceOptions): Promise<void> {
   const { reason, leaveVm, yes } = options
-  if (reason.trim() === '') return usage('--reason: say why the life is cut short; it is recorded')
+  if (reason.trim() === '') return usage('--reason: state why the lifecycle is ended early; an event records it')
   if (!isScopeName(name)) return badName(name)
   const vm = leaveVm === true ? ' and leave its VM to garbage collection' : ''
-  const question = `End the life of "${name}" without waiting for its pods and volumes${vm}?`
+  const question = `End the lifecycle of "${name}" without waiting for its pods and volumes${vm}?`
   const answer = await confirmed(question, yes === true)
   if (answer === 'unasked')
-    return usage('--yes: nobody can be asked here; give it to say that the life is to be ended by force')
+    return usage('--yes: nobody can be asked here; give it to say that the lifecycle is to be ended by force')
   if (answer === 'no') {
     console.error('nothing was done')
     process.exitCode = 1

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sampleClaim, sampleTime } from '../../../core/sample-objects.ts'
-import { type LifeFacts, nodeRows, rowNamed } from './report.ts'
+import { type LifecycleFacts, nodeRows, rowNamed } from './report.ts'
 import { detailsJson, detailsText, listText, rowJson } from './table.ts'
 
 const now = sampleTime + 3_600_000
@@ -9,7 +9,7 @@ const ready = sampleClaim('n1', {
 })
 const leaving = sampleClaim('n2', { metadata: { deletionTimestamp: new Date(now - 600_000).toISOString() } })
 
-const lifeOf = (node: string, change: Partial<LifeFacts> = {}): LifeFacts => ({
+const lifecycleOf = (node: string, change: Partial<LifecycleFacts> = {}): LifecycleFacts => ({
   workflowId: `nodeclaim/demo/${node}-claim/uid-${node}-claim`,
   name: `${node}-claim`,
   uid: `uid-${node}-claim`,
@@ -19,12 +19,12 @@ const lifeOf = (node: string, change: Partial<LifeFacts> = {}): LifeFacts => ({
   retried: [],
   ...change,
 })
-const terminating = lifeOf('n2', {
+const terminating = lifecycleOf('n2', {
   phase: 'Terminating',
   status: { phase: 'Terminating', sinceMs: now - 540_000, attempt: 1, waitingFor: 'the VM to be gone' },
   retried: [{ step: 'deleteInstance', attempt: 7, failure: 'AuthorizationFailed', againMs: now + 40_000 }],
 })
-const both = { claims: [ready, leaving], lives: [lifeOf('n1'), terminating] }
+const both = { claims: [ready, leaving], lifecycles: [lifecycleOf('n1'), terminating] }
 
 describe('the list', () => {
   test('what waits stands first, with what failed and when it is tried again', () => {
@@ -44,7 +44,9 @@ describe('the list', () => {
   })
 
   test('without the cluster it goes by Temporal', () => {
-    expect(nodeRows({ lives: both.lives }, now).map(({ nodeClaim, node, phase }) => [nodeClaim, node, phase])).toEqual([
+    expect(
+      nodeRows({ lifecycles: both.lifecycles }, now).map(({ nodeClaim, node, phase }) => [nodeClaim, node, phase]),
+    ).toEqual([
       ['n2-claim', 'n2', 'Terminating'],
       ['n1-claim', 'n1', 'Ready'],
     ])
@@ -53,12 +55,12 @@ describe('the list', () => {
   test.each<[string, Parameters<typeof nodeRows>[0], RegExp]>([
     [
       'a lifecycle that does not answer',
-      { ...both, lives: [lifeOf('n1'), { ...terminating, status: 'silent' }] },
+      { ...both, lifecycles: [lifecycleOf('n1'), { ...terminating, status: 'silent' }] },
       /does not answer/,
     ],
-    ['a NodeClaim without a lifecycle', { ...both, lives: [lifeOf('n1')] }, /no lifecycle runs/],
-    ['a life whose NodeClaim is gone', { claims: [], lives: [terminating] }, /its NodeClaim is gone/],
-  ])('tells of %s', (_, facts, note) => {
+    ['a NodeClaim without a lifecycle', { ...both, lifecycles: [lifecycleOf('n1')] }, /no lifecycle runs/],
+    ['a lifecycle whose NodeClaim is gone', { claims: [], lifecycles: [terminating] }, /its NodeClaim is gone/],
+  ])('reports %s', (_, facts, note) => {
     expect(rowNamed(nodeRows(facts, now), 'n2')?.note).toMatch(note)
     expect(listText(nodeRows(facts, now), now)).toContain('! ')
   })
@@ -66,15 +68,15 @@ describe('the list', () => {
   test('no NodeClaims', () => expect(listText([], now)).toBe('no NodeClaims'))
 })
 
-test('what holds up a drain is told with its time', () => {
+test('what holds up a drain is reported with its time', () => {
   const on = [{ what: 'pod shop/web-1 has the annotation karpenter.sh/do-not-disrupt', sinceMs: now - 300_000 }]
   const status = { phase: 'Draining', sinceMs: now - 540_000, attempt: 1, waitingFor: 'a pod', drain: { on, more: 2 } }
-  const life = lifeOf('n2', { phase: 'Draining', status })
-  const [row] = nodeRows({ claims: [leaving], lives: [life] }, now)
+  const lifecycle = lifecycleOf('n2', { phase: 'Draining', status })
+  const [row] = nodeRows({ claims: [leaving], lifecycles: [lifecycle] }, now)
   if (row === undefined) throw new Error('no row')
-  const text = detailsText({ row, life }, now)
+  const text = detailsText({ row, lifecycle }, now)
   expect(text).toContain('  pod shop/web-1 has the annotation karpenter.sh/do-not-disrupt, for 5m\n  and 2 more\n')
-  expect(detailsJson({ row, life })).toMatchObject({ drain: { on: [{ since: '2026-01-01T00:55:00Z' }], more: 2 } })
+  expect(detailsJson({ row, lifecycle })).toMatchObject({ drain: { on: [{ since: '2026-01-01T00:55:00Z' }], more: 2 } })
 })
 
 test('one node in full, by the name of the Node or of the NodeClaim', () => {
@@ -82,15 +84,15 @@ test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const row = rowNamed(rows, 'n2')
   expect(row).toBe(rowNamed(rows, 'n2-claim'))
   if (row === undefined) throw new Error('no row')
-  const events = [{ reason: 'RetryNow', message: 'begun anew', about: 'NodeClaim', at: now - 60_000, times: 2 }]
-  const text = detailsText({ row, claim: leaving, life: terminating, events }, now)
+  const events = [{ reason: 'RetryNow', message: 'started again', about: 'NodeClaim', at: now - 60_000, times: 2 }]
+  const text = detailsText({ row, claim: leaving, lifecycle: terminating, events }, now)
   expect(text).toContain('NodeClaim n2-claim (Node n2) of NodePool default\n')
   expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z (9m)\n')
   expect(text).toContain('  deleteInstance, attempt 7, again in 40s: AuthorizationFailed\n')
   expect(text).toContain('  try at once: joiner node retry n2-claim\n')
   expect(text).toContain('joiner node force-finish n2-claim --reason TEXT')
-  expect(text).toContain('  1m ago  RetryNow (2x): begun anew')
-  expect(detailsJson({ row, life: terminating })).toMatchObject({
+  expect(text).toContain('  1m ago  RetryNow (2x): started again')
+  expect(detailsJson({ row, lifecycle: terminating })).toMatchObject({
     nodeClaim: 'n2-claim',
     since: '2026-01-01T00:51:00Z',
     retried: [{ step: 'deleteInstance', again: '2026-01-01T01:00:40Z' }],

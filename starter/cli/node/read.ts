@@ -13,7 +13,7 @@ import { kubeconfig } from '../shared/kubeconfig.ts'
 import { innermost } from '../status/read.ts'
 import type { EventFacts } from '../why/facts.ts'
 import { readEvents } from '../why/read.ts'
-import type { LifeFacts, Retried } from './report.ts'
+import type { LifecycleFacts, Retried } from './report.ts'
 
 /** A lifecycle answers at once; longer means that nobody works for it. */
 const queryMs = 3000
@@ -21,33 +21,39 @@ const listMs = 15_000
 /** Lives that are asked what they do; a restless cluster has no more at a time, and each question costs a worker some milliseconds. */
 const mostAsked = 200
 const askedAtOnce = 20
-/** All questions together: lives that nobody works for would each take their time. */
+/** All questions together: lifecycles that nobody works for would each take their time. */
 const askingMs = 10_000
 
-/** The lives that run, those that do not rest with what they say. `only`: of the Node or NodeClaim of that name, asked in any case. */
-export async function readLives(access: TemporalAccess, only?: string): Promise<readonly LifeFacts[]> {
-  const lives = await findLives(access, only)
-  const isAsked = ({ phase }: LifeFacts) => only !== undefined || phase !== 'Ready'
-  const asked = lives.filter(isAsked).slice(0, mostAsked)
-  const answers = new Map<string, LifeFacts>()
+/** The lifecycles that run, those that do not rest with what they say. `only`: of the Node or NodeClaim of that name, asked in any case. */
+export async function readLifecycles(access: TemporalAccess, only?: string): Promise<readonly LifecycleFacts[]> {
+  const lifecycles = await findLifecycles(access, only)
+  const isAsked = ({ phase }: LifecycleFacts) => only !== undefined || phase !== 'Ready'
+  const asked = lifecycles.filter(isAsked).slice(0, mostAsked)
+  const answers = new Map<string, LifecycleFacts>()
   const giveUpAt = Date.now() + askingMs
-  await forEachOf(asked, askedAtOnce, async (life) => {
-    answers.set(life.uid, Date.now() < giveUpAt ? await ask(access, life) : { ...life, status: 'silent' })
+  await forEachOf(asked, askedAtOnce, async (lifecycle) => {
+    answers.set(
+      lifecycle.uid,
+      Date.now() < giveUpAt ? await ask(access, lifecycle) : { ...lifecycle, status: 'silent' },
+    )
   })
-  return lives.map((life) => answers.get(life.uid) ?? life)
+  return lifecycles.map((lifecycle) => answers.get(lifecycle.uid) ?? lifecycle)
 }
 
-/** The lives that run, as their search attributes tell. `only`: of the Node or NodeClaim of that name. */
-export function findLives(access: TemporalAccess, only?: string): Promise<readonly LifeFacts[]> {
+/** The lifecycles that run, as their search attributes tell. `only`: of the Node or NodeClaim of that name. */
+export function findLifecycles(access: TemporalAccess, only?: string): Promise<readonly LifecycleFacts[]> {
   return access.connection.withDeadline(Date.now() + listMs, () => listLives(access, only))
 }
 
-async function listLives({ client, cluster }: TemporalAccess, only: string | undefined): Promise<readonly LifeFacts[]> {
+async function listLives(
+  { client, cluster }: TemporalAccess,
+  only: string | undefined,
+): Promise<readonly LifecycleFacts[]> {
   const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
   const named = only === undefined ? '' : ` AND (NodeClaim = ${quoted(only)} OR NodeName = ${quoted(only)})`
   const query = `WorkflowType = 'nodeClaimLifecycle' AND ExecutionStatus = 'Running' AND Cluster = ${quoted(cluster)}${named}`
   const prefix = lifecycleId(cluster, { name: '', uid: '' }).slice(0, -1)
-  const lives: LifeFacts[] = []
+  const lifecycles: LifecycleFacts[] = []
   for await (const { workflowId, typedSearchAttributes: attributes } of client.workflow.list({
     query,
     pageSize: 1000,
@@ -55,7 +61,7 @@ async function listLives({ client, cluster }: TemporalAccess, only: string | und
     const [name = '', uid = ''] = workflowId.slice(prefix.length).split('/')
     const nodeName = attributes.get(searchAttributes.nodeName)
     const nodePool = attributes.get(searchAttributes.nodePool)
-    lives.push({
+    lifecycles.push({
       workflowId,
       name,
       uid,
@@ -65,11 +71,11 @@ async function listLives({ client, cluster }: TemporalAccess, only: string | und
       retried: [],
     })
   }
-  return lives
+  return lifecycles
 }
 
-async function ask({ client, connection }: TemporalAccess, life: LifeFacts): Promise<LifeFacts> {
-  const handle = client.workflow.getHandle(life.workflowId)
+async function ask({ client, connection }: TemporalAccess, lifecycle: LifecycleFacts): Promise<LifecycleFacts> {
+  const handle = client.workflow.getHandle(lifecycle.workflowId)
   const limited = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + queryMs, work)
   const [status, retried] = await Promise.all([
     limited(() => handle.query(lifecycleStatusQuery)).catch(() => 'silent' as const),
@@ -78,7 +84,7 @@ async function ask({ client, connection }: TemporalAccess, life: LifeFacts): Pro
       () => [],
     ),
   ])
-  return { ...life, status, retried }
+  return { ...lifecycle, status, retried }
 }
 
 type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse

@@ -14,8 +14,8 @@ export interface Retried {
   readonly againMs?: number
 }
 
-/** The life of a NodeClaim, as far as Temporal tells. */
-export interface LifeFacts {
+/** The lifecycle of a NodeClaim, as far as Temporal says. */
+export interface LifecycleFacts {
   readonly workflowId: string
   readonly name: string
   readonly uid: string
@@ -29,8 +29,8 @@ export interface LifeFacts {
 }
 
 /** What a lifecycle says of itself; undefined: it was not asked, or does not answer. */
-export function answerOf(life: LifeFacts | undefined): LifecycleStatus | undefined {
-  return life?.status === 'silent' ? undefined : life?.status
+export function answerOf(lifecycle: LifecycleFacts | undefined): LifecycleStatus | undefined {
+  return lifecycle?.status === 'silent' ? undefined : lifecycle?.status
 }
 
 /** One NodeClaim in the one place where an operator looks. */
@@ -58,18 +58,20 @@ export interface NodeRow {
 /** What is known of all NodeClaims; either list is absent where it could not be read. */
 export interface NodeFacts {
   readonly claims?: readonly NodeClaim[]
-  readonly lives?: readonly LifeFacts[]
+  readonly lifecycles?: readonly LifecycleFacts[]
 }
 
-/** A row for each NodeClaim, and for each life whose NodeClaim is gone: those that wait for something first, the longest wait on top. */
-export function nodeRows({ claims, lives }: NodeFacts, now: number): readonly NodeRow[] {
-  const byUid = new Map((lives ?? []).map((life) => [life.uid, life]))
+/** A row for each NodeClaim, and for each lifecycle whose NodeClaim is gone: those that wait for something first, the longest wait on top. */
+export function nodeRows({ claims, lifecycles }: NodeFacts, now: number): readonly NodeRow[] {
+  const byUid = new Map((lifecycles ?? []).map((lifecycle) => [lifecycle.uid, lifecycle]))
   const known = new Set((claims ?? []).map(({ metadata }) => metadata.uid))
   const rows = [
     ...(claims ?? []).map((claim) =>
-      rowOf(claim, { life: byUid.get(claim.metadata.uid), hasLives: lives !== undefined }, now),
+      rowOf(claim, { lifecycle: byUid.get(claim.metadata.uid), hasLifecycles: lifecycles !== undefined }, now),
     ),
-    ...(lives ?? []).filter(({ uid }) => !known.has(uid)).map((life) => rowOfLife(life, claims !== undefined)),
+    ...(lifecycles ?? [])
+      .filter(({ uid }) => !known.has(uid))
+      .map((lifecycle) => rowOfLifecycle(lifecycle, claims !== undefined)),
   ]
   const isResting = ({ phase }: NodeRow) => (phase === 'Ready' ? 1 : 0)
   return rows.sort(
@@ -85,18 +87,18 @@ export function rowNamed(rows: readonly NodeRow[], name: string): NodeRow | unde
 
 function rowOf(
   claim: NodeClaim,
-  { life, hasLives }: { readonly life: LifeFacts | undefined; readonly hasLives: boolean },
+  { lifecycle, hasLifecycles }: { readonly lifecycle: LifecycleFacts | undefined; readonly hasLifecycles: boolean },
   now: number,
 ): NodeRow {
   const { metadata, status } = claim
   const own = phaseOf(claim)
-  const answer = answerOf(life)
+  const answer = answerOf(lifecycle)
   // One step of the lifecycle waits from the VM's acceptance to the ready Node; the conditions tell it in two.
   const said = answer?.phase === 'Registering' && own.phase === 'Initializing' ? { ...answer, ...own } : answer
   const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
   const hold = holdOf(claim, now)
   const pool = metadata.labels[labels.nodePool]
-  const note = life === undefined && hasLives ? noLifecycle : silence(life)
+  const note = lifecycle === undefined && hasLifecycles ? noLifecycle : silence(lifecycle)
   return {
     nodeClaim: metadata.name,
     uid: metadata.uid,
@@ -105,9 +107,9 @@ function rowOf(
     phase: said?.phase ?? own.phase,
     sinceMs: said?.sinceMs ?? own.sinceMs,
     ...(waitsFor === undefined ? {} : { waitsFor }),
-    ...tried(life),
+    ...tried(lifecycle),
     ...(hold === undefined ? {} : { hold: withoutWord(hold) }),
-    ...(life === undefined ? {} : { workflowId: life.workflowId }),
+    ...(lifecycle === undefined ? {} : { workflowId: lifecycle.workflowId }),
     ...(note === undefined ? {} : { note }),
   }
 }
@@ -116,17 +118,17 @@ const noLifecycle = 'no lifecycle runs; a running Joiner starts it again within 
 
 const withoutWord = (hold: Hold) => holdText(hold).replace(/^held /, '')
 
-function silence(life: LifeFacts | undefined): string | undefined {
-  return life?.status === 'silent'
+function silence(lifecycle: LifecycleFacts | undefined): string | undefined {
+  return lifecycle?.status === 'silent'
     ? 'its lifecycle does not answer: no worker of the role core works for it (joiner status)'
     : undefined
 }
 
-/** A life without a NodeClaim: `isGone` tells whether the cluster was asked. */
-function rowOfLife(life: LifeFacts, isGone: boolean): NodeRow {
-  const { name, uid, phase, nodeName, nodePool, workflowId } = life
-  const said = answerOf(life)
-  const note = isGone ? 'its NodeClaim is gone; the lifecycle ends at its next look' : silence(life)
+/** A lifecycle without a NodeClaim: `isGone` says whether the cluster was asked. */
+function rowOfLifecycle(lifecycle: LifecycleFacts, isGone: boolean): NodeRow {
+  const { name, uid, phase, nodeName, nodePool, workflowId } = lifecycle
+  const said = answerOf(lifecycle)
+  const note = isGone ? 'its NodeClaim is gone; the lifecycle ends at its next look' : silence(lifecycle)
   return {
     nodeClaim: name,
     uid,
@@ -135,7 +137,7 @@ function rowOfLife(life: LifeFacts, isGone: boolean): NodeRow {
     phase: said?.phase ?? phase,
     ...(said === undefined ? {} : { sinceMs: said.sinceMs }),
     ...(said === undefined || said.phase === 'Ready' ? {} : { waitsFor: said.waitingFor }),
-    ...tried(life),
+    ...tried(lifecycle),
     ...(said?.hold === undefined ? {} : { hold: said.hold.replace(/^held /, '') }),
     workflowId,
     ...(note === undefined ? {} : { note }),
@@ -143,15 +145,15 @@ function rowOfLife(life: LifeFacts, isGone: boolean): NodeRow {
 }
 
 /** What fails now stands before what failed in an earlier attempt to launch. */
-function tried(life: LifeFacts | undefined): Pick<NodeRow, 'attempt' | 'lastFailure' | 'againMs'> {
-  const [first] = life?.retried ?? []
+function tried(lifecycle: LifecycleFacts | undefined): Pick<NodeRow, 'attempt' | 'lastFailure' | 'againMs'> {
+  const [first] = lifecycle?.retried ?? []
   if (first !== undefined)
     return {
       attempt: `${first.step} ${first.attempt}`,
       lastFailure: first.failure,
       ...(first.againMs === undefined ? {} : { againMs: first.againMs }),
     }
-  const status = answerOf(life)
+  const status = answerOf(lifecycle)
   return {
     ...(status === undefined || status.attempt === 0 ? {} : { attempt: `launch ${status.attempt}` }),
     ...(status?.lastCapacityFailure === undefined ? {} : { lastFailure: status.lastCapacityFailure }),

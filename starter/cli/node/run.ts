@@ -2,9 +2,9 @@ import { printable } from '../../../core/values/printable.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
-import { askNode, findLife, type NodeAsking } from './ask-node.ts'
-import { readClaimEvents, readClaims, readLives } from './read.ts'
-import { type LifeFacts, type NodeFacts, nodeRows, rowNamed } from './report.ts'
+import { askNode, findLifecycle, type NodeAsking } from './ask-node.ts'
+import { readClaimEvents, readClaims, readLifecycles } from './read.ts'
+import { type LifecycleFacts, type NodeFacts, nodeRows, rowNamed } from './report.ts'
 import { detailsJson, detailsText, listText, rowJson } from './table.ts'
 
 interface Shown extends TemporalOptions {
@@ -17,9 +17,9 @@ export async function listNodes(options: Shown & { readonly nodepool?: string })
   const now = Date.now()
   const { nodepool } = options
   const rows = nodeRows(facts, now).filter(({ nodePool }) => nodepool === undefined || nodePool === nodepool)
-  if (facts.claims === undefined && facts.lives === undefined) return 1
+  if (facts.claims === undefined && facts.lifecycles === undefined) return 1
   console.log(options.output === 'json' ? JSON.stringify(rows.map(rowJson), null, 2) : listText(rows, now))
-  const isWhole = facts.claims !== undefined && facts.lives?.every(({ status }) => status !== 'silent') === true
+  const isWhole = facts.claims !== undefined && facts.lifecycles?.every(({ status }) => status !== 'silent') === true
   return isWhole ? 0 : 1
 }
 
@@ -30,42 +30,42 @@ export async function showNode(name: string, options: Shown): Promise<number> {
   // Other claims are not without a lifecycle: only those of this name were looked for.
   const row = rowNamed(nodeRows(facts, now), name)
   if (row === undefined) {
-    const isKnown = facts.claims !== undefined && facts.lives !== undefined
+    const isKnown = facts.claims !== undefined && facts.lifecycles !== undefined
     console.error(`there is no Node and no NodeClaim "${name}"; joiner node list`)
     return isKnown ? 2 : 1
   }
   const claim = facts.claims?.find(({ metadata }) => metadata.uid === row.uid)
-  const life = facts.lives?.find(({ uid }) => uid === row.uid)
+  const lifecycle = facts.lifecycles?.find(({ uid }) => uid === row.uid)
   const events = await readClaimEvents(row.uid)
   if (typeof events === 'string') console.error(`note: events cannot be read: ${events}`)
   const details = {
     row,
     ...(claim === undefined ? {} : { claim }),
-    ...(life === undefined ? {} : { life }),
+    ...(lifecycle === undefined ? {} : { lifecycle }),
     ...(typeof events === 'string' ? {} : { events }),
   }
   console.log(options.output === 'json' ? JSON.stringify(detailsJson(details), null, 2) : detailsText(details, now))
   // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
-  const isWhole = claim !== undefined && life !== undefined && life.status !== 'silent'
+  const isWhole = claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
   return isWhole ? 0 : 1
 }
 
-/** What Temporal and the cluster tell, side by side; what does not answer is told and left out. */
+/** What Temporal and the cluster tell, side by side; what does not answer is reported and left out. */
 async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFacts> {
-  let lives: readonly LifeFacts[] | undefined
+  let lifecycles: readonly LifecycleFacts[] | undefined
   const [claims] = await Promise.all([
     readClaims(),
     withTemporal(options, async (access) => {
-      lives = await readLives(access, only)
+      lifecycles = await readLifecycles(access, only)
       return 0
     }),
   ])
-  if (lives === undefined) console.error('note: without Temporal, phases come from the conditions of NodeClaims')
+  if (lifecycles === undefined) console.error('note: without Temporal, phases come from the conditions of NodeClaims')
   if (typeof claims === 'string')
     console.error(`note: NodeClaims cannot be read (${claims}); check KUBECONFIG. Holds and conditions are missing`)
   return {
     ...(typeof claims === 'string' ? {} : { claims }),
-    ...(lives === undefined ? {} : { lives }),
+    ...(lifecycles === undefined ? {} : { lifecycles }),
   }
 }
 
@@ -77,13 +77,13 @@ export async function askOne(
 ): Promise<number> {
   return withTemporal(options, async (access) => {
     process.once('SIGINT', () => {
-      console.error('interrupted; what was asked may be carried out all the same: joiner node show tells')
+      console.error('interrupted; what was asked may be carried out all the same: joiner node show says')
       process.exit(130)
     })
-    const life = await findLife(access, name)
+    const lifecycle = await findLifecycle(access, name)
     const by = options.by ?? (await clusterFacts({ loop: 'disruption' })).by
-    const answer = await askNode(access, life, { ...asking, request: { ...asking.request, by } } as NodeAsking)
-    if (options.output === 'json') console.log(JSON.stringify({ nodeClaim: life.name, ...answer }, null, 2))
+    const answer = await askNode(access, lifecycle, { ...asking, request: { ...asking.request, by } } as NodeAsking)
+    if (options.output === 'json') console.log(JSON.stringify({ nodeClaim: lifecycle.name, ...answer }, null, 2))
     else if (answer.kind === 'done') console.log(printable(answer.message))
     else console.error(printable(answer.message))
     return answer.kind === 'done' ? 0 : 1

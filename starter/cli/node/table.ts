@@ -5,7 +5,7 @@ import { aligned } from '../simulate/words.ts'
 import { ago, shortened } from '../status/table.ts'
 import type { EventFacts } from '../why/facts.ts'
 import { section } from '../why/node-text.ts'
-import { answerOf, type LifeFacts, type NodeRow } from './report.ts'
+import { answerOf, type LifecycleFacts, type NodeRow } from './report.ts'
 
 const longest = 90
 const mostEvents = 10
@@ -43,13 +43,13 @@ function waitText(row: NodeRow, now: number): string {
 export interface NodeDetails {
   readonly row: NodeRow
   readonly claim?: NodeClaim
-  readonly life?: LifeFacts
+  readonly lifecycle?: LifecycleFacts
   readonly events?: readonly EventFacts[]
 }
 
 /** One node in full, for people. */
-export function detailsText({ row, claim, life, events = [] }: NodeDetails, now: number): string {
-  const status = answerOf(life)
+export function detailsText({ row, claim, lifecycle, events = [] }: NodeDetails, now: number): string {
+  const status = answerOf(lifecycle)
   return [
     `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
     ...section('now', [
@@ -63,12 +63,12 @@ export function detailsText({ row, claim, life, events = [] }: NodeDetails, now:
     ...section('held up by', drainLines(status, now)),
     ...section(
       'tried again and again',
-      (life?.retried ?? []).map(
+      (lifecycle?.retried ?? []).map(
         ({ step, attempt, failure, againMs }) =>
           `${step}, attempt ${attempt}, ${againMs === undefined ? 'now' : `again in ${ago(againMs - now)}`}: ${failure}`,
       ),
     ),
-    ...section('what can be done', remediesOf(row, life)),
+    ...section('what can be done', remediesOf(row, lifecycle)),
     ...section('conditions', (claim?.status.conditions ?? []).map(conditionText)),
     ...section('workflow', row.workflowId === undefined ? [] : [row.workflowId]),
     ...section(
@@ -91,10 +91,10 @@ function drainLines(status: LifecycleStatus | undefined, now: number): readonly 
   ]
 }
 
-function remediesOf(row: NodeRow, life: LifeFacts | undefined): readonly string[] {
+function remediesOf(row: NodeRow, lifecycle: LifecycleFacts | undefined): readonly string[] {
   const isLeaving = row.phase === 'Draining' || row.phase === 'Terminating'
   return [
-    ...((life?.retried ?? []).some(({ againMs }) => againMs !== undefined)
+    ...((lifecycle?.retried ?? []).some(({ againMs }) => againMs !== undefined)
       ? [`try at once: joiner node retry ${row.nodeClaim}`]
       : []),
     ...(row.hold === undefined ? [] : [`end the hold: joiner node release ${row.nodeClaim}`]),
@@ -116,11 +116,11 @@ export function rowJson({ sinceMs, againMs, ...row }: NodeRow): Readonly<Record<
   }
 }
 
-export function detailsJson({ row, claim, life, events }: NodeDetails): unknown {
+export function detailsJson({ row, claim, lifecycle, events }: NodeDetails): unknown {
   return {
     ...rowJson(row),
-    ...drainJson(life),
-    retried: (life?.retried ?? []).map(({ againMs, ...retried }) => ({
+    ...drainJson(lifecycle),
+    retried: (lifecycle?.retried ?? []).map(({ againMs, ...retried }) => ({
       ...retried,
       ...(againMs === undefined ? {} : { again: timeText(againMs) }),
     })),
@@ -131,8 +131,8 @@ export function detailsJson({ row, claim, life, events }: NodeDetails): unknown 
   }
 }
 
-function drainJson(life: LifeFacts | undefined): object {
-  const drain = answerOf(life)?.drain
+function drainJson(lifecycle: LifecycleFacts | undefined): object {
+  const drain = answerOf(lifecycle)?.drain
   if (drain === undefined) return {}
   const on = drain.on.map(({ what, sinceMs }) => ({ what, since: timeText(sinceMs) }))
   return { drain: { on, more: drain.more } }

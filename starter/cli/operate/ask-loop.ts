@@ -63,7 +63,7 @@ export async function askDisruption<Answer, Request>(
   sent: SentUpdate<Answer, Request>,
 ): Promise<Answer> {
   const stop = () => {
-    console.error('interrupted; what was asked may be carried out all the same: joiner status tells')
+    console.error('interrupted; what was asked may be carried out all the same: joiner status says')
     process.exit(130)
   }
   process.once('SIGINT', stop)

@@ -111,7 +111,7 @@ async function ask(
   const [{ withTemporal }, { askLoop }] = await Promise.all([import('./temporal-access.ts'), import('./ask-loop.ts')])
   return withTemporal(options, async (access) => {
     process.once('SIGINT', () => {
-      console.error('interrupted; what was asked may be carried out all the same: joiner status tells')
+      console.error('interrupted; what was asked may be carried out all the same: joiner status says')
       process.exit(130)
     })
     const results = await Promise.all(

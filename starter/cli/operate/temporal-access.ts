@@ -16,7 +16,7 @@ export interface TemporalAccess {
 
 /**
  * Connects, finds the cluster, and runs a command's work, whose result is the exit code. What the work throws as `CommandError` is printed;
- * everything else is told as an error of Temporal's, with the remedy.
+ * everything else is reported as an error of Temporal's, with the remedy.
  */
 export async function withTemporal(
   options: TemporalOptions,

@@ -46,7 +46,7 @@ async function quota({ all, output }: Options): Promise<number> {
     return 0
   } catch (error) {
     const { reason } = await import('../doctor/check.ts')
-    console.error(`${reason(error)}; "joiner doctor" tells what is missing`)
+    console.error(`${reason(error)}; "joiner doctor" says what is missing`)
     return 1
   }
 }

@@ -1,7 +1,7 @@
 import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import { azureIdentity } from '../../../activities/azure/access/azure-identity.ts'
 import { launchedVm } from '../../../activities/azure/capacity/quota.ts'
-import type { VmLife } from '../../../activities/azure/capacity/quota-accounting.ts'
+import type { VmUse } from '../../../activities/azure/capacity/quota-accounting.ts'
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config } from '../../../api/config.ts'
@@ -27,7 +27,7 @@ export async function readQuota(
     const buyable = await readBuyable(reader, sizes)
     const { items } = await kubernetes.list('/apis/karpenter.sh/v1/nodeclaims', {}, signal)
     const claims = items.map((item) => decodeNodeClaim(item))
-    const lives = claims.flatMap((claim): readonly VmLife[] => {
+    const uses = claims.flatMap((claim): readonly VmUse[] => {
       const vm = launchedVm(claim)
       const size = vm && sizes.get(vm.instanceType)
       return vm === undefined || size === undefined ? [] : [{ ...vm, family: size.family, vCpus: size.vCpus }]
@@ -35,7 +35,7 @@ export async function readQuota(
     const launching = claims.filter(
       (claim) => claim.metadata.deletionTimestamp === undefined && launchedVm(claim) === undefined,
     ).length
-    return { rows: quotaRows({ usages, sizes, buyable, lives, countedAtMs }), launching }
+    return { rows: quotaRows({ usages, sizes, buyable, uses, countedAtMs }), launching }
   } finally {
     await kubernetes.close()
   }

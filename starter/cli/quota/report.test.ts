@@ -26,7 +26,7 @@ it('the table names what is used and what stands in the way', () => {
       { pool: 'general', onDemand: sizes, spot: new Map() },
       { pool: 'cheap', onDemand: new Map(), spot: sizes },
     ],
-    lives: [
+    uses: [
       { family: 'standardDSv5Family', vCpus: 2, capacityType: 'on-demand', launchedAtMs: countedAtMs + 1 },
       { family: 'standardDSv5Family', vCpus: 2, capacityType: 'on-demand', launchedAtMs: countedAtMs - 60_000 },
     ],

@@ -4,7 +4,7 @@ import {
   poolsOf,
   spotPool,
   type Usages,
-  type VmLife,
+  type VmUse,
 } from '../../../activities/azure/capacity/quota-accounting.ts'
 import type { VmSize } from '../../../activities/azure/catalogue/sku.ts'
 import type { Buyable } from '../shared/buyable.ts'
@@ -34,11 +34,11 @@ export function quotaRows(input: {
   readonly usages: Usages
   readonly sizes: ReadonlyMap<string, VmSize>
   readonly buyable: readonly Buyable[]
-  readonly lives: readonly VmLife[]
+  readonly uses: readonly VmUse[]
   readonly countedAtMs: number
 }): readonly QuotaRow[] {
-  const { usages, sizes, buyable, lives, countedAtMs } = input
-  const flying = inFlight(lives, [], countedAtMs)
+  const { usages, sizes, buyable, uses, countedAtMs } = input
+  const flying = inFlight(uses, [], countedAtMs)
   const names = new Map([...sizes.values()].map(({ family }) => [family.toLowerCase(), family]))
   names.set('cores', 'cores').set(spotPool, 'lowPriorityCores')
   return [...usages].flatMap(([pool, { limit, current }]) => {

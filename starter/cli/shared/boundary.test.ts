@@ -205,10 +205,10 @@ describe('complain', () => {
     return { code: complain('validate', error), lines: said.mock.calls.map(([text]) => text as unknown) }
   }
 
-  test('tells what it was told, what the system refuses, and what is a bug', () => {
-    expect(reported(new ReportedError('x.yaml: is odd; mend it'))).toEqual({
+  test('says what it was reported, what the system refuses, and what is a bug', () => {
+    expect(reported(new ReportedError('x.yaml: is odd; fix it'))).toEqual({
       code: 1,
-      lines: ['x.yaml: is odd; mend it'],
+      lines: ['x.yaml: is odd; fix it'],
     })
     const refused = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', syscall: 'open' })
     expect(reported(refused)).toEqual({ code: 1, lines: ['joiner validate: EMFILE: too many open files'] })

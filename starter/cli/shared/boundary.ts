@@ -10,7 +10,7 @@ export function isDebugging(): boolean {
   return !['', '0', 'false', undefined].includes(process.env['JOINER_DEBUG'])
 }
 
-/** Prints what ended a command, in one line unless it was told in several, and returns the exit code. */
+/** Prints what ended a command, in one line unless it was reported in several, and returns the exit code. */
 export function complain(command: string, error: unknown): number {
   if (isDebugging()) console.error(error)
   if (error instanceof ReportedError) {

@@ -23,7 +23,7 @@ export interface LoadSettings {
 
 /** A problem to solve. */
 export interface Loaded {
-  /** Makes it of what was parsed, each time anew. */
+  /** Makes it of what was parsed, each time again. */
   readonly read: () => Scenario
   /** Present where the question is what would be disrupted. */
   readonly decide?: () => DisruptionResultJson

@@ -11,7 +11,7 @@ export interface SourceDocument {
   /** As messages name it. */
   readonly file: string
   readonly value: unknown
-  /** The line on which a field stands; undefined where it cannot be told. */
+  /** The line on which a field stands; undefined where it cannot be reported. */
   readonly lineOf: (path: readonly (string | number)[]) => number | undefined
 }
 

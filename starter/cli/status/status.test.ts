@@ -86,7 +86,7 @@ test('the status for programs has times, and null for what is not known', () => 
 })
 
 describe('what is broken', () => {
-  test('is told first, with the remedy', () => {
+  test('is reported first, with the remedy', () => {
     expect(problemsOf(report)).toEqual([])
     expect(problemsOf(silent)).toEqual([
       'no worker asks for work on the task queue joiner-plan-demo (role planner): kubectl get pods --namespace joiner',
@@ -97,7 +97,7 @@ describe('what is broken', () => {
     expect(statusText(silent, {}, now)).toMatch(/^BROKEN {2}no worker asks/)
   })
 
-  test('a loop that does not answer is not called free of pauses; the cluster tells in its place', () => {
+  test('a loop that does not answer is not called free of pauses; the cluster says in its place', () => {
     expect(statusText(silent, {}, now)).toContain('whether disruption is paused is not known')
     const known = { pauses: { provisioning: [], disruption: [pause] } }
     expect(statusText(silent, known, now)).toContain('PAUSED  disruption of NodePool "gpu"')

@@ -40,7 +40,7 @@ export interface CommandReport {
   readonly candidates: readonly string[]
 }
 
-/** A node's life: as the search attributes of its workflow tell. */
+/** A node's lifecycle: as the search attributes of its workflow tell. */
 export interface NodeReport {
   readonly nodePool: string
   readonly phase: string

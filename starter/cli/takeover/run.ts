@@ -129,7 +129,7 @@ async function clusterUid(): Promise<string> {
   }
 }
 
-/** A poll lasts a minute, and its beginning is what Temporal tells. */
+/** A poll lasts a minute, and its beginning is what Temporal says. */
 const pollerMs = 90_000
 
 async function pollersOf({ connection, namespace, cluster }: TemporalAccess): Promise<readonly string[]> {

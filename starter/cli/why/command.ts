@@ -10,7 +10,7 @@ interface PodOptions extends Options {
   readonly namespace?: string
 }
 
-/** Adds `why`, which tells what keeps a node, and what a pod has to do with it. */
+/** Adds `why`, which says what keeps a node, and what a pod has to do with it. */
 export function registerWhy(program: Command): void {
   const why = program.command('why').description('Explain why a node is not disrupted, or why a pod is pending')
   common(why.command('node'))

@@ -14,7 +14,7 @@ export interface EventFacts {
   readonly message: string
   /** Kind of the object that it is about. */
   readonly about: string
-  /** Epoch ms of the last time it was told. */
+  /** Epoch ms of the last time it was reported. */
   readonly at: number
   readonly times: number
 }

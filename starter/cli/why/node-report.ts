@@ -177,7 +177,7 @@ function warningOf({ claim, verdict, lastPassMs, pauses, now }: NodeFacts): stri
   return `the last evaluation was ${minutes} minutes ago: ${isPaused ? 'disruption is paused as a whole' : 'Joiner does not seem to run (joiner status)'}`
 }
 
-/** When the node is looked at again, and what may change by itself until then. */
+/** When the node is read again, and what may change by itself until then. */
 function againOf(facts: NodeFacts): readonly string[] {
   const { claim, pool, pods, now, pauses } = facts
   if (claim === undefined) return []

@@ -235,7 +235,7 @@ describe('why pod', () => {
     expect(aboutPod({ pod: running('other') })).toContain('nothing of this pod does')
   })
 
-  it('says why a pod waits, and what was told about it', () => {
+  it('says why a pod waits, and what was reported about it', () => {
     const pod = samplePod('late', {
       metadata: { namespace: 'shop' },
       conditions: [

@@ -4,7 +4,7 @@ import { isWrong } from './admin-settings.ts'
 import { parseScenario, ScenarioError } from './scenario.ts'
 import type { ScenarioPlayer } from './scenario-player.ts'
 
-/** Starts, tells of and stops a scenario. */
+/** Starts, reports and stops a scenario. */
 export function registerAdminScenario(app: FastifyInstance, player: ScenarioPlayer): void {
   app.get('/admin/scenario', () => player.steps)
   app.post<{ Body: { readonly yaml: string } }>('/admin/scenario', (request, reply) => {

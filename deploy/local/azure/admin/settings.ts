@@ -19,7 +19,7 @@ export interface Timing {
   readonly extensionMs?: Duration
 }
 
-/** What may be set anew while the simulator runs: by its admin endpoint and by a scenario. What is given replaces what was. */
+/** What may be set again while the simulator runs: by its admin endpoint and by a scenario. What is given replaces what was. */
 export interface LiveSettings extends Timing {
   /** Token buckets that requests draw from. Default `off`. */
   readonly throttling?: ThrottlingSetting
@@ -39,6 +39,6 @@ export interface LiveSettings extends Timing {
   readonly diskEncryptionSets?: readonly string[]
   /** How much later Resource Graph learns of a change. Default 0. */
   readonly graphLagMs?: number
-  /** Built-in roles that the identity has, as the permissions API tells; nothing is refused for want of one. */
+  /** Built-in roles that the identity has, as the permissions API says; nothing is refused for want of one. */
   readonly roles?: readonly RoleName[]
 }

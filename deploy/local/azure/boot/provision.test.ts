@@ -154,7 +154,7 @@ describe('custom data', () => {
     expect([exitCode, output]).toEqual([240, expect.stringContaining(reason) as string])
   })
 
-  it('of the older form, with files in cloud-config, works as well and is told that its mode is too open', () => {
+  it('of the older form, with files in cloud-config, works as well and is reported that its mode is too open', () => {
     const document = `#cloud-config\nwrite_files:\n- path: ${configPath}\n  permissions: "0644"\n  encoding: b64\n  content: ${raw(text)}\nruncmd:\n- systemctl start --no-block aks-node-controller.service\n`
     const { exitCode, output } = provision(raw(document))
     expect([exitCode, output]).toEqual([0, `${configPath} has mode 644; it holds a token and should have mode 600`])

@@ -53,7 +53,7 @@ export class NetworkResources {
     }
   }
 
-  /** Addresses of each subnet of a network, as `GET .../virtualNetworks/NAME/usages` tells. */
+  /** Addresses of each subnet of a network, as `GET .../virtualNetworks/NAME/usages` says. */
   usages(network: string): readonly Record<string, unknown>[] {
     return this.setup.subnets
       .filter((subnet) => subnet.network.name.toLowerCase() === network.toLowerCase())

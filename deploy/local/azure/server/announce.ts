@@ -3,7 +3,7 @@ import type { ArmRequest } from './arm-request.ts'
 import type { SimulatorConfig } from './config.ts'
 import type { Operation } from './operations.ts'
 
-/** Tells where a long-running operation can be watched, by both of ARM's headers. */
+/** Reports where a long-running operation can be watched, by both of ARM's headers. */
 export function announce(
   reply: FastifyReply,
   { id }: Operation,

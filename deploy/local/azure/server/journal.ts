@@ -8,7 +8,7 @@ interface Line {
   readonly row?: object
 }
 
-/** Lines beyond the live rows that the file may hold before it is written anew. */
+/** Lines beyond the live rows that the file may hold before it is written again. */
 const slack = 20_000
 
 /**

@@ -3,7 +3,7 @@ import { ArmError } from '../server/arm-error.ts'
 import type { SimulatorConfig } from '../server/config.ts'
 import { type BucketUse, policyName, type Refused, type Throttling } from './throttling.ts'
 
-/** Takes a request's tokens; the answer tells what is left. Errors: 429 with Retry-After, in the words of who refuses: ARM, Compute or Network. */
+/** Takes a request's tokens; the answer says what is left. Errors: 429 with Retry-After, in the words of who refuses: ARM, Compute or Network. */
 export function throttle(
   reply: FastifyReply,
   throttling: Throttling,

@@ -33,7 +33,7 @@ export class Evictions {
     })
   }
 
-  /** The rate has changed: what was drawn is drawn anew. */
+  /** The rate has changed: what was drawn is drawn again. */
   reschedule(): void {
     for (const machine of this.#deps.machines.all) {
       if (machine.state !== 'Succeeded' || machine.power !== 'running') continue
