@@ -56,6 +56,8 @@ const rules = {
   WaitingOnNodeClaimTermination: { type: 'Normal' },
   NodeClassResolutionError: { type: 'Warning' },
   AsyncProvisioningError: { type: 'Warning' },
+  // Launches of an AKSNodeClass fail alike for every size.
+  CommonLaunchFailure: { type: 'Warning', dedupeMs: 5 * minute, own: true },
   // A pod with preferred node affinity that no node can meet. It stays so until the pod's template changes.
   PreferenceIgnored: { type: 'Warning', own: true, dedupeMs: 24 * 60 * minute },
   // A VM that Azure does not create, for a reason that another offering does not fix.

@@ -12,6 +12,7 @@ import type { Cloud } from '../activities/azure/arm/clouds.ts'
 import { requestLog } from '../activities/azure/arm/request-log.ts'
 import { paceWithin, VmList } from '../activities/azure/arm/vm-list.ts'
 import { observeCapacity } from '../activities/azure/capacity/capacity-metrics.ts'
+import { LaunchHealth } from '../activities/azure/capacity/launch-health.ts'
 import { Quota } from '../activities/azure/capacity/quota.ts'
 import { RefusedAttempts } from '../activities/azure/capacity/refused-attempts.ts'
 import { UnavailableOfferings } from '../activities/azure/capacity/unavailable-offerings.ts'
@@ -130,6 +131,7 @@ export async function createDependencies(input: DependencyInput) {
       },
       { nodeResourceGroup: settings.nodeResourceGroup, log, now },
     ),
+    launchHealth: new LaunchHealth(now),
     refusedAttempts: new RefusedAttempts(now),
     vmCreates: vmCreateMetrics(),
     vms: new VmList(

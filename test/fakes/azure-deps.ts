@@ -3,6 +3,8 @@ import { onTestFinished } from 'vitest'
 import type { AzureActivityDeps } from '../../activities/azure/activities.ts'
 import { ArmBudget } from '../../activities/azure/arm/arm-budget.ts'
 import { paceWithin, VmList } from '../../activities/azure/arm/vm-list.ts'
+import { offeringUse } from '../../activities/azure/capacity/blocking-mark.ts'
+import { LaunchHealth } from '../../activities/azure/capacity/launch-health.ts'
 import { Quota } from '../../activities/azure/capacity/quota.ts'
 import { encodeUsages, type Usages } from '../../activities/azure/capacity/quota-accounting.ts'
 import { RefusedAttempts } from '../../activities/azure/capacity/refused-attempts.ts'
@@ -81,7 +83,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
         nodeResourceGroup,
         sizes: sizes.values(),
         prices,
-        isMarked: (offering) => unavailable.isMarked(offering),
+        isMarked: (offering) => unavailable.isMarked(offering, offeringUse(nodeClass)),
         hasQuota: (family, vCpus) => quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
         hasSpotQuota: (family, vCpus) => quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
       }),
@@ -103,6 +105,7 @@ export function azureDeps(cluster: FakeCluster, azure = new FakeAzure(), usages:
       },
       { nodeResourceGroup, log, now },
     ),
+    launchHealth: new LaunchHealth(now),
     refusedAttempts: new RefusedAttempts(now),
     vmCreates: vmCreateMetrics(registry),
     cloudProvider: new CloudProviderMetrics(registry),

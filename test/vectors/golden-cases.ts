@@ -1,7 +1,7 @@
 import type { ResourceSku } from '@azure/arm-compute'
 import type { AzureConfig } from '../../activities/azure/azure-config.ts'
+import { isBlocked } from '../../activities/azure/capacity/blocking-mark.ts'
 import {
-  isBlocked,
   type Mark,
   type Marks,
   noMarks,
@@ -151,6 +151,7 @@ export function asGoldenMarks(marks: Marks): readonly GoldenMark[] {
   return [...marks.values()].map((mark): GoldenMark => {
     const ttlSeconds = mark.untilMs / 1000
     if (mark.kind === 'allSpot') return { kind: 'allSpot', ttlSeconds }
+    if (mark.kind === 'size') throw new Error(`upstream marks no whole size: ${mark.instanceType}`)
     const { zone, capacityType } = mark
     return mark.kind === 'offering'
       ? { kind: 'offering', instanceType: mark.instanceType, zone, capacityType, ttlSeconds }
@@ -169,5 +170,5 @@ export function asGoldenMarks(marks: Marks): readonly GoldenMark[] {
 export function blockedBy(marks: readonly GoldenMark[], sizes: readonly VmSize[]): (offering: OfferingId) => boolean {
   const added = marks.flatMap((mark) => goldenMark(mark, sizes))
   const after = withMarks(noMarks, added, 0).marks
-  return (offering) => isBlocked(after, offering, 0)
+  return (offering) => isBlocked(after, offering, { nowMs: 0 })
 }

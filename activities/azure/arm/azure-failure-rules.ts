@@ -32,6 +32,8 @@ export interface Rule {
   /** Beside the codes, or together with one. */
   readonly also?: (facts: FailureFacts) => boolean
   readonly onlyIf?: (facts: FailureFacts) => boolean
+  /** Nothing is known of the cause: it may be the size that was asked for. */
+  readonly isUnexplained?: true
   readonly remedy: (facts: FailureFacts) => string
 }
 
@@ -131,6 +133,14 @@ export const rules: readonly Rule[] = [
       'the disk encryption set cannot be used; give Joiner\'s identity the role "Reader" on it, and the set itself access to its key vault',
   },
   {
+    reason: 'ApiVersionUnknown',
+    retry: 'waitForUser',
+    codes: ['InvalidApiVersionParameter', 'NoRegisteredProviderFound', 'InvalidResourceType'],
+    onlyIf: ({ text }) => /api[- ]?version/i.test(text),
+    remedy: ({ text }) =>
+      `API version ${named(text, /version\w* ['"]?(\d{4}-\d{2}-\d{2}(?:-preview)?)/i) ?? 'of the request'} is not known in this cloud; upgrade or downgrade Joiner to a release that uses one of those that Azure names`,
+  },
+  {
     reason: 'ProviderNotRegistered',
     retry: 'waitForUser',
     codes: ['MissingSubscriptionRegistration', 'SubscriptionNotRegistered', 'NoRegisteredProviderFound'],
@@ -198,6 +208,7 @@ export const rules: readonly Rule[] = [
   {
     reason: 'Conflict',
     retry: 'retryLater',
+    isUnexplained: true,
     also: ({ status }) => status === 409 || status === 404 || status === 412,
     remedy: () => 'the resource is in another state than expected; it is read again and tried again',
   },
@@ -212,6 +223,7 @@ export const rules: readonly Rule[] = [
 const otherwise: Rule = {
   reason: 'AzureError',
   retry: 'retrySoon',
+  isUnexplained: true,
   remedy: () => 'Azure failed; it is tried again',
 }
 

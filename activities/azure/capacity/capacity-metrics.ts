@@ -46,7 +46,9 @@ export function observeCapacity(
   observe('joiner_unavailable_offerings', { help, labelNames: ['capacity_type', 'reason'] }, (gauge) => {
     for (const mark of unavailable.marks.values()) {
       if (mark.kind === 'family') continue
-      gauge.inc({ capacity_type: mark.kind === 'allSpot' ? 'spot' : mark.capacityType, reason: mark.reason })
+      const types =
+        mark.kind === 'size' ? ['on-demand', 'spot'] : [mark.kind === 'allSpot' ? 'spot' : mark.capacityType]
+      for (const type of types) gauge.inc({ capacity_type: type, reason: mark.reason })
     }
   })
 }

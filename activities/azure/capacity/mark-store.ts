@@ -3,7 +3,8 @@ import type { Json } from '../../kubernetes/client/answers.ts'
 import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
-import { formatMarks, liveMarks, type Marks, noMarks, parseMarks, withinBytes } from './mark.ts'
+import { keptMarks, type Marks, noMarks } from './mark.ts'
+import { formatMarks, parseMarks, withinBytes } from './mark-format.ts'
 
 const configMapName = 'joiner-unavailable-offerings'
 /** Kubernetes takes a ConfigMap of 1 MiB; what surrounds keys and values needs its share. */
@@ -47,13 +48,13 @@ export class MarkStore {
   }
 
   /**
-   * Changes the marks under an optimistic lock: one request when nobody else wrote since `base`. Marks that have run out and damaged
+   * Changes the marks under an optimistic lock: one request when nobody else wrote since `base`. Marks that are over and damaged
    * entries are removed on the way. Errors: what the API server says, a lock that was lost eight times included.
    */
   async change(base: StoredMarks | undefined, decide: (marks: Marks) => Marks): Promise<StoredMarks> {
     let stored = base ?? (await this.read())
     for (let attempt = 1; ; attempt++) {
-      const wanted = withinBytes(decide(liveMarks(stored.marks, this.#now())), mostBytes)
+      const wanted = withinBytes(decide(keptMarks(stored.marks, this.#now())), mostBytes)
       const changes = changesBetween(stored.data, formatMarks(wanted))
       if (Object.keys(changes).length === 0) return stored
       try {

@@ -7,21 +7,18 @@ import {
   goldenSizes,
 } from '../../../test/vectors/golden-cases.ts'
 import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
+import { isBlocked } from './blocking-mark.ts'
 import {
   blockAlike,
-  formatMarks,
-  isBlocked,
   liveMarks,
   type Marks,
   marksFor,
   noMarks,
   type OfferingId,
   offeringMarks,
-  parseMark,
-  parseMarks,
-  withinBytes,
   withMarks,
 } from './mark.ts'
+import { formatMarks, parseMark, parseMarks, withinBytes } from './mark-format.ts'
 
 const d4: OfferingId = {
   instanceType: 'Standard_D4s_v5',
@@ -40,7 +37,7 @@ const marked = (...calls: readonly (readonly [OfferingId, number])[]): Marks =>
     noMarks,
   )
 const blocks = (scope: Parameters<typeof marksFor>[1], attempted: OfferingId, offering: OfferingId) =>
-  isBlocked(withMarks(noMarks, marksFor(attempted, scope, { ...reported(10), zones }), 0).marks, offering, 0)
+  isBlocked(withMarks(noMarks, marksFor(attempted, scope, { ...reported(10), zones }), 0).marks, offering, { nowMs: 0 })
 
 describe('a mark', () => {
   it.each([
@@ -60,29 +57,31 @@ describe('a mark', () => {
   })
 
   it('covers larger sizes of the family, not smaller ones', () => {
-    expect(isBlocked(marked([d4, 10]), d8, 0)).toBe(true)
-    expect(isBlocked(marked([d4, 10]), d2, 0)).toBe(false)
+    expect(isBlocked(marked([d4, 10]), d8, { nowMs: 0 })).toBe(true)
+    expect(isBlocked(marked([d4, 10]), d2, { nowMs: 0 })).toBe(false)
   })
 
   it('covers only its own size when the family is not known', () => {
     const unknown = { ...d4, family: '' }
-    expect(isBlocked(marked([unknown, 10]), { ...unknown, instanceType: 'Standard_X8', vCpus: 8 }, 0)).toBe(false)
-    expect(isBlocked(marked([unknown, 10]), unknown, 0)).toBe(true)
+    expect(isBlocked(marked([unknown, 10]), { ...unknown, instanceType: 'Standard_X8', vCpus: 8 }, { nowMs: 0 })).toBe(
+      false,
+    )
+    expect(isBlocked(marked([unknown, 10]), unknown, { nowMs: 0 })).toBe(true)
   })
 
   it('runs out for the size and for its family on their own', () => {
     const marks = marked([d4, 100], [d8, 10])
-    expect([d4, d8, d2].map((offering) => isBlocked(marks, offering, 9))).toEqual([true, true, false])
+    expect([d4, d8, d2].map((offering) => isBlocked(marks, offering, { nowMs: 9 }))).toEqual([true, true, false])
     // The family's mark was set again by the larger size, and shortened.
-    expect([d4, d8].map((offering) => isBlocked(marks, offering, 10))).toEqual([true, false])
-    expect(isBlocked(marks, d4, 100)).toBe(false)
+    expect([d4, d8].map((offering) => isBlocked(marks, offering, { nowMs: 10 }))).toEqual([true, false])
+    expect(isBlocked(marks, d4, { nowMs: 100 })).toBe(false)
     expect(liveMarks(marks, 10).size).toBe(1)
   })
 
   it('of a family that ran out leaves no threshold behind', () => {
     const { marks, news } = withMarks(marked([d2, 10]), offeringMarks(d8, reported(100)), 20)
     expect(news).toBe(1)
-    expect([d4, d8].map((offering) => isBlocked(marks, offering, 20))).toEqual([false, true])
+    expect([d4, d8].map((offering) => isBlocked(marks, offering, { nowMs: 20 }))).toEqual([false, true])
   })
 
   it('is news when it blocks more', () => {
@@ -95,7 +94,7 @@ describe('a mark', () => {
     for (const scope of ['allSpot', 'allZonesOfCapacityType', 'zoneAllCapacityTypes'] as const)
       for (const key of withMarks(noMarks, marksFor(spaced, scope, { ...reported(1), zones }), 0).marks.keys())
         expect(key).toMatch(/^[-._a-zA-Z0-9]+$/)
-    expect(isBlocked(marked([spaced, 10]), { ...d8, family: 'standard ncasv3_t4 family' }, 0)).toBe(true)
+    expect(isBlocked(marked([spaced, 10]), { ...d8, family: 'standard ncasv3_t4 family' }, { nowMs: 0 })).toBe(true)
   })
 
   it('is read back, and a damaged one is none', () => {
@@ -124,9 +123,9 @@ describe('a mark', () => {
     expect(withinBytes(marks, sizeOf(marks))).toBe(marks)
     const fewer = withinBytes(marks, sizeOf(marks) - 1)
     expect(fewer.size).toBe(marks.size - 1)
-    expect([d4, alone].map((offering) => isBlocked(fewer, offering, 0))).toEqual([true, true])
+    expect([d4, alone].map((offering) => isBlocked(fewer, offering, { nowMs: 0 }))).toEqual([true, true])
     const fewest = withinBytes(marks, sizeOf(fewer) - 1)
-    expect(isBlocked(fewest, alone, 0)).toBe(false)
+    expect(isBlocked(fewest, alone, { nowMs: 0 })).toBe(false)
     expect(sizeOf(fewest)).toBeLessThan(sizeOf(fewer))
   })
 })

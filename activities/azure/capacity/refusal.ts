@@ -1,4 +1,3 @@
-import type { VirtualMachine } from '@azure/arm-compute'
 import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { pauseFor } from '../../activity-context.ts'
@@ -6,17 +5,14 @@ import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
-import { type Attempted, classifyRefusal, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
-import { azureFailure, failureMessage, failureOf } from '../arm/azure-failure.ts'
+import { type Attempted, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
+import { azureFailure, failureMessage } from '../arm/azure-failure.ts'
 import type { Failure } from '../arm/azure-failure-rules.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { regionalZone, zoneLabel, zoneLabelOf } from '../catalogue/zones.ts'
-import { capacityTypeOfVm } from '../launch/claim-vm.ts'
-import { tagKeys } from '../launch/tags.ts'
+import { regionalZone, zoneLabel } from '../catalogue/zones.ts'
 import type { VmCreateMetrics } from '../launch/vm-create-metrics.ts'
-import { imageIdOf } from '../node-class/images.ts'
 import type { UnavailableOfferings } from './unavailable-offerings.ts'
 
 export interface RefusalDeps extends ObjectWritesDeps {
@@ -102,49 +98,4 @@ async function writeFailure(
           ],
         },
   )
-}
-
-/** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
-export interface VmFailure {
-  readonly attempted: Attempted
-  readonly reason: string
-  readonly message: string
-  readonly isCapacity: boolean
-  /** How long the next attempt is better left: what the failure asks for has to happen first. */
-  readonly retryAfterMs: number
-}
-
-/** Looks into a VM that is Failed. The code stands in its statuses, `ProvisioningState/failed/<code>`. */
-export async function judgeFailedVm(deps: RefusalDeps, vm: VirtualMachine): Promise<VmFailure> {
-  const detailed = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vm.name ?? '', {
-    expand: 'instanceView',
-  })
-  const status = detailed.instanceView?.statuses?.find((entry) => entry.code?.startsWith('ProvisioningState/failed'))
-  const code = status?.code?.split('/')[2] ?? 'UnknownError'
-  const attempted: Attempted = {
-    instanceType: vm.hardwareProfile?.vmSize ?? '',
-    zone: zoneLabelOf(vm),
-    capacityType: capacityTypeOfVm(vm),
-  }
-  const text = status?.message ?? ''
-  const nodePool = vm.tags?.[tagKeys.nodePool] ?? ''
-  deps.vmCreates.failed(
-    { ...attempted, imageId: imageIdOf(vm.storageProfile?.imageReference), nodePool },
-    'async',
-    code,
-  )
-  const refusal = classifyRefusal(code, text, attempted)
-  if (refusal !== undefined) {
-    await markRefused(deps, attempted, refusal)
-    return { attempted, reason: refusal.reason, message: refusal.remedy, isCapacity: true, retryAfterMs: 0 }
-  }
-  const failure = failureOf({ code, text })
-  const said = text.split('\n')[0]?.slice(0, 300)
-  return {
-    attempted,
-    reason: launchFailedReason,
-    message: `VM ${vm.name} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
-    isCapacity: false,
-    retryAfterMs: failure.retryAfterMs ?? 0,
-  }
 }

@@ -2,19 +2,22 @@ import type { Logger } from 'pino'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
+import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
 import {
   blockAlike,
-  blockingMark,
-  isBlocked,
+  forgottenAtMs,
+  keptMarks,
   liveMarks,
   type Mark,
   type Marks,
   marksFor,
   noMarks,
   type OfferingId,
+  type SizeMark,
   withMarks,
 } from './mark.ts'
 import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-store.ts'
+import { type RefusedSize, sizeMark } from './size-mark.ts'
 
 interface Waiting {
   readonly added: readonly Mark[]
@@ -94,19 +97,18 @@ export class UnavailableOfferings {
   }
 
   /** Whether a refusal that has not run out speaks of the offering (reference/azure-provider.md 3.8). */
-  isMarked(offering: OfferingId): boolean {
-    return isBlocked(this.#marks, offering, this.#now())
+  isMarked(offering: OfferingId, use?: OfferingUse): boolean {
+    return isBlocked(this.#marks, offering, { nowMs: this.#now(), use })
   }
 
   /** The mark that speaks of the offering; undefined when none does. */
-  markOf(offering: OfferingId): Mark | undefined {
-    return blockingMark(this.#marks, offering, this.#now())
+  markOf(offering: OfferingId, use?: OfferingUse): Mark | undefined {
+    return blockingMark(this.#marks, offering, { nowMs: this.#now(), use })
   }
 
   /** The marks that have not run out. */
   get marks(): Marks {
-    this.#expire()
-    return this.#marks
+    return liveMarks(this.#marks, this.#now())
   }
 
   /** Calls the listener when marks were taken back before their time. Returns the function that ends it. */
@@ -126,12 +128,31 @@ export class UnavailableOfferings {
   ): Promise<void> {
     const added = marksFor(offering, scope, { untilMs: this.#now() + ttlMs, reason, zones })
     if (added.length === 0) return Promise.resolve()
+    return this.#add(added)
+  }
+
+  /** Marks a size in all zones, for both capacity types, as `mark` does. Returns when the mark ends, in epoch ms. */
+  async markSize(size: RefusedSize): Promise<number> {
+    const mark = sizeMark(this.#marks, size, this.#now())
+    await this.#add([mark])
+    return mark.untilMs
+  }
+
+  #add(added: readonly Mark[]): Promise<void> {
     const { marks, news } = withMarks(this.#marks, added, this.#now())
     this.#show(marks, news)
     return new Promise((written, failed) => {
       this.#waiting.push({ added, written, failed })
       if (!this.#isWriting) void this.#writeAll()
     })
+  }
+
+  /** Removes the marks of sizes for which `isMeant` holds, remembered ones too. Errors: as `mark`; then they stay. */
+  async clearSizes(isMeant: (mark: SizeMark) => boolean): Promise<void> {
+    const isGone = (mark: Mark) => mark.kind === 'size' && isMeant(mark)
+    if (![...this.#marks.values()].some(isGone)) return
+    const without = (marks: Marks) => new Map([...marks].filter(([, mark]) => !isGone(mark)))
+    this.#accept(await this.#store.change(this.#stored, without))
   }
 
   async #writeAll(): Promise<void> {
@@ -171,7 +192,7 @@ export class UnavailableOfferings {
   #refresh(): void {
     const now = this.#now()
     const added = this.#waiting.flatMap((one) => one.added)
-    const { marks } = withMarks(liveMarks(this.#stored?.marks ?? noMarks, now), added, now)
+    const { marks } = withMarks(keptMarks(this.#stored?.marks ?? noMarks, now), added, now)
     const isCleared = [...liveMarks(this.#marks, now).keys()].some((key) => !marks.has(key))
     this.#show(marks, blockAlike(marks, this.#marks) ? 0 : 1)
     if (isCleared) for (const listener of this.#listeners) listener()
@@ -179,22 +200,21 @@ export class UnavailableOfferings {
 
   #show(marks: Marks, news: number): void {
     this.#marks = marks
-    this.#nextEndMs = earliestEnd(marks)
+    this.#nextEndMs = nextEnd(marks, this.#now())
     this.#version += news
   }
 
   #expire(): void {
-    if (this.#now() < this.#nextEndMs) return
-    const live = liveMarks(this.#marks, this.#now())
-    this.#nextEndMs = earliestEnd(live)
-    if (live.size === this.#marks.size) return
-    this.#marks = live
+    const now = this.#now()
+    if (now < this.#nextEndMs) return
+    this.#marks = keptMarks(this.#marks, now)
+    this.#nextEndMs = nextEnd(this.#marks, now)
     this.#version += 1
   }
 }
 
-function earliestEnd(marks: Marks): number {
-  let end = Number.POSITIVE_INFINITY
-  for (const { untilMs } of marks.values()) if (untilMs < end) end = untilMs
-  return end
+/** When the next mark ends or is forgotten, in epoch ms. */
+function nextEnd(marks: Marks, nowMs: number): number {
+  const ends = [...marks.values()].flatMap((mark) => [mark.untilMs, forgottenAtMs(mark)])
+  return ends.reduce((first, end) => (end > nowMs && end < first ? end : first), Number.POSITIVE_INFINITY)
 }

@@ -6,6 +6,7 @@ import { pauseFor } from '../../activity-context.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import { offeringUse } from '../capacity/blocking-mark.ts'
 import type { Quota } from '../capacity/quota.ts'
 import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
 import { type NodeClassSettings, nodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -112,14 +113,15 @@ export class Catalogue {
     const quota = this.#quota.signature(this.#steps())
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
     const settingsKey = JSON.stringify(relevant(settings))
-    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${settingsKey}`
+    const use = offeringUse(nodeClass)
+    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${[...use.images].join()}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
     const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings)
     const types = lists.list({
       sizes: this.sizes.answer?.value.values() ?? [],
       prices: this.prices.answer?.value.list ?? modelledPrices,
-      isMarked: (offering) => this.#unavailable.isMarked(offering),
+      isMarked: (offering) => this.#unavailable.isMarked(offering, use),
       hasQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
       hasSpotQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
     })

@@ -1,8 +1,12 @@
+import { labels } from '../../../core/requirements/labels.ts'
+import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef, InitializationOutcome } from '../../kubernetes/contract.ts'
 import type { JoiningDeps } from '../../kubernetes/lifecycle/joining.ts'
 import { awaitInitialization, awaitRegistration, untilDeadline } from '../../kubernetes/lifecycle/joining.ts'
 import type { ClaimSpansDeps } from '../../telemetry/claim-spans.ts'
 import { claimSpan, launchEnds } from '../../telemetry/claim-spans.ts'
+import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { learnFromSuccess, learnFromTimeout } from '../capacity/learn.ts'
 import type { JoinOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceDeps } from './instance.ts'
@@ -19,10 +23,26 @@ const soonMs = 30_000
  */
 export async function awaitNode(deps: AwaitNodeDeps, ref: ClaimRef, signal: AbortSignal): Promise<JoinOutcome> {
   const outcome = await joinedOrFailed(deps, ref, signal)
+  await learnFromOutcome(deps, ref, outcome)
   if (outcome.kind !== 'registered') return outcome
   const [ready] = await Promise.all([readySoon(deps, ref, signal), revokeBootstrapToken(deps.client, ref.uid)])
   if (ready === 'timeout') return outcome
   return ready.kind === 'initialized' ? { ...ready, nodeName: outcome.nodeName } : ready
+}
+
+/** What a join teaches must not delay or end it: a failure is logged. */
+async function learnFromOutcome(deps: AwaitNodeDeps, ref: ClaimRef, { kind }: JoinOutcome): Promise<void> {
+  const claim = cachedClaim(deps, ref)
+  const instanceType = claim?.metadata.labels[labels.instanceType]
+  if (claim === undefined || instanceType === undefined) return
+  const launch = { nodeClass: claim.spec.nodeClassRef.name, instanceType }
+  try {
+    if (kind === 'timeout') await learnFromTimeout(deps, launch)
+    if (kind === 'registered') await learnFromSuccess(deps, launch, 'registered')
+  } catch (error) {
+    if (error instanceof LaunchBlocked) return
+    deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to record how the launch ended')
+  }
 }
 
 async function readySoon(

@@ -15,23 +15,29 @@ type LaunchChoice =
     }
   | (LaunchOutcome & { readonly kind: 'exhausted' | 'nodeClassNotReady' })
 
+interface LaunchRequest {
+  readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>
+  readonly nodeClass: NodeClass
+  /** Names of sizes that are chosen only when no other fits. */
+  readonly avoided?: ReadonlySet<string>
+}
+
 /**
  * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` says why no
  * offering is left.
  */
 export function chooseLaunch(
   types: readonly InstanceType[],
-  { claim, nodeClass }: { readonly claim: Pick<NodeClaim, 'metadata' | 'spec'>; readonly nodeClass: NodeClass },
+  { claim, nodeClass, avoided = new Set() }: LaunchRequest,
   whyNothing: (wanted: Wanted) => string = () => 'all requested instance types were unavailable during launch',
 ): LaunchChoice {
   const { metadata, spec } = claim
   const wanted = requirements(spec.requirements)
   const { images } = nodeClass.status
   const request = { uid: metadata.uid, requirements: wanted, requests: spec.requests }
-  const choice = chooseOffering(
-    types.filter((type) => selectImage(images, type) !== undefined),
-    request,
-  )
+  const bootable = types.filter((type) => selectImage(images, type) !== undefined)
+  const others = avoided.size === 0 ? [] : bootable.filter(({ name }) => !avoided.has(name))
+  const choice = chooseOffering(others, request) ?? chooseOffering(bootable, request)
   const image = choice && selectImage(images, choice.instanceType)
   if (choice === undefined || image === undefined) {
     const without = chooseOffering(types, request)

@@ -7,17 +7,18 @@ import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '.
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import type { RefusalDeps } from '../capacity/refusal.ts'
-import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { LearnDeps } from '../capacity/learn.ts'
+import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { InstanceOutcome } from '../contract.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { claimIdentity, deleteVm, findClaimVm, getVm, unprovenVm, vmGone } from './claim-vm.ts'
+import { judgeFailedVm } from './failed-vm.ts'
 import type { JoinEvidenceDeps } from './join-evidence.ts'
 import { reportNotJoined } from './join-evidence.ts'
 import { vmName } from './virtual-machine.ts'
 
-export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, RefusalDeps {
+export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, LearnDeps {
   readonly lifecycleMetrics: LifecycleMetrics
 }
 
@@ -100,7 +101,7 @@ async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Pr
   }
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
-  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, vm)
+  const { attempted, reason, message, retryAfterMs } = await judgeFailedVm(deps, cachedClaim(deps, ref), vm)
   await fallBack(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason, why: message }, 'launch failed after Azure accepted it')
   // The outcome means another attempt at once, so what has to happen before it is waited for here.

@@ -11,7 +11,9 @@ import { cachedClaim, liveClaim } from '../../kubernetes/client/object-writes.ts
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
+import { type OfferingUse, offeringUse } from '../capacity/blocking-mark.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
+import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import { whyExhausted } from '../capacity/why-exhausted.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
@@ -184,8 +186,13 @@ interface ChooseInput {
 async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: ChooseInput): Promise<LaunchOutcome> {
   // What an earlier attempt of this claim held is free for this one.
   deps.quota.release(claim.metadata.uid)
+  const { name } = nodeClass.metadata
+  takeLaunchTurn(deps, name)
   const types = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
-  const choice = chooseLaunch(types, { claim, nodeClass }, (wanted) => nothingLeft(deps, types, wanted))
+  const avoided = new Set(deps.launchHealth.commonCause(name)?.sizes)
+  const choice = chooseLaunch(types, { claim, nodeClass, avoided }, (wanted) =>
+    nothingLeft(deps, { types, use: offeringUse(nodeClass), wanted }),
+  )
   if (choice.kind !== 'chosen') return choice
   const { chosen, image } = choice
   const size = deps.catalogue.size(chosen.typeName)
@@ -199,10 +206,16 @@ async function choose(deps: LaunchDeps, { claim, nodeClass, attempt, token }: Ch
   return putVm(deps, { claim, chosen, size, image, attempt, nodeClass, bootstrapToken })
 }
 
-function nothingLeft({ catalogue, unavailable, quota }: LaunchDeps, types: readonly InstanceType[], wanted: Wanted) {
+interface Nothing {
+  readonly types: readonly InstanceType[]
+  readonly use: OfferingUse
+  readonly wanted: Wanted
+}
+
+function nothingLeft({ catalogue, unavailable, quota }: LaunchDeps, { types, use, wanted }: Nothing): string {
   return whyExhausted(types, wanted, {
     sizeOf: (name) => catalogue.size(name),
-    markOf: (offering) => unavailable.markOf(offering),
+    markOf: (offering) => unavailable.markOf(offering, use),
     shortagesOf: (demand) => quota.shortages(demand),
   })
 }

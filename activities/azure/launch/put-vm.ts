@@ -4,10 +4,11 @@ import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.t
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import type { Tracing } from '../../telemetry/tracing.ts'
-import { type Attempted, armErrorCode, armErrorText, classifyRefusal, metricsErrorCode } from '../arm/azure-error.ts'
+import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
+import { failureFacts } from '../arm/azure-failure.ts'
+import { type LearnDeps, learnFromRefusal, learnFromSuccess } from '../capacity/learn.ts'
 import type { Quota } from '../capacity/quota.ts'
-import type { RefusalDeps } from '../capacity/refusal.ts'
-import { markRefused, setLaunchedUnknown } from '../capacity/refusal.ts'
+import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { RefusedAttempts } from '../capacity/refused-attempts.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import type { LaunchOutcome } from '../contract.ts'
@@ -20,7 +21,7 @@ import { recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
 import { vmRequest } from './vm-request.ts'
 
-export interface PutVmDeps extends RecordLaunchDeps, RefusalDeps {
+export interface PutVmDeps extends RecordLaunchDeps, LearnDeps {
   readonly tracing: Tracing
   readonly quota: Quota
   readonly network: NetworkFacts
@@ -57,7 +58,11 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
   }
   const { typeName, zone, capacityType } = chosen
   deps.log.info({ nodeClaim: claim.metadata.name, instanceType: typeName, zone, capacityType, attempt }, 'accepted VM')
-  return recordLaunch(deps, claim, { chosen, imageId: image.id })
+  const [outcome] = await Promise.all([
+    recordLaunch(deps, claim, { chosen, imageId: image.id }),
+    learnFromSuccess(deps, { nodeClass: input.nodeClass.metadata.name, instanceType: typeName }, 'accepted'),
+  ])
+  return outcome
 }
 
 function spanAttributes({ typeName, zone, capacityType }: Chosen) {
@@ -110,7 +115,7 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
   return ids.some((id) => text.includes(id.toLowerCase()))
 }
 
-/** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure. */
+/** A refusal that another choice avoids is an outcome, and what it names is marked; any other error is a failure. */
 async function refused(deps: PutVmDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -118,15 +123,15 @@ async function refused(deps: PutVmDeps, input: PutInput, error: unknown): Promis
     throw new Error(`VM ${vmName(ref.name)} exists by now, though it did not a moment ago; the next try looks at it`)
   }
   const attempted = attemptedBy(chosen)
-  const refusal = classifyRefusal(armErrorCode(error) ?? '', armErrorText(error), attempted)
-  if (refusal === undefined) throw error
+  if (!(error instanceof RestError)) throw error
   deps.quota.release(ref.uid)
-  await Promise.all([
-    markRefused(deps, attempted, refusal),
-    setLaunchedUnknown(deps, ref, { reason: refusal.reason, message: refusal.remedy }),
-  ])
-  deps.log.info({ nodeClaim: ref.name, ...attempted, reason: refusal.reason }, 'offering was refused')
-  if (refusal.scope === 'nothing') return { kind: 'exhausted', message: refusal.remedy }
+  const launch = { ...attempted, image: input.image.id, nodeClass: input.nodeClass.metadata.name }
+  const lesson = await learnFromRefusal(deps, failureFacts(error), launch)
+  if (lesson === undefined) throw error
+  const { reason, message } = lesson
+  await setLaunchedUnknown(deps, ref, { reason, message })
+  deps.log.info({ nodeClaim: ref.name, ...attempted, reason }, 'offering was refused')
+  if (lesson.kind === 'exhausted') return { kind: 'exhausted', message }
   deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken)
-  return { kind: 'capacity', reason: refusal.reason, message: refusal.remedy, ...attempted }
+  return { kind: 'capacity', reason, message, ...attempted }
 }

@@ -2,19 +2,20 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
-import type { RefusalDeps } from '../capacity/refusal.ts'
-import { judgeFailedVm, setLaunchedUnknown } from '../capacity/refusal.ts'
+import type { LearnDeps } from '../capacity/learn.ts'
+import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { imageIdOf } from '../node-class/images.ts'
 import type { ClaimVmDeps } from './claim-vm.ts'
 import { capacityTypeOfVm, claimIdentity, deleteVm, vmGone } from './claim-vm.ts'
+import { judgeFailedVm } from './failed-vm.ts'
 import { type VmOwner, vmOwner } from './ownership.ts'
 import { recordLaunch } from './record-launch.ts'
 import { tagKeys } from './tags.ts'
 import { attemptOf, vmName } from './virtual-machine.ts'
 
-export interface TakeOverDeps extends RefusalDeps, ClaimVmDeps {}
+export interface TakeOverDeps extends LearnDeps, ClaimVmDeps {}
 
 /**
  * Decides what a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first.
@@ -37,7 +38,8 @@ export async function takeOver(
   const state = vm.provisioningState
   if (isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')) return adopt(deps, claim, vm)
   // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
-  const failure = isOwn && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, vm) : undefined
+  const failure =
+    isOwn && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, claim, vm) : undefined
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined

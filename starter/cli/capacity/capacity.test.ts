@@ -23,8 +23,11 @@ const { marks } = withMarks(
   ],
   0,
 )
-const name = (mark: Mark) =>
-  mark.kind === 'allSpot' ? 'spot' : `${mark.kind === 'offering' ? mark.instanceType : mark.family} ${mark.zone}`
+const name = (mark: Mark) => {
+  if (mark.kind === 'allSpot') return 'spot'
+  if (mark.kind === 'size') return `${mark.instanceType} everywhere`
+  return `${mark.kind === 'offering' ? mark.instanceType : mark.family} ${mark.zone}`
+}
 
 describe('the marks that are meant', () => {
   it.each<[string, MarkFilter, readonly string[]]>([
@@ -57,4 +60,33 @@ it('the table says what, where, why and for how long', () => {
     'Standard_D4s_v5                       spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h0m',
     'standardDSv5Family, 4 vCPUs and more  spot      0, westus2-1  AllocationFailure  1970-01-01T01:00:00Z  1h0m',
   ])
+})
+
+it('the table says what Azure said of a size that works nowhere, and for which image or class', () => {
+  const size = { kind: 'size', lastsMs: 3_600_000, untilMs: 3_600_000, cause: 'InvalidParameter: cannot boot' } as const
+  const shown = marksTable(
+    [
+      { ...size, instanceType: 'Standard_D2als_v6', reason: 'SizeCannotBootImage', image: '/g/images/2404/versions/1' },
+      { ...size, instanceType: 'Standard_D2s_v5', reason: 'SizeLacksFeature', nodeClass: 'default' },
+    ],
+    0,
+  )
+  expect(
+    shown
+      .split('\n')
+      .slice(1)
+      .map((line) => line.replaceAll(/ {2,}/g, ' | ')),
+  ).toEqual([
+    'Standard_D2als_v6, image 2404/versions/1 | all | all | SizeCannotBootImage | 1970-01-01T01:00:00Z | 1h0m | InvalidParameter: cannot boot',
+    'Standard_D2s_v5, AKSNodeClass default | all | all | SizeLacksFeature | 1970-01-01T01:00:00Z | 1h0m | InvalidParameter: cannot boot',
+  ])
+})
+
+it('a filter by size or by zone names a size that works nowhere; by family it does not', () => {
+  const mark = { kind: 'size', lastsMs: 1, untilMs: 1, instanceType: 'Standard_D2s_v5', reason: 'SizeRefused' } as const
+  const known = new Map([['size', mark]])
+  const filters: readonly MarkFilter[] = [{ instanceType: 'standard_d2s_v5' }, { zone: '0' }, { capacityType: 'spot' }]
+  for (const filter of filters) expect(chosenMarks(known, filter)).toEqual([mark])
+  expect(chosenMarks(known, { family: 'standardDSv5Family' })).toEqual([])
+  expect(chosenMarks(known, { instanceType: 'Standard_D4s_v5' })).toEqual([])
 })

@@ -25,13 +25,18 @@ function isMeant(mark: Mark, { instanceType, family, zone, capacityType }: MarkF
     const names = [instanceType, family, zone].some((field) => field !== undefined)
     return !names && (capacityType === undefined || capacityType === 'spot')
   }
+  const isSize = instanceType === undefined || mark.kind === 'family' || isSameName(mark.instanceType, instanceType)
+  // A size that does not work anywhere is not offered in any zone.
+  if (mark.kind === 'size') return isSize && family === undefined
   if (zone !== undefined && zone !== mark.zone) return false
   if (capacityType !== undefined && capacityType !== mark.capacityType) return false
   if (family !== undefined && family.toLowerCase() !== mark.family.toLowerCase()) return false
   if (instanceType === undefined) return true
-  return mark.kind === 'offering' && mark.instanceType.toLowerCase() === instanceType.toLowerCase()
+  return mark.kind === 'offering' && isSize
 }
 
-function placeOf(mark: Exclude<Mark, { readonly kind: 'allSpot' }>): string {
+const isSameName = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+
+function placeOf(mark: Extract<Mark, { readonly kind: 'offering' | 'family' }>): string {
   return `${mark.capacityType}/${mark.zone}/${mark.family.toLowerCase()}`
 }

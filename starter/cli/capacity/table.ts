@@ -1,7 +1,7 @@
-import type { Mark } from '../../../activities/azure/capacity/mark.ts'
+import type { Mark, SizeUse } from '../../../activities/azure/capacity/mark.ts'
 import { aligned } from '../simulate/words.ts'
 
-const header = ['UNAVAILABLE', 'CAPACITY', 'ZONES', 'REASON', 'UNTIL', 'LEFT']
+const header = ['UNAVAILABLE', 'CAPACITY', 'ZONES', 'REASON', 'UNTIL', 'LEFT', 'CAUSE']
 
 /** The marks for people: those of several zones that say the same are one line. Zone 0 is the region without a zone. */
 export function marksTable(marks: Iterable<Mark>, nowMs: number): string {
@@ -10,7 +10,7 @@ export function marksTable(marks: Iterable<Mark>, nowMs: number): string {
   )
   const rows = [...groups.values()].map((group) => {
     const [first] = group as [Mark]
-    const zones = group.flatMap((mark) => (mark.kind === 'allSpot' ? ['all'] : [mark.zone]))
+    const zones = group.flatMap((mark) => (isEverywhere(mark) ? ['all'] : [mark.zone]))
     return [
       what(first),
       capacityTypeOf(first),
@@ -18,18 +18,33 @@ export function marksTable(marks: Iterable<Mark>, nowMs: number): string {
       first.reason,
       `${new Date(first.untilMs).toISOString().slice(0, 19)}Z`,
       left(first.untilMs - nowMs),
+      first.cause ?? '',
     ]
   })
-  return aligned([header, ...rows.sort((a, b) => (a.join() < b.join() ? -1 : 1))])
+  const columns = rows.some((row) => row.at(-1) !== '') ? header.length : header.length - 1
+  const all = [header, ...rows.sort((a, b) => (a.join() < b.join() ? -1 : 1))]
+  return aligned(all.map((row) => row.slice(0, columns)))
 }
 
 function what(mark: Mark): string {
   if (mark.kind === 'allSpot') return 'all spot'
   if (mark.kind === 'offering') return mark.instanceType
+  if (mark.kind === 'size') return `${mark.instanceType}${useText(mark)}`
   return mark.minVCpus < 0 ? `${mark.family}, all sizes` : `${mark.family}, ${mark.minVCpus} vCPUs and more`
 }
 
-const capacityTypeOf = (mark: Mark) => (mark.kind === 'allSpot' ? 'spot' : mark.capacityType)
+const isEverywhere = (mark: Mark): mark is Extract<Mark, { readonly kind: 'allSpot' | 'size' }> =>
+  mark.kind === 'allSpot' || mark.kind === 'size'
+
+function useText({ image, nodeClass }: SizeUse): string {
+  if (nodeClass !== undefined) return `, AKSNodeClass ${nodeClass}`
+  return image === undefined ? '' : `, image ${image.split('/').slice(-3).join('/')}`
+}
+
+function capacityTypeOf(mark: Mark): string {
+  if (mark.kind === 'size') return 'all'
+  return mark.kind === 'allSpot' ? 'spot' : mark.capacityType
+}
 
 /** `23h59m`, `9m30s`. */
 function left(ms: number): string {

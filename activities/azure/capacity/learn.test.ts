@@ -1,0 +1,153 @@
+import { describe, expect, test, vi } from 'vitest'
+import { newClaim, world } from '../../../test/fakes/launch-world.ts'
+import { useFakeTime } from '../../../test/fakes/time.ts'
+import { type RefusalCase, refusalCases } from '../../../test/refusals/cases.ts'
+import { learnFromRefusal, learnFromSuccess, learnFromTimeout } from './learn.ts'
+
+useFakeTime()
+
+const zone = 'westus2-2'
+const size = (name: string) => ({
+  instanceType: name,
+  zone,
+  capacityType: 'on-demand',
+  image: 'image-1',
+  nodeClass: 'default',
+})
+const d2 = size('Standard_D2s_v5')
+
+function factsOf({ status, code, message }: RefusalCase, instanceType: string) {
+  const text = message({ size: instanceType, zone: '2' })
+  return { code, text, ...(status === undefined ? {} : { status }) }
+}
+
+describe('a refusal', () => {
+  test.each(refusalCases.filter(({ isCommon }) => isCommon !== true).map((one) => [one.name, one] as const))(
+    '%s: another offering is tried at once, and the mark says why',
+    async (_, refusal) => {
+      const { deps } = world(newClaim())
+      const attempted = { ...d2, capacityType: refusal.spot === true ? 'spot' : 'on-demand' }
+      const learn = () => learnFromRefusal(deps, factsOf(refusal, d2.instanceType), attempted)
+      const { reason } = refusal.reaction
+      // What nothing is known of shows by its repetition.
+      if (reason === 'RepeatedFailure') for (let time = 1; time < 3; time += 1) expect(await learn()).toBeUndefined()
+      expect(await learn()).toMatchObject({ kind: 'capacity', reason })
+      expect(new Set([...deps.unavailable.marks.values()].map((mark) => mark.reason))).toEqual(new Set([reason]))
+      const offering = { ...attempted, family: 'standardDSv5Family', vCpus: 2 }
+      expect(deps.unavailable.isMarked(offering, { nodeClass: 'default', images: new Set(['image-1']) })).toBe(true)
+    },
+  )
+
+  test.each(refusalCases.filter(({ isCommon }) => isCommon === true).map((one) => [one.name, one] as const))(
+    '%s: nothing is marked, whatever sizes were asked for',
+    async (_, refusal) => {
+      const { deps } = world(newClaim())
+      for (const name of ['Standard_D2s_v5', 'Standard_D4s_v5', 'Standard_D8s_v5'])
+        await learnFromRefusal(deps, factsOf(refusal, name), size(name)).catch(() => {})
+      expect([...deps.unavailable.marks.values()]).toEqual([])
+    },
+  )
+
+  test('there are cases enough, and of each reaction', () => {
+    expect(refusalCases.length).toBeGreaterThanOrEqual(25)
+    expect(new Set(refusalCases.map(({ reaction }) => reaction.kind))).toEqual(new Set(['another', 'wait', 'named']))
+  })
+})
+
+describe('a size that is marked', () => {
+  const refused = { code: 'VMSizeNotSupported', status: 400, text: 'The VM size Standard_D2s_v5 is not supported.' }
+  const lasting = (marks: Iterable<{ readonly untilMs: number }>, now: number) =>
+    [...marks].map(({ untilMs }) => (untilMs - now) / 3_600_000)
+
+  test('is left out for an hour, then for two, for up to 24', async () => {
+    const { deps, setNow } = timed()
+    const hours: number[] = []
+    for (let time = 0; time < 7; time += 1) {
+      await learnFromRefusal(deps, refused, d2)
+      const [left = 0] = lasting(deps.unavailable.marks.values(), deps.now())
+      hours.push(left)
+      setNow(deps.now() + left * 3_600_000 + 1000)
+      expect(deps.unavailable.marks.size).toBe(0)
+    }
+    expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24])
+  })
+
+  test('begins with an hour again after a Node of it joined, and after a time without a refusal', async () => {
+    const { deps, setNow } = timed()
+    const again = async () => {
+      await learnFromRefusal(deps, refused, d2)
+      return lasting(deps.unavailable.marks.values(), deps.now())[0]
+    }
+    expect(await again()).toBe(1)
+    setNow(deps.now() + 3_600_001)
+    await learnFromSuccess(deps, d2, 'registered')
+    expect(await again()).toBe(1)
+    setNow(deps.now() + 2 * 3_600_001)
+    expect(await again()).toBe(1)
+  })
+
+  test('of several launches that are refused at the same time, it lasts an hour', async () => {
+    const { deps } = timed()
+    await Promise.all([1, 2, 3].map(() => learnFromRefusal(deps, refused, d2)))
+    expect(lasting(deps.unavailable.marks.values(), deps.now())).toEqual([1])
+  })
+
+  test('for its image is offered with another image, and for a class to other classes', async () => {
+    const { deps } = timed()
+    const cannotBoot = { code: 'InvalidParameter', status: 400, text: 'cannot boot with OS image or disk' }
+    await learnFromRefusal(deps, cannotBoot, d2)
+    const offering = { ...d2, family: 'standardDSv5Family', vCpus: 2 }
+    const isMarked = (image: string, nodeClass = 'default') =>
+      deps.unavailable.isMarked(offering, { nodeClass, images: new Set([image]) })
+    expect([isMarked('image-1'), isMarked('image-1', 'other'), isMarked('image-2')]).toEqual([true, true, false])
+    const lacks = { code: 'InvalidParameter', status: 400, text: 'securityProfile is not valid' }
+    await learnFromRefusal(deps, lacks, size('Standard_D4s_v5'))
+    const d4 = { ...offering, instanceType: 'Standard_D4s_v5' }
+    expect(deps.unavailable.isMarked(d4, { nodeClass: 'default', images: new Set() })).toBe(true)
+    expect(deps.unavailable.isMarked(d4, { nodeClass: 'other', images: new Set() })).toBe(false)
+  })
+
+  function timed() {
+    const made = world(newClaim())
+    return { ...made, setNow: (ms: number) => void vi.setSystemTime(ms) }
+  }
+})
+
+describe('Nodes that do not join', () => {
+  const sizes = ['Standard_D2s_v5', 'Standard_D4s_v5', 'Standard_D8s_v5'].map(size)
+  const marked = (deps: ReturnType<typeof world>['deps']) =>
+    [...deps.unavailable.marks.values()].map((mark) => (mark.kind === 'size' ? mark.instanceType : mark.kind))
+
+  test('of one size: the second marks it', async () => {
+    const { deps } = world(newClaim())
+    await learnFromTimeout(deps, d2)
+    expect(marked(deps)).toEqual([])
+    await learnFromTimeout(deps, d2)
+    expect(marked(deps)).toEqual(['Standard_D2s_v5'])
+  })
+
+  test('of three sizes: nothing stays marked, and the class says so until a Node joins', async () => {
+    const { deps, cluster, reported } = world(newClaim())
+    const [a, b, c] = sizes as [typeof d2, typeof d2, typeof d2]
+    for (const one of [a, a, b, b]) await learnFromTimeout(deps, one)
+    expect(marked(deps).length).toBe(2)
+    await expect(learnFromTimeout(deps, c)).rejects.toThrow(/3 sizes of AKSNodeClass default failed alike/)
+    expect(marked(deps)).toEqual([])
+    const health = () =>
+      cluster.object('aksnodeclasses', 'default')?.status.conditions.find(({ type }) => type === 'LaunchHealthy')
+    expect(health()).toMatchObject({ status: 'False', reason: 'CommonLaunchFailure' })
+    expect(reported.map(({ about, reason }) => `${about} ${reason}`)).toContain(
+      'AKSNodeClass/default CommonLaunchFailure',
+    )
+    await learnFromSuccess(deps, c, 'registered')
+    expect(health()).toMatchObject({ status: 'True' })
+  })
+
+  test('for 30 minutes, of two sizes in turn, then repaired: no size stays marked', async () => {
+    const { deps } = world(newClaim())
+    const [a, b, c] = sizes as [typeof d2, typeof d2, typeof d2]
+    for (const one of [a, a, a, a, a, b, b, b, b, b]) await learnFromTimeout(deps, one)
+    await learnFromSuccess(deps, c, 'registered')
+    expect(marked(deps)).toEqual([])
+  })
+})

@@ -1,0 +1,138 @@
+// What Joiner learns from launches that failed and from those that did not: what to leave out, and causes that no choice avoids.
+import { conditionOf } from '../../../core/conditions.ts'
+import { setConditions } from '../../kubernetes/client/status-writes.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { classifyRefusal } from '../arm/azure-error.ts'
+import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
+import type { LaunchHealth, UnexplainedFailure } from './launch-health.ts'
+import { markRefused, type RefusalDeps } from './refusal.ts'
+import { type AttemptedLaunch, avoidable } from './refused-size.ts'
+
+export interface LearnDeps extends RefusalDeps {
+  readonly launchHealth: LaunchHealth
+}
+
+/** Another offering is to be tried at once, or none is left that could help. */
+export interface Lesson {
+  readonly kind: 'capacity' | 'exhausted'
+  /** Of the condition Launched. */
+  readonly reason: string
+  readonly message: string
+}
+
+const suspicions: ReadonlySet<string> = new Set(['RepeatedFailure', 'RegistrationTimeout'])
+
+/**
+ * Marks what a failed launch shows not to work: what Azure names, or a size that failed repeatedly. Undefined: the failure says nothing of the choice, and
+ * is retried as `azure-failure-rules.ts` has it. Errors: `LaunchBlocked` when sizes fail alike, so that the cause is not theirs; those of the API server.
+ */
+export async function learnFromRefusal(
+  deps: LearnDeps,
+  facts: FailureFacts,
+  attempted: AttemptedLaunch,
+): Promise<Lesson | undefined> {
+  const found = avoidable(facts, attempted)
+  const refusal =
+    classifyRefusal(facts.code, facts.text, attempted) ?? (found?.kind === 'offerings' ? found.refusal : undefined)
+  if (refusal !== undefined) {
+    await markRefused(deps, attempted, refusal)
+    const kind = refusal.scope === 'nothing' ? 'exhausted' : 'capacity'
+    return { kind, reason: refusal.reason, message: refusal.remedy }
+  }
+  if (found?.kind === 'size') {
+    await deps.unavailable.markSize(found.size)
+    return { kind: 'capacity', reason: found.size.reason, message: found.remedy }
+  }
+  const rule = ruleFor(facts)
+  if (rule.isUnexplained !== true) return undefined
+  const { nodeClass, instanceType } = attempted
+  const signature = facts.code === '' ? `HTTP ${facts.status ?? 'none'}` : facts.code
+  return learnFromUnexplained(
+    deps,
+    { nodeClass, instanceType, kind: 'refused', signature },
+    `${signature}: ${facts.text.split('\n')[0]?.slice(0, 200) ?? ''}`,
+  )
+}
+
+/** Counts a VM whose Node did not join in time, and marks its size when that was the second. Errors: as `learnFromRefusal`. */
+export async function learnFromTimeout(
+  deps: LearnDeps,
+  { nodeClass, instanceType }: Pick<AttemptedLaunch, 'nodeClass' | 'instanceType'>,
+): Promise<void> {
+  const failure = { nodeClass, instanceType, kind: 'notRegistered', signature: 'RegistrationTimeout' } as const
+  await learnFromUnexplained(deps, failure, 'VMs ran, and their Nodes did not join in time')
+}
+
+async function learnFromUnexplained(
+  deps: LearnDeps,
+  failure: UnexplainedFailure,
+  cause: string,
+): Promise<Lesson | undefined> {
+  const { nodeClass, instanceType, kind } = failure
+  const verdict = deps.launchHealth.failed(failure)
+  if (verdict.kind === 'counted') return undefined
+  if (verdict.kind === 'mark') {
+    const reason = kind === 'refused' ? 'RepeatedFailure' : 'RegistrationTimeout'
+    await deps.unavailable.markSize({ instanceType, nodeClass, reason, cause })
+    return {
+      kind: 'capacity',
+      reason,
+      message: `${instanceType} failed repeatedly (${cause}); another size is chosen`,
+    }
+  }
+  await clearSuspicions(deps, nodeClass, verdict.sizes)
+  const message = commonMessage(nodeClass, verdict.sizes, cause)
+  if (verdict.isNew) await reportCommonCause(deps, nodeClass, message)
+  throw new LaunchBlocked('CommonLaunchFailure', message, deps.launchHealth.waitMs(nodeClass))
+}
+
+const commonMessage = (nodeClass: string, sizes: readonly string[], cause: string) =>
+  `${sizes.length} sizes of AKSNodeClass ${nodeClass} failed alike (${sizes.slice(0, 5).join(', ')}), so no size is excluded; find what they have in common: ${cause}. One launch at a time goes on`
+
+async function reportCommonCause(deps: LearnDeps, name: string, message: string): Promise<void> {
+  const nodeClass = deps.cache.nodeClasses.get(name)
+  if (nodeClass === undefined) return
+  deps.log.warn({ nodeClass: name, why: message }, 'launches of all sizes fail alike')
+  deps.events.record({ about: subject(nodeClass), reason: 'CommonLaunchFailure', message, values: [name] })
+  await setConditions(deps, { kind: 'AKSNodeClass', ref: nodeClass.metadata }, () => ({
+    conditions: [{ type: 'LaunchHealthy', status: 'False', reason: 'CommonLaunchFailure', message }],
+  }))
+}
+
+/**
+ * Records that Azure accepted a VM, or that its Node joined: what was counted against sizes of the class begins again, and a size that works is no longer
+ * remembered as one that does not. Errors: those of the API server.
+ */
+export async function learnFromSuccess(
+  deps: LearnDeps,
+  { nodeClass, instanceType }: Pick<AttemptedLaunch, 'nodeClass' | 'instanceType'>,
+  stage: 'accepted' | 'registered',
+): Promise<void> {
+  const { cleared } = deps.launchHealth.succeeded(nodeClass, stage)
+  if (cleared.length > 0) await clearSuspicions(deps, nodeClass, cleared)
+  if (stage === 'registered')
+    await deps.unavailable.clearSizes((mark) => mark.instanceType === instanceType && mark.untilMs <= deps.now())
+  if (deps.launchHealth.commonCause(nodeClass) !== undefined) return
+  const seen = deps.cache.nodeClasses.get(nodeClass)
+  if (seen === undefined || conditionOf(seen.status.conditions, 'LaunchHealthy')?.status !== 'False') return
+  await setConditions(deps, { kind: 'AKSNodeClass', ref: seen.metadata }, () => ({
+    conditions: [{ type: 'LaunchHealthy', status: 'True' }],
+  }))
+}
+
+function clearSuspicions(deps: LearnDeps, nodeClass: string, sizes: readonly string[]): Promise<void> {
+  const names = new Set(sizes)
+  return deps.unavailable.clearSizes(
+    (mark) => suspicions.has(mark.reason) && mark.nodeClass === nodeClass && names.has(mark.instanceType),
+  )
+}
+
+/** Holds a launch back while launches of its class fail for a common cause and it is not its turn. Errors: `LaunchBlocked` with the time to wait. */
+export function takeLaunchTurn({ launchHealth }: Pick<LearnDeps, 'launchHealth'>, nodeClass: string): void {
+  const waitMs = launchHealth.takeTurn(nodeClass)
+  if (waitMs === 0) return
+  const common = launchHealth.commonCause(nodeClass)
+  const sizes = common?.sizes ?? []
+  throw new LaunchBlocked('CommonLaunchFailure', commonMessage(nodeClass, sizes, common?.signature ?? ''), waitMs)
+}

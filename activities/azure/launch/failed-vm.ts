@@ -1,0 +1,54 @@
+import type { VirtualMachine } from '@azure/arm-compute'
+import type { NodeClaim } from '../../../core/objects.ts'
+import { type Attempted, launchFailedReason } from '../arm/azure-error.ts'
+import { failureOf } from '../arm/azure-failure.ts'
+import { type LearnDeps, learnFromRefusal } from '../capacity/learn.ts'
+import { zoneLabelOf } from '../catalogue/zones.ts'
+import { imageIdOf } from '../node-class/images.ts'
+import { capacityTypeOfVm } from './claim-vm.ts'
+import { tagKeys } from './tags.ts'
+
+/** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
+export interface VmFailure {
+  readonly attempted: Attempted
+  readonly reason: string
+  readonly message: string
+  readonly isCapacity: boolean
+  /** How long the next attempt is better left: what the failure asks for has to happen first. */
+  readonly retryAfterMs: number
+}
+
+/** Looks into a VM that is Failed. The code stands in its statuses, `ProvisioningState/failed/<code>`. */
+export async function judgeFailedVm(
+  deps: LearnDeps,
+  claim: NodeClaim | undefined,
+  vm: VirtualMachine,
+): Promise<VmFailure> {
+  const detailed = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vm.name ?? '', {
+    expand: 'instanceView',
+  })
+  const status = detailed.instanceView?.statuses?.find((entry) => entry.code?.startsWith('ProvisioningState/failed'))
+  const code = status?.code?.split('/')[2] ?? 'UnknownError'
+  const attempted: Attempted = {
+    instanceType: vm.hardwareProfile?.vmSize ?? '',
+    zone: zoneLabelOf(vm),
+    capacityType: capacityTypeOfVm(vm),
+  }
+  const text = status?.message ?? ''
+  const nodePool = vm.tags?.[tagKeys.nodePool] ?? ''
+  const image = imageIdOf(vm.storageProfile?.imageReference)
+  deps.vmCreates.failed({ ...attempted, imageId: image, nodePool }, 'async', code)
+  const launch = { ...attempted, image, nodeClass: claim?.spec.nodeClassRef.name ?? '' }
+  const lesson = await learnFromRefusal(deps, { code, text }, launch)
+  if (lesson !== undefined)
+    return { attempted, reason: lesson.reason, message: lesson.message, isCapacity: true, retryAfterMs: 0 }
+  const failure = failureOf({ code, text })
+  const said = text.split('\n')[0]?.slice(0, 300)
+  return {
+    attempted,
+    reason: launchFailedReason,
+    message: `VM ${vm.name} failed: ${failure.reason}: ${failure.remedy}. Azure said: ${code}${said ? `: ${said}` : ''}`,
+    isCapacity: false,
+    retryAfterMs: failure.retryAfterMs ?? 0,
+  }
+}
