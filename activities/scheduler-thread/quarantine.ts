@@ -41,8 +41,8 @@ const neverLeftOut: ReadonlySet<string> = new Set(['Node', 'NodeClaim'])
 type Listener = (isConcerned: (object: CachedObject) => boolean) => void
 
 /**
-  * Objects that crashed passes of the scheduler, and are left out of it. Pods to be placed are tried alone before they are quarantined. Other
-  * objects are quarantined when the scheduler was working on them in two crashes. A ConfigMap keeps the entries across restarts.
+ * Objects that crashed passes of the scheduler, and are left out of it. Pods to be placed are tried alone before they are quarantined. Other
+ * objects are quarantined when the scheduler was working on them in two crashes. A ConfigMap keeps the entries across restarts.
  */
 export class Quarantine {
   readonly #deps: Deps
@@ -73,8 +73,8 @@ export class Quarantine {
   }
 
   /**
-    * Returns an object as the scheduler may see it; undefined: not at all. A running pod still fills its node, which is not disrupted, but makes
-    * no demands on other nodes.
+   * Returns an object as the scheduler may see it; undefined: not at all. A running pod still fills its node, which is not disrupted, but makes
+   * no demands on other nodes.
    */
   shown(object: CachedObject): CachedObject | undefined {
     if (this.#entryOf(object) === undefined) return object

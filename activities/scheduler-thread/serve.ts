@@ -36,8 +36,8 @@ const inHand = (pod: Pod | undefined) => {
 type Schedule = typeof schedule
 
 /**
-  * Answers the messages of `SolverThread`: keeps its own index of the cluster from the changes it receives, and plans on request. `scheduler`
-  * replaces Joiner's own. Errors: this is no thread of `SolverThread`.
+ * Answers the messages of `SolverThread`: keeps its own index of the cluster from the changes it receives, and plans on request. `scheduler`
+ * replaces Joiner's own. Errors: this is no thread of `SolverThread`.
  */
 export function serveSolver(scheduler: Schedule = schedule): void {
   const port = parentPort

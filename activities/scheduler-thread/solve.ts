@@ -33,8 +33,8 @@ export interface SolveDeps extends CatalogueOfPools {
 const solveLimitMs = 60_000
 
 /**
-  * Plans pods that need a place, from the current state of the cache. `all`: every pod that needs one. Returns undefined where the scheduler
-  * failed and the next pass, without the pod at fault, may do better. Errors: the scheduler failed for a reason that no pod explains.
+ * Plans pods that need a place, from the current state of the cache. `all`: every pod that needs one. Returns undefined where the scheduler
+ * failed and the next pass, without the pod at fault, may do better. Errors: the scheduler failed for a reason that no pod explains.
  */
 export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<ThreadPlan | undefined> {
   const { preferencePolicy, minValuesPolicy, reservedCapacity, defaultSpread } = deps.scheduling

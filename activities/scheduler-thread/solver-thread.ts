@@ -36,9 +36,9 @@ const bundleSize = 2000
 const evaluationLimitMs = 10 * 60_000
 
 /**
-  * The scheduler in a thread of its own, so that a long pass holds up no heartbeat and no watch. The thread keeps an index of the cluster and
-  * receives each change of the cache; a pass copies nothing. A thread that failed is replaced at the next plan and receives everything again,
-  * except quarantined objects.
+ * The scheduler in a thread of its own, so that a long pass holds up no heartbeat and no watch. The thread keeps an index of the cluster and
+ * receives each change of the cache; a pass copies nothing. A thread that failed is replaced at the next plan and receives everything again,
+ * except quarantined objects.
  */
 export class SolverThread {
   readonly #cache: ClusterCache

@@ -43,8 +43,8 @@ interface Asked {
 }
 
 /**
-  * A solver's thread that is ended when it throws, runs out of memory, or does not answer in time. It is started again only on request. Answers
-  * come in the order of the questions.
+ * A solver's thread that is ended when it throws, runs out of memory, or does not answer in time. It is started again only on request. Answers
+ * come in the order of the questions.
  */
 export class SupervisedThread {
   readonly #settings: ThreadSettings

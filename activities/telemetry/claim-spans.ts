@@ -15,8 +15,8 @@ export interface ClaimSpansDeps extends ObjectWritesDeps {
 const launchSpan = 'nodeClaimLifecycle'
 
 /**
-  * Runs a step of a claim's lifecycle as a span. The claim's annotation names the trace, so a step belongs to it in every process,
-  * and workflows need not know of it. Costs nothing for a claim without the annotation, or while tracing is off.
+ * Runs a step of a claim's lifecycle as a span. The claim's annotation names the trace, so a step belongs to it in every process,
+ * and workflows need not know of it. Costs nothing for a claim without the annotation, or while tracing is off.
  */
 export async function claimSpan<T extends { readonly kind: string }>(
   deps: ClaimSpansDeps,

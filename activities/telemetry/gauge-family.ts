@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 
 /**
-  * A gauge with a series for each of many objects, computed on each scrape. prom-client keeps and sorts the labels of every series, which
-  * stops the process for seconds at 100,000 pods. Here each series is a line that is written and forgotten.
+ * A gauge with a series for each of many objects, computed on each scrape. prom-client keeps and sorts the labels of every series, which
+ * stops the process for seconds at 100,000 pods. Here each series is a line that is written and forgotten.
  */
 export interface GaugeFamily {
   readonly name: string

@@ -8,8 +8,8 @@ import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 const mostTypes = 5
 
 /**
-  * Logs the milestones of a NodeClaim's lifecycle at info, by Karpenter's messages and field names: people search their logs for these.
-  * The attempt that writes a milestone logs it; after a crash between the write and the line it is missing.
+ * Logs the milestones of a NodeClaim's lifecycle at info, by Karpenter's messages and field names: people search their logs for these.
+ * The attempt that writes a milestone logs it; after a crash between the write and the line it is missing.
  */
 export const milestones = {
   created: (log: Logger, { metadata: { name } }: NodeClaim, planned: PlannedNodeClaim) =>

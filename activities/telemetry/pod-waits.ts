@@ -15,8 +15,8 @@ interface Wait {
 }
 
 /**
-  * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is recorded once, by the time of the
-  * condition that ends it. A wait that goes on is a gauge.
+ * Waits of pods that this process has seen waiting: for a node, and for being ready. A wait that ends is recorded once, by the time of the
+ * condition that ends it. A wait that goes on is a gauge.
  */
 export class PodWaits {
   readonly #wait: Wait

@@ -45,7 +45,7 @@ describe('a later attempt', () => {
     expect(plan.looks).toBe(0)
   })
 
-  test('gives the stamps that a crash left out', async () => {
+  test('writes the stamps that a crash left out', async () => {
     const { cluster, commit } = await world()
     marked(cluster, 'a')
     marked(cluster, 'b', null)
@@ -111,7 +111,7 @@ describe('a later attempt', () => {
     expect(marksOf(cluster)).toEqual(free)
   })
 
-  test('never plans anew: where nothing was done nothing is', async () => {
+  test('never plans again: where nothing was done nothing is', async () => {
     const { cluster, commit, plan } = await world()
     expect(kindsOf(await commit([proposal(names)], 2))).toEqual(['rejected'])
     expect(marksOf(cluster)).toEqual(free)
