@@ -28,7 +28,7 @@ interface Trace {
 
 /**
  * Releases what belongs to no running command: its commit was cut off for good, or its workflow is gone. The loop may be about to start the
- * workflow. No evaluation runs until it has, and the second check cancels an earlier one.
+ * workflow. But then no evaluation runs until it has, and an earlier evaluation is cancelled by the time of the second check.
  */
 export async function releaseAbandoned(
   deps: AbandonedDeps,

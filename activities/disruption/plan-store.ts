@@ -22,7 +22,7 @@ export type FoundPlan =
   /** Why the plan is not available, and what to do. */
   | { readonly kind: 'missing'; readonly message: string }
 
-/** Plans in ConfigMaps in Joiner's namespace. The first digit of a plan's id names its slot. */
+/** Plans in ConfigMaps in Joiner's namespace. The first digit of a plan's id names its place. */
 export class PlanStore {
   readonly #client: KubernetesClient
   readonly #namespace: string
@@ -54,8 +54,8 @@ export class PlanStore {
   }
 
   /**
-   * Returns the id for a new plan: a slot, and then `key`, seven hexadecimal digits. Free slots come first, then the one whose plan ends
-   * first; the plan of the same key keeps its slot. Removes expired plans.
+   * Returns the id for a new plan: a place, and then `key`, seven hexadecimal digits. Free places come first, then the one whose plan ends
+   * first; the plan of the same key keeps its place. Removes expired plans.
    */
   async newId(key: string, now: number): Promise<string> {
     const stored = await Promise.all(planPlaces.map((place) => this.#read(place)))
@@ -69,7 +69,7 @@ export class PlanStore {
     return `${free ?? oldest?.place ?? '0'}${key}`
   }
 
-  /** Writes a plan to its slot, where it stays for its time from `now`, in epoch ms. Replaces an earlier plan there. */
+  /** Writes a plan to its place, where it stays for its time from `now`, in epoch ms. Replaces an earlier plan there. */
   async write(plan: DisruptionPlan, now: number): Promise<void> {
     const name = planMapName(plan.id.charAt(0))
     const body = {

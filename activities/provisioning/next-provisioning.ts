@@ -85,7 +85,7 @@ async function planOnce(
   }
 }
 
-/** Publishes which preferences and constraints of pods are ignored, because there are too many. */
+/** Publishes which preferences of pods were dropped, because there are too many. */
 function reportDropped({ events }: NextProvisioningDeps, pods: readonly Pod[]): void {
   for (const pod of pods) {
     const dropped = pod.excess?.dropped
