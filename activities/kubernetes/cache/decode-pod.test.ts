@@ -24,7 +24,7 @@ const spread = (at: number, whenUnsatisfiable = 'ScheduleAnyway') => ({
   whenUnsatisfiable,
 })
 
-describe('a pod's constraints', () => {
+describe('the constraints of a pod', () => {
   it('are kept as they are within the limits', () => {
     const spec = {
       nodeSelector: { zone: 'a' },
