@@ -33,7 +33,7 @@ const apiServer = (service: () => Promise<Json>) => ({
 const serviceOf = (spec: Json) => apiServer(() => Promise.resolve({ spec }))
 const refusing = (code: number) => apiServer(() => Promise.reject(new ApiError(code, 'Reason', 'no')))
 
-/** Azure with one network, which shows its GUID at the given look. */
+/** Azure with one network, which shows its GUID at the given request. */
 function azureWith(found: string | undefined, atLook = 1) {
   const asked: (readonly string[])[] = []
   const virtualNetworks = {

@@ -62,7 +62,7 @@ describe('an operation', () => {
   })
 })
 
-describe('ARM's remaining tokens', () => {
+describe('the remaining tokens of ARM', () => {
   const put = armOperation('PUT', `${group}/Microsoft.Compute/virtualMachines/vm`)
   const read = (headers: Readonly<Record<string, string>>) => {
     const { left, onlyItself } = remainingTokens(put, (name) => headers[name])

@@ -29,7 +29,7 @@ export interface Rule {
   readonly reason: string
   readonly retry: Failure['retry']
   readonly codes?: readonly string[]
-  /** An alternative to the codes, or a condition beside one. */
+  /** Alternative to the codes. */
   readonly also?: (facts: FailureFacts) => boolean
   readonly onlyIf?: (facts: FailureFacts) => boolean
   readonly remedy: (facts: FailureFacts) => string

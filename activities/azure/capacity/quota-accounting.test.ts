@@ -50,7 +50,7 @@ describe('vCPUs in flight', () => {
     expect(inFlight([life({ capacityType: 'spot' })], [], countedAtMs)).toEqual(new Map([[spotPool, 4]]))
   })
 
-  it('count what is about to be asked for', () => {
+  it('count launches that are about to be requested', () => {
     expect(inFlight([], [life(), life({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
   })
 })
@@ -98,7 +98,7 @@ describe('room', () => {
     ])
   })
 
-  it('that is missing is told with numbers and a remedy', () => {
+  it('that is missing is reported with numbers and a remedy', () => {
     const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), life())
     expect(shortage && shortageText(shortage)).toMatch(
       /family standarddsv5family has no room for 4 vCPUs: limit 10, used 2, in flight 6; ask for more/,

@@ -51,7 +51,7 @@ describe('a leftover NIC or disk', () => {
     expect(azure.names(kind)).not.toContain(name)
   })
 
-  test('that was away for a pass is seen anew', async () => {
+  test('that was away for a pass is seen for the first time again', async () => {
     const { azure, collect } = world()
     azure.put('disks', diskOf('lost'), unattached)
     await collect()
@@ -120,7 +120,7 @@ describe('a leftover NIC or disk', () => {
     expect(azure.writes).toEqual([])
   })
 
-  test('whose disk carries the mark of another cluster is told, once a name', async () => {
+  test('whose disk carries the mark of another cluster is reported, once a name', async () => {
     const { azure, collect, reported, registry } = world()
     azure.put('disks', diskOf('lost', 1, 'other'), unattached)
     azure.put('disks', 'aks-lost-1-zzz', unattached)
