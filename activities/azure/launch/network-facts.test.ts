@@ -81,7 +81,7 @@ describe('backend pools', () => {
     expect(state.lists.balancers).toBe(2)
   })
 
-  it('are read anew once for all launches that failed with the same ones', async () => {
+  it('are read again once for all launches that failed with the same ones', async () => {
     const { facts, state } = network()
     const stale = await facts.pools()
     state.pools = ['b']
@@ -93,7 +93,7 @@ describe('backend pools', () => {
     expect(state.lists.balancers).toBe(3)
   })
 
-  it('are read anew after a list that failed', async () => {
+  it('are read again after a list that failed', async () => {
     const { facts, state } = network()
     const stale = await facts.pools()
     state.failing = true
@@ -102,7 +102,7 @@ describe('backend pools', () => {
     expect((await facts.poolsAfter(stale)).ids).toEqual(['/pools/a'])
   })
 
-  it('are there before the first launch, and a failure in the background harms nobody', async () => {
+  it('are there before the first launch, and a failure in the background harms no launch', async () => {
     const { facts, state } = network()
     state.failing = true
     facts.warm()
