@@ -39,8 +39,8 @@ export type InstanceOutcome =
 /** The outcome of an operator's request to end a lifecycle by force. */
 export type ForceFinishOutcome =
   /**
-      * The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: the state of the VM, in words.
-      * `isVmGone`: the finalizers are still there, and the lifecycle has them removed together with the pods, which run nowhere.
+   * The finalizers are gone. `vm`: resource id of a VM that was left, and is garbage from now on; `left`: the state of the VM, in words.
+   * `isVmGone`: the finalizers are still there, and the lifecycle has them removed together with the pods, which run nowhere.
    */
   | { readonly kind: 'finished'; readonly vm?: string; readonly left?: string; readonly isVmGone?: true }
   /** Nothing was done. */
@@ -76,9 +76,9 @@ export interface AzureActivities {
   /** Returns whether Azure says that the claim's VM does not exist. */
   findInstance(input: { readonly claim: ClaimRef }): Promise<{ readonly exists: boolean }>
   /**
-     * Waits, by the VM list that all waiting claims share, until the VM has failed, or its Node has joined and is registered. When the Node is ready
-     * soon, waits until it is initialized.
-     */
+   * Waits, by the VM list that all waiting claims share, until the VM has failed, or its Node has joined and is registered. When the Node is ready
+   * soon, waits until it is initialized.
+   */
   awaitNode(input: { readonly claim: ClaimRef }): Promise<JoinOutcome>
   /** Deletes the claim's VM, NIC and bootstrap token and waits until the VM is gone. `finalize`: then it removes the finalizers of Nodes and claim. */
   deleteInstance(input: {

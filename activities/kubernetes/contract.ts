@@ -130,8 +130,8 @@ export type DeletionOutcome =
 
 export interface KubernetesActivities {
   /**
-      * Reads the claim and its Node and returns the next step. Makes sure that the finalizer is set. Deletes a claim that expired, whose VM is
-      * about to end, or whose Node was sick for too long. `retried`: the wait that an operator cut short for this call.
+   * Reads the claim and its Node and returns the next step. Makes sure that the finalizer is set. Deletes a claim that expired, whose VM is
+   * about to end, or whose Node was sick for too long. `retried`: the wait that an operator cut short for this call.
    */
   observe(input: {
     readonly claim: ClaimRef

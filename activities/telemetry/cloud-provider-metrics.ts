@@ -15,7 +15,7 @@ export type CloudProviderError =
 
 interface Call {
   readonly method: CloudProviderMethod
-    /** Empty where the call concerns no NodePool. */
+  /** Empty where the call concerns no NodePool. */
   readonly nodePool?: string
 }
 

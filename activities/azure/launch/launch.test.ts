@@ -209,7 +209,7 @@ describe('a launch that is repeated after a crash', () => {
     expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
   })
 
-  test("makes a new token when the old one may be lost", async () => {
+  test('makes a new token when the old one may be lost', async () => {
     const { cluster, launch } = world()
     cluster.put('secrets', {
       metadata: { name: secretName, namespace: 'kube-system', uid: 'old' },
