@@ -31,7 +31,7 @@ interface Read {
 }
 
 /**
- * Checks the claims of one plan against the limits of their NodePools as the API server has them now, which may have changed since the plan
+ * Checks the claims of one plan against the limits of their NodePools as the API server has them now. They may differ from the plan's
  * (reference/karpenter-core.md 3.14). A claim counts with its pods' requests from its admission.
  */
 export class PoolLimits {

@@ -26,7 +26,7 @@ interface Waiter {
 }
 
 /**
- * One list of the resource group's VMs per poll interval, shared by all waits for VMs, so that ARM reads do not grow with the
+ * One list of the resource group's VMs per poll interval, shared by all waits for VMs. So ARM reads do not grow with the
  * number of launches (design: workflows). It lists only during waits, faster after changes and slower while nothing happens.
  */
 export class VmList {

@@ -36,9 +36,9 @@ interface Answer<T> {
 }
 
 /**
- * A slow answer of Azure's without waits: the last good one, read from its ConfigMap at the start, requested again each twelve hours,
+ * A slow answer of Azure's without waits: the last good one. It is read from its ConfigMap at the start, requested again each twelve hours,
  * and stored for other replicas and for starts without an answer. Failures are retried with growing pauses and change nothing.
- * A process that follows asks for nothing and watches the ConfigMap.
+ * A process that follows sends no requests and watches the ConfigMap.
  */
 export class RefreshedAnswer<T> {
   readonly #source: AnswerSource<T>

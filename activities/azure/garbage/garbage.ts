@@ -130,7 +130,7 @@ export class GarbageCollector {
 
   /**
    * Deletes a VM. Claim and owner are read when the request may be sent at once: by then a claim of the name owns the VM, or makes room
-   * for its own, and tags that changed since the list no longer prove anything.
+   * for its own. Tags that changed since the list no longer prove anything.
    */
   async #vm({ name, claimName, claimUid }: FoundVm, found: FoundResources, signal: AbortSignal): Promise<boolean> {
     const turn = { buckets: ['armDeletes', 'deleteVm'], patienceMs, signal } as const

@@ -64,7 +64,7 @@ export function nodePoolOf({ cache }: ClaimVmDeps, claimName: string): string {
 }
 
 /**
- * Waits until the claim's VM is gone: the shared list does not show it, and Azure, asked for this VM, says that it does not
+ * Waits until the claim's VM is gone: the shared list does not show it, and a GET of this VM says that it does not
  * exist. A list alone proves nothing, since it may come from the wrong resource group or be incomplete.
  */
 export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: AbortSignal): Promise<void> {

@@ -119,8 +119,8 @@ interface Looks {
 }
 
 /**
- * Prefetches in parallel what a launch reads, since a pod waits for it. An attempt that follows a refusal knows that there is no VM, has
- * its token, and finds in the cache the claim whose condition was written just now. Prefetches that turn out not to be needed may fail.
+ * Prefetches in parallel what a launch reads, since a pod waits for it. An attempt that follows a refusal knows that there is no VM, and
+ * has its token. It finds in the cache the claim whose condition was written just now. Prefetches that turn out not to be needed may fail.
  */
 function beginLooking(deps: LaunchDeps, ref: ClaimRef, attempt: number): Looks {
   const left = deps.refusedAttempts.take(ref.uid, attempt)

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * Returns the name of the OS disk of an attempt of a claim. Azure gives a disk that is made with its VM no tags, and nothing else can identify the
+ * Returns the name of the OS disk of an attempt of a claim. Azure gives a disk that is made with its VM no tags. Nothing else can identify the
  * owner of a disk that outlived its VM. So the name ends in a mark of the cluster, and of claim and attempt, that only the cluster's UID can make.
  * At most 80 characters, as Azure allows, for a claim of 60 and 999 attempts.
  */

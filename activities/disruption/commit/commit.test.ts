@@ -110,22 +110,19 @@ describe('a proposal that does not hold', () => {
     return { kind: 'invalid', reason, change: { kind: 'missing', candidates: 1, example: undefined } }
   }
 
-  test.each(['budget', 'scheduling', 'churn'] as const)(
-    '(%s) at the first validation changes nothing',
-    async (reason) => {
-      const { cluster, commit, reported } = await world(['a', 'b'], () => invalid(reason))
-      const [outcome] = await commit([proposal(['a', 'b'])])
-      expect(outcome).toEqual({ kind: 'rejected', message: invalidText(invalid(reason)) })
-      expect(marksOf(cluster)).toEqual(free)
-      expect(replacementsIn(cluster)).toEqual([])
-      expect(reported.filter(({ reason: why }) => why === 'ConsolidationRejected').map(({ about }) => about)).toEqual([
-        'Node/aks-a',
-        'NodeClaim/a',
-        'Node/aks-b',
-        'NodeClaim/b',
-      ])
-    },
-  )
+  test.each(['budget', 'scheduling', 'churn'] as const)('(%s) at the first check changes nothing', async (reason) => {
+    const { cluster, commit, reported } = await world(['a', 'b'], () => invalid(reason))
+    const [outcome] = await commit([proposal(['a', 'b'])])
+    expect(outcome).toEqual({ kind: 'rejected', message: invalidText(invalid(reason)) })
+    expect(marksOf(cluster)).toEqual(free)
+    expect(replacementsIn(cluster)).toEqual([])
+    expect(reported.filter(({ reason: why }) => why === 'ConsolidationRejected').map(({ about }) => about)).toEqual([
+      'Node/aks-a',
+      'NodeClaim/a',
+      'Node/aks-b',
+      'NodeClaim/b',
+    ])
+  })
 
   test('after the marks is undone, and left alone for a while', async () => {
     let looks = 0

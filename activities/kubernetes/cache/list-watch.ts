@@ -31,7 +31,7 @@ const maxBackoffMs = 10_000
 
 /**
  * Keeps a local copy of one resource: pages through a list, then watches with bookmarks, for ever. It resumes from the last version
- * it received, lists again when that version is forgotten (410), and backs off with jitter while the server cannot be reached.
+ * it received, and lists again when that version is forgotten (410). It backs off with jitter while the server cannot be reached.
  * It never stops by itself; the library's informer does, which is why this class exists (reference/temporal.md 9.3).
  */
 export class ListWatch {

@@ -85,7 +85,7 @@ export class KubernetesClient {
   }
 
   /**
-   * Reads a list page by page. A page that turns out to be too large is requested again with fewer objects, so that a list never takes much
+   * Reads a list page by page. A page that turns out to be too large is requested again with fewer objects. So a list never takes much
    * more memory than its largest object.
    */
   async *listPages(

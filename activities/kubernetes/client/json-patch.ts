@@ -10,7 +10,7 @@ export type Operation =
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns a merge patch as a JSON patch that applies only to the object with the same UID, while its deletion state and its lists are those that
+ * Returns a merge patch as a JSON patch that applies only to the object with the same UID. Its deletion state and its lists must be those that
  * the patch was decided from. Unlike a lock by `resourceVersion` it does not conflict with writers of other fields: when a Node joins, its kubelet
  * and three controllers write to it at once.
  * `before`: the object's fields that `patch` may name; empty lists and maps stand for absent ones, as the API server leaves them out.
