@@ -6,11 +6,11 @@ import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { formatMarks, liveMarks, type Marks, noMarks, parseMarks, withinBytes } from './mark.ts'
 
 const configMapName = 'joiner-unavailable-offerings'
-/** Kubernetes takes a ConfigMap of 1 MiB; what surrounds keys and values needs its share. */
+/** Most bytes of marks: Kubernetes accepts a ConfigMap of 1 MiB, and its metadata needs a share. */
 const mostBytes = 850 * 1024
 const mostConflicts = 8
 
-/** The ConfigMap as it was seen. Without a version there is none. */
+/** The ConfigMap as last read. Without a version there is none. */
 export interface StoredMarks {
   readonly resourceVersion?: string
   /** All entries, damaged ones included. */
@@ -47,8 +47,8 @@ export class MarkStore {
   }
 
   /**
-   * Changes the marks under an optimistic lock: one request when nobody else wrote since `base`. Marks that have run out and damaged
-   * entries are removed on the way. Errors: what the API server says, a lock that was lost eight times included.
+   * Changes the marks under an optimistic lock: one request without other writers since `base`. Removes expired marks and damaged
+   * entries on the way. Errors: the API server's, a lock that was lost eight times included.
    */
   async change(base: StoredMarks | undefined, decide: (marks: Marks) => Marks): Promise<StoredMarks> {
     let stored = base ?? (await this.read())
@@ -59,7 +59,7 @@ export class MarkStore {
       try {
         return storedMarks(await this.#write(stored.resourceVersion, changes))
       } catch (error) {
-        // Not found: somebody deleted it since it was read.
+        // Not found: a user deleted it since it was read.
         if (!(isConflict(error) || isNotFound(error)) || attempt >= mostConflicts) throw error
       }
       stored = await this.read()

@@ -1,6 +1,6 @@
 import type { MarkScope } from '../arm/azure-error.ts'
 
-/** One way to buy one size, as marks speak of it. Zone `0` is regional. */
+/** One way to buy one size, as marks identify it. Zone `0` is regional. */
 export interface OfferingId {
   readonly instanceType: string
   /** Name of the quota family; empty when it is not known. */
@@ -11,7 +11,7 @@ export interface OfferingId {
 }
 
 interface Reported {
-  /** Epoch ms from which on the mark says nothing. */
+  /** Epoch ms at which the mark expires. */
   readonly untilMs: number
   readonly reason: string
 }
@@ -25,7 +25,7 @@ interface OfferingMark extends Reported {
   readonly capacityType: string
 }
 
-/** The sizes of a family from so many vCPUs on, in a zone for a capacity type; `minVCpus` -1: the whole family. */
+/** The sizes of a family with at least so many vCPUs, in a zone for a capacity type; `minVCpus` -1: the whole family. */
 interface FamilyMark extends Reported {
   readonly kind: 'family'
   readonly family: string
@@ -41,12 +41,12 @@ interface AllSpotMark extends Reported {
 
 export type Mark = OfferingMark | FamilyMark | AllSpotMark
 
-/** Marks by their key, which is one that a ConfigMap takes. At most one mark has a key. */
+/** Marks by their key, which a ConfigMap accepts. At most one mark has a key. */
 export type Marks = ReadonlyMap<string, Mark>
 
 export const noMarks: Marks = new Map()
 
-/** What a mark is known by. A family's case does not matter (reference/azure-provider.md 3.8). */
+/** Returns the key of a mark. A family's case does not matter (reference/azure-provider.md 3.8). */
 function markKey(mark: Mark): string {
   if (mark.kind === 'allSpot') return 'spot'
   const place = `${escaped(mark.capacityType)}.${escaped(mark.zone)}`
@@ -58,12 +58,12 @@ function markKey(mark: Mark): string {
 const familyKey = (family: string, zone: string, capacityType: string) =>
   `family.${escaped(capacityType)}.${escaped(zone)}.${escaped(family.toLowerCase())}`
 
-/** Some family names hold a space. */
+/** Escapes spaces, which some family names hold. */
 function escaped(text: string): string {
   return text.replaceAll(/[^-_a-zA-Z0-9]/g, (char) => `.${char.codePointAt(0)?.toString(16)}.`)
 }
 
-/** Marks by place, so that thousands of offerings are looked up without making keys of text. */
+/** Marks by place, so that lookups of thousands of offerings build no text keys. */
 interface PlaceMarks {
   readonly offerings: Map<string, Mark>
   readonly families: Map<string, FamilyMark>
@@ -87,12 +87,12 @@ function indexOf(marks: Marks): ReadonlyMap<string, ReadonlyMap<string, PlaceMar
   return index
 }
 
-/** Whether a mark that has not run out speaks of an offering: of all spot, of the size, or of its family from its vCPUs on. */
+/** Returns whether a current mark covers an offering: of all spot, of the size, or of its family from its vCPUs on. */
 export function isBlocked(marks: Marks, offering: OfferingId, nowMs: number): boolean {
   return blockingMark(marks, offering, nowMs) !== undefined
 }
 
-/** The mark that blocks an offering, if there is one. The set of marks must not change any more. */
+/** Returns the mark that blocks an offering, if there is one. The set of marks must not change any more. */
 export function blockingMark(marks: Marks, offering: OfferingId, nowMs: number): Mark | undefined {
   const { instanceType, family, vCpus, zone, capacityType } = offering
   const live = <M extends Mark>(mark: M | undefined) => (mark !== undefined && mark.untilMs > nowMs ? mark : undefined)
@@ -105,7 +105,7 @@ export function blockingMark(marks: Marks, offering: OfferingId, nowMs: number):
   return live(place.offerings.get(instanceType))
 }
 
-/** The marks of a refusal. `zones`: all zone labels of the size, `0` included. */
+/** Returns the marks of a refusal. `zones`: all zone labels of the size, `0` included. */
 export function marksFor(
   { instanceType, family, vCpus, zone, capacityType }: OfferingId,
   scope: MarkScope,
@@ -131,7 +131,7 @@ export function marksFor(
   )
 }
 
-/** A size that is refused is refused with its family's larger ones; of a size whose family is not known, only itself. */
+/** Returns the marks of a refused size and of its family's larger ones; of a size with unknown family, only its own. */
 export function offeringMarks(
   { instanceType, family, vCpus, zone, capacityType }: OfferingId,
   reported: Reported,
@@ -142,7 +142,7 @@ export function offeringMarks(
 }
 
 /**
- * The marks with more of them. Marking again sets the time again, even when that shortens it; a family keeps the lower threshold while it
+ * Adds marks. Marking again resets the time, even when that shortens it; a family keeps the lower threshold while it
  * is marked. `news` counts what blocks more than before: a family or all spot that was not marked or not from so few vCPUs on, and a size
  * without a family (reference/azure-provider.md 3.8).
  */
@@ -169,12 +169,12 @@ export function withMarks(
   return { marks: after, news }
 }
 
-/** The marks that have not run out. */
+/** Returns the marks that have not expired. */
 export function liveMarks(marks: Marks, nowMs: number): Marks {
   return new Map([...marks].filter(([, mark]) => mark.untilMs > nowMs))
 }
 
-/** Whether two sets of marks can block different offerings. Times do not matter: that a mark runs out is seen when it does. */
+/** Returns whether two sets of marks block the same offerings. Times do not matter: expiry is seen when it happens. */
 export function blockAlike(a: Marks, b: Marks): boolean {
   return a.size === b.size && [...a].every(([key, mark]) => alike(mark, b.get(key)))
 }
@@ -183,13 +183,13 @@ function alike(a: Mark, b: Mark | undefined): boolean {
   return b !== undefined && (a.kind !== 'family' || (b.kind === 'family' && a.minVCpus === b.minVCpus))
 }
 
-/** A mark as it stands in the ConfigMap: readable by people, the time as text. */
+/** Returns a mark as text for the ConfigMap: readable by people, the time as text. */
 function formatMark(mark: Mark): string {
   const { untilMs, ...rest } = mark
   return JSON.stringify({ ...rest, until: new Date(untilMs).toISOString() })
 }
 
-/** A mark from the ConfigMap; undefined when the text is none, so that a damaged entry blocks nothing. */
+/** Returns a mark from the ConfigMap; undefined when the text is none, so that a damaged entry blocks nothing. */
 export function parseMark(text: string): Mark | undefined {
   let value: Record<string, unknown>
   try {
@@ -210,7 +210,7 @@ export function parseMark(text: string): Mark | undefined {
   return undefined
 }
 
-/** The marks of a ConfigMap's data. An entry under another key than its own is damaged too. */
+/** Returns the marks of a ConfigMap's data. An entry under another key than its own is damaged too. */
 export function parseMarks(data: Readonly<Record<string, string>>): Marks {
   const marks = new Map<string, Mark>()
   for (const [key, text] of Object.entries(data)) {
@@ -220,14 +220,14 @@ export function parseMarks(data: Readonly<Record<string, string>>): Marks {
   return marks
 }
 
-/** The marks as a ConfigMap's data. */
+/** Returns the marks as a ConfigMap's data. */
 export function formatMarks(marks: Marks): Record<string, string> {
   return Object.fromEntries([...marks].map(([key, mark]) => [key, formatMark(mark)]))
 }
 
 /**
- * The marks that fit into so many bytes of keys and values. A size that its family's mark blocks for as long says nothing of its own and
- * goes first; then what runs out soonest goes: it is offered again, which costs one more refusal.
+ * Returns the marks that fit into so many bytes of keys and values. A size that its family's mark blocks for as long is redundant and
+ * goes first; then the one that expires soonest: it is offered again, which costs one more refusal.
  */
 export function withinBytes(marks: Marks, bytes: number): Marks {
   const lengthOf = ([key, mark]: readonly [string, Mark]) => key.length + Buffer.byteLength(formatMark(mark))

@@ -50,8 +50,8 @@ describe('vCPUs in flight', () => {
     expect(inFlight([use({ capacityType: 'spot' })], [], countedAtMs)).toEqual(new Map([[spotPool, 4]]))
   })
 
-  it('count what is about to be asked for', () => {
-    expect(inFlight([], [use(), use({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
+  it('count launches that are about to be requested', () => {
+    expect(inFlight([], [life(), life({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
   })
 })
 
@@ -99,7 +99,7 @@ describe('room', () => {
   })
 
   it('that is missing is reported with numbers and a remedy', () => {
-    const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), use())
+    const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), life())
     expect(shortage && shortageText(shortage)).toMatch(
       /family standarddsv5family has no room for 4 vCPUs: limit 10, used 2, in flight 6; ask for more/,
     )

@@ -28,7 +28,7 @@ export interface RefusalDeps extends ObjectWritesDeps {
   readonly vmCreates: VmCreateMetrics
 }
 
-/** Marks the offerings that a refusal speaks of, for every replica. */
+/** Marks the offerings that a refusal covers, for every replica. */
 export async function markRefused(deps: RefusalDeps, attempted: Attempted, refusal: Refusal): Promise<void> {
   const size = deps.catalogue.size(attempted.instanceType)
   const zones = [regionalZone, ...(size?.zones ?? []).map((zone) => zoneLabel(deps.config.location, zone))]
@@ -39,7 +39,7 @@ export async function markRefused(deps: RefusalDeps, attempted: Attempted, refus
   })
 }
 
-/** Launched is not True (any more): the claim is being launched (again), and why is said. */
+/** Sets Launched to Unknown with the reason: the claim is being launched (again). */
 export async function setLaunchedUnknown(
   deps: RefusalDeps,
   ref: ClaimRef,
@@ -51,8 +51,8 @@ export async function setLaunchedUnknown(
 }
 
 /**
- * A failure that is not about capacity: the claim's condition and an event say what it is and what to do. Nothing is told of errors that
- * do not come from Azure, nor of a claim that has its VM.
+ * Reports a failure that is not about capacity: the claim's condition and an event name it and the remedy. Nothing is reported for errors that
+ * do not come from Azure, nor for a claim that has its VM.
  */
 export async function reportFailure(deps: RefusalDeps, ref: ClaimRef, error: unknown): Promise<void> {
   const failure = azureFailure(error)
@@ -104,17 +104,17 @@ async function writeFailure(
   )
 }
 
-/** Why a VM failed after its PUT was accepted, and as what it was asked for. A capacity failure has marked its offering. */
+/** Why a VM failed after its PUT was accepted, and the offering it was requested as. A capacity failure has marked its offering. */
 export interface VmFailure {
   readonly attempted: Attempted
   readonly reason: string
   readonly message: string
   readonly isCapacity: boolean
-  /** How long the next attempt is better left: what the failure asks for has to happen first. */
+  /** Wait before the next attempt: what the failure requires has to happen first. */
   readonly retryAfterMs: number
 }
 
-/** Looks into a VM that is Failed. The code stands in its statuses, `ProvisioningState/failed/<code>`. */
+/** Classifies the failure of a VM that is Failed. The code is in its statuses, `ProvisioningState/failed/<code>`. */
 export async function judgeFailedVm(deps: RefusalDeps, vm: VirtualMachine): Promise<VmFailure> {
   const detailed = await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, vm.name ?? '', {
     expand: 'instanceView',

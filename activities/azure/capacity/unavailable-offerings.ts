@@ -23,9 +23,9 @@ interface Waiting {
 }
 
 /**
- * Marks on offerings that Azure refused, kept in one ConfigMap that every replica watches: a restart knows them, and the others learn of
- * them at once. What this process marks counts here from the first moment on, and is durable when `mark` returns. Marks that come while one
- * is being written are written together, so that a storm of refusals costs few requests.
+ * Marks on offerings that Azure refused, kept in one ConfigMap that every replica watches: they survive a restart, and other replicas see
+ * them at once. Marks of this process count here at once, and are durable when `mark` returns. Marks that come during a write
+ * are written together, so that a storm of refusals costs few requests.
  */
 export class UnavailableOfferings {
   readonly #store: MarkStore
@@ -35,8 +35,8 @@ export class UnavailableOfferings {
   readonly #waiting: Waiting[] = []
   readonly #listeners = new Set<() => void>()
   #stored: StoredMarks | undefined
-  /** The latest version seen, deletions included. */
-  #latest = 0n
+  /** The latest version that was received, deletions included. */
+  #heard = 0n
   #marks: Marks = noMarks
   #nextEndMs = Number.POSITIVE_INFINITY
   #version = 0
@@ -63,7 +63,7 @@ export class UnavailableOfferings {
     )
   }
 
-  /** Begins to watch. */
+  /** Starts the watch. */
   start(): void {
     void this.#watch.run()
   }
@@ -87,37 +87,37 @@ export class UnavailableOfferings {
     })
   }
 
-  /** Rises with whatever changes what is blocked: a refusal that is news, one that ran out, a clear. */
+  /** Rises with each change of what is blocked: a new refusal, an expiry, a clear. */
   get version(): number {
     this.#expire()
     return this.#version
   }
 
-  /** Whether a refusal that has not run out speaks of the offering (reference/azure-provider.md 3.8). */
+  /** Returns whether a current mark covers the offering (reference/azure-provider.md 3.8). */
   isMarked(offering: OfferingId): boolean {
     return isBlocked(this.#marks, offering, this.#now())
   }
 
-  /** The mark that speaks of the offering; undefined when none does. */
+  /** Returns the mark that covers the offering; undefined when none does. */
   markOf(offering: OfferingId): Mark | undefined {
     return blockingMark(this.#marks, offering, this.#now())
   }
 
-  /** The marks that have not run out. */
+  /** The marks that have not expired. */
   get marks(): Marks {
     this.#expire()
     return this.#marks
   }
 
-  /** Calls the listener when marks were taken back before their time. Returns the function that ends it. */
+  /** Calls the listener when marks were cleared before their time. Returns the function that removes it. */
   onCleared(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Marks the offerings that a refusal speaks of, and returns when every replica and every restart will know. Errors: what the API server
-   * says; then nothing is marked.
+   * Marks the offerings that a refusal covers, and returns when every replica and every restart will know. Errors: the API server's;
+   * then nothing is marked.
    */
   mark(
     offering: OfferingId,
@@ -153,8 +153,8 @@ export class UnavailableOfferings {
     this.#isWriting = false
   }
 
-  /** Takes what the API server has, unless something newer was seen before. */
-  #accept(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
+  /** Applies the API server's state, unless something newer was received already. */
+  #hear(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
     const version = BigInt(resourceVersion ?? 0)
     if (version < this.#latest) return
     this.#latest = version
@@ -167,7 +167,7 @@ export class UnavailableOfferings {
     this.#onSynced = []
   }
 
-  /** What is stored, and what is about to be. */
+  /** Combines stored marks with those about to be stored. */
   #refresh(): void {
     const now = this.#now()
     const added = this.#waiting.flatMap((one) => one.added)

@@ -16,7 +16,7 @@ type LaunchChoice =
   | (LaunchOutcome & { readonly kind: 'exhausted' | 'nodeClassNotReady' })
 
 /**
- * The best offering for a claim among the types that the node class has an image for; or why there is none: `whyNothing` says why no
+ * Returns the best offering for a claim among the types that the node class has an image for, or why there is none: `whyNothing` explains why no
  * offering is left.
  */
 export function chooseLaunch(

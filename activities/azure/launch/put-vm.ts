@@ -38,7 +38,7 @@ export interface PutInput {
   readonly bootstrapToken: string
 }
 
-/** Makes the VM that was chosen and writes it into the claim; a refusal about capacity is an outcome, and marks what it speaks of. */
+/** Makes the chosen VM and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */
 export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOutcome> {
   const { claim, chosen, image, attempt } = input
   const create = {
@@ -72,7 +72,7 @@ function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {
   return { instanceType: typeName, zone, capacityType }
 }
 
-/** The load balancers' pools are known for a while. When Azure does not find one any more, they are read again and the PUT is repeated, once. */
+/** Sends the PUT with cached pools. When Azure does not find one any more, they are read again and the PUT is repeated, once. */
 async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
   const pools = await deps.network.pools()
   try {
@@ -84,7 +84,7 @@ async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
   }
 }
 
-/** The PUT makes a VM or nothing: what is there already is never changed by it. */
+/** Sends the PUT, which makes a VM or nothing: it never changes an existing one. */
 async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Promise<void> {
   const { claim, chosen, image, size, attempt, nodeClass } = input
   const body = vmRequest({
@@ -110,7 +110,7 @@ function namesPool(error: unknown, { ids }: BackendPools): boolean {
   return ids.some((id) => text.includes(id.toLowerCase()))
 }
 
-/** A refusal about capacity is an outcome and marks what it speaks of; any other error is a failure. */
+/** Returns the outcome of a refusal. One about capacity marks the offerings that it covers; any other error is a failure. */
 async function refused(deps: PutVmDeps, input: PutInput, error: unknown): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }

@@ -17,7 +17,7 @@ import { attemptOf, vmName } from './virtual-machine.ts'
 export interface TakeOverDeps extends RefusalDeps, ClaimVmDeps {}
 
 /**
- * Decides what a VM of the claim's name means: an earlier success of this launch, its failure, or remains that make room first.
+ * Decides on a VM of the claim's name: an earlier success of this launch, its failure, or remains that make room first.
  * Errors: `LaunchBlocked` for a VM that is not proven to be this cluster's: it is neither adopted nor deleted.
  */
 export async function takeOver(
@@ -36,7 +36,7 @@ export async function takeOver(
   const isOwn = owner.kind === 'claim'
   const state = vm.provisioningState
   if (isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')) return adopt(deps, claim, vm)
-  // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
+  // Failed in this attempt: the answer to its PUT was lost, so it has not been judged yet. The next attempt uses new names.
   const failure = isOwn && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, vm) : undefined
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
@@ -45,7 +45,7 @@ export async function takeOver(
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
-/** A VM with the UID of another NodeClaim that still exists is that one's, whatever it is called. */
+/** Returns why a VM is foreign: one with the UID of another existing NodeClaim is that one's, whatever its name. */
 function whyForeign({ cache }: TakeOverDeps, owner: VmOwner): string | undefined {
   if (owner.kind === 'foreign') return owner.why
   if (owner.kind === 'claim') return undefined

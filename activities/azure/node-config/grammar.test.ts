@@ -32,8 +32,8 @@ const config: AzureConfig = {
   },
 }
 
-/** All that users and operators decide of a node. */
-interface Settings {
+/** All settings of users and operators for a node. */
+interface Wishes {
   readonly config?: Partial<AzureConfig>
   readonly nodeClass?: Readonly<Record<string, unknown>>
   readonly kubernetesVersion?: string
