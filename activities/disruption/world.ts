@@ -25,7 +25,7 @@ export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
 interface WorldOptions {
   readonly pauses: Pauses
   /** Names of NodeClaims that proposals reserve. */
-  readonly spokenFor?: ReadonlySet<string>
+  readonly reserved?: ReadonlySet<string>
 }
 
 /** Scope and settings of an evaluation. */

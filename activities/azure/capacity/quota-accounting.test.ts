@@ -51,7 +51,7 @@ describe('vCPUs in flight', () => {
   })
 
   it('count launches that are about to be requested', () => {
-    expect(inFlight([], [life(), life({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
+    expect(inFlight([], [use(), use({ vCpus: 2 })], countedAtMs).get(pool)).toBe(6)
   })
 })
 
@@ -99,7 +99,7 @@ describe('room', () => {
   })
 
   it('that is missing is reported with numbers and a remedy', () => {
-    const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), life())
+    const [shortage] = shortagesOf(usages, new Map([[pool, 6]]), use())
     expect(shortage && shortageText(shortage)).toMatch(
       /family standarddsv5family has no room for 4 vCPUs: limit 10, used 2, in flight 6; ask for more/,
     )

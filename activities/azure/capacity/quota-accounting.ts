@@ -64,7 +64,7 @@ export interface VmUse extends Demand {
 const countedLaterMs = 5000
 
 /** Returns whether Azure's count of this time can lack a VM. Until the next poll, counting a VM twice does less harm than missing it. */
-export function isTakenSince({ launchedAtMs }: Pick<VmLife, 'launchedAtMs'>, countedAtMs: number): boolean {
+export function isTakenSince({ launchedAtMs }: Pick<VmUse, 'launchedAtMs'>, countedAtMs: number): boolean {
   return launchedAtMs >= countedAtMs - countedLaterMs
 }
 

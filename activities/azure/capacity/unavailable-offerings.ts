@@ -36,7 +36,7 @@ export class UnavailableOfferings {
   readonly #listeners = new Set<() => void>()
   #stored: StoredMarks | undefined
   /** The latest version that was received, deletions included. */
-  #heard = 0n
+  #latest = 0n
   #marks: Marks = noMarks
   #nextEndMs = Number.POSITIVE_INFINITY
   #version = 0
@@ -154,7 +154,7 @@ export class UnavailableOfferings {
   }
 
   /** Applies the API server's state, unless something newer was received already. */
-  #hear(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
+  #accept(stored: StoredMarks, resourceVersion = stored.resourceVersion): void {
     const version = BigInt(resourceVersion ?? 0)
     if (version < this.#latest) return
     this.#latest = version

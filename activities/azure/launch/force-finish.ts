@@ -44,7 +44,8 @@ export async function forceFinish(deps: ForceFinishDeps, input: Input): Promise<
 async function finish(deps: ForceFinishDeps, { claim: ref, asked, leaveVm }: Input): Promise<ForceFinishOutcome> {
   const refused = (message: string) => ({ kind: 'refused' as const, message })
   // A signal can come without one; an update is rejected before.
-  if (asked.reason === undefined) return refused('the message gives no reason, and without one no life is cut short')
+  if (asked.reason === undefined)
+    return refused('the message gives no reason, and without one the lifecycle is not ended')
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'finished' }
   if (claim.metadata.deletionTimestamp === undefined)

@@ -33,7 +33,7 @@ const config: AzureConfig = {
 }
 
 /** All settings of users and operators for a node. */
-interface Wishes {
+interface Settings {
   readonly config?: Partial<AzureConfig>
   readonly nodeClass?: Readonly<Record<string, unknown>>
   readonly kubernetesVersion?: string

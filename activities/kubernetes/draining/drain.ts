@@ -31,7 +31,7 @@ const lateBindingMs = 5000
 /** Time before the end of an interrupted node's VM at which its last pods are deleted at the latest: two polls. */
 const beforeVmEndsMs = 2000
 /** Interval of polling what a budget, a grace period or a disk holds back; changes end the wait early. */
-const lookAgainMs = 1000
+const pollMs = 1000
 
 /**
  * Takes the Nodes of a claim out of service: taint, eviction tier by tier through the eviction API, then the volumes. Waits are reported in the

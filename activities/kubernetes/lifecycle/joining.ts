@@ -29,7 +29,7 @@ export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
 const reportAfterMs = 2000
 
 /** Interval of checking an unready node for changes by time alone: expiry, and repair. */
-const lookAgainMs = 30_000
+const pollMs = 30_000
 
 /** Returns a filter for changes that can matter to one claim: the claim itself, or a Node with its provider id. */
 function concernsClaim(deps: JoiningDeps, ref: ClaimRef) {
@@ -99,7 +99,7 @@ async function untilRegistrationEnds<T>(
     deps.cache.waitFor(concernsClaim(deps, ref), look, both),
   )
   if (found !== 'timeout') return found
-  if (deadline < limit) return { kind: 'lookAgain' }
+  if (deadline < limit) return { kind: 'observeAgain' }
   // The wait may have begun with the cache's claim, from before its launch.
   const current = await liveClaim(deps, ref)
   if (current !== undefined && registrationDeadline(current) > limit) return { kind: 'observeAgain' }

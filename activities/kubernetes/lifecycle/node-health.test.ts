@@ -146,9 +146,9 @@ test('nothing is deleted for what only the watch reports', async () => {
 })
 
 test('a Node that recovered just now is not replaced, though its peers have recovered as well', async () => {
-  const [node, mended] = [nodeJson('a', [sick]), nodeJson('a', [well])]
-  Object.assign(mended.metadata, { resourceVersion: '2' })
-  const outcome = await observed([node], [node], { listed: [mended] })
+  const [node, fixed] = [nodeJson('a', [sick]), nodeJson('a', [well])]
+  Object.assign(fixed.metadata, { resourceVersion: '2' })
+  const outcome = await observed([node], [node], { listed: [fixed] })
   expect(outcome).toMatchObject({ step: { kind: 'steady' }, did: [], counted: [] })
 })
 

@@ -41,7 +41,7 @@ export async function announceInterruption(
 }
 
 /** Brings the end of a drain forward where the VM of one of the Nodes ends sooner. Without a change it costs a read of the cache. */
-export async function heedInterruption(deps: NodeHealthDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
+export async function applyInterruption(deps: NodeHealthDeps, claim: NodeClaim, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) {
     const interruption = interruptionOf(node, deps.nodeRules, deps.now())
     if (interruption !== undefined) await endWithVm(deps, claim.metadata, interruption)
